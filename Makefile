@@ -1,0 +1,32 @@
+# Two commands do everything on a machine with Python 3.11+ and make: `make tabular` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+
+.PHONY: tabular test test-quick lint selfbench clean
+
+tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
+	$(RUN) main.py --tabular --rows 10000 --budget 80s --report
+
+test: $(VENV)/.ready  ## the whole suite
+	$(RUN) -m pytest
+
+test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
+	$(RUN) -m pytest -m "not slow"
+
+lint: $(VENV)/.ready
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+selfbench: $(VENV)/.ready  ## what the tool itself costs, and how repeatable it is; prints figures
+	$(RUN) -m bench_runner.selfbench
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache format_bench.egg-info

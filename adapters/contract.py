@@ -1,0 +1,177 @@
+"""The contract that every tabular format keeps.
+
+An adapter says what it is (settings, capabilities, losses) before it does anything, and does nothing
+but store and return: it reads no clock, invents no path, removes no file, and loads its libraries in
+`load_library` alone, so that import time is never save time. It knows nothing of how it is measured.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.errors import RefusedSetting
+from adapters.losses import Loss
+from adapters.spelling import spell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Native(Enum):
+    """What the engine's own call takes and returns. The harness converts between it and the user's target,
+    inside the clock."""
+
+    PANDAS = "pandas"
+    ARROW = "arrow"
+    RECORDS = "records"
+    BUFFERS = "buffers"
+    """An Arrow table whatever the target: for `floor` alone, which converts nothing."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows as Python dictionaries, with the Arrow schema that they follow. `rows` may be consumed only once."""
+
+    schema: pa.Schema
+    rows: Iterable[Mapping[str, Any]]
+
+
+class Can(Enum):
+    """What a user may need of a format beyond save and read."""
+
+    PROJECTION = "projection"
+    APPEND = "append"
+    TYPES = "types"
+    NESTED = "nested"
+    SINGLE_FILE = "single-file"
+    OTHER_LANGUAGES = "other-languages"
+    NO_PICKLE = "no-pickle"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of an engine: the values it takes and the one it has when nobody says."""
+
+    allowed: tuple[str, ...] | range
+    default: str | int | None
+    meaning: str
+    always_spelled: bool = False
+
+    def parse(self, text: str) -> str | int:
+        """The value that `text` spells. Raises ValueError when it is not allowed."""
+        if isinstance(self.allowed, range):
+            value = int(text)
+            if value not in self.allowed:
+                raise ValueError(text)
+            return value
+        if text not in self.allowed:
+            raise ValueError(text)
+        return text
+
+    def allowed_text(self) -> str:
+        """The allowed values, for an error or a listing."""
+        if isinstance(self.allowed, range):
+            return f"{self.allowed.start} to {self.allowed[-1]}"
+        return ", ".join(self.allowed)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the written file says of itself, read back from it: the check that a variant is what it is called.
+
+    `codec` is None for formats without codecs; `encodings` are the format's own names, sorted.
+    """
+
+    codec: str | None = None
+    encodings: tuple[str, ...] = ()
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class TabularFormat(ABC):
+    """One engine of one format. Build a fresh one for each use: instances hold settings, never data."""
+
+    format: ClassVar[str]
+    """Registry name of the format, e.g. 'hdf5-table'."""
+    engine: ClassVar[str | None]
+    """The library call, e.g. 'pandas'. None where settings name it, as `excel[save=..,read=..]` does."""
+    title: ClassVar[str]
+    """For people: 'HDF5 table'."""
+    distributions: ClassVar[tuple[str, ...]]
+    """What has to be installed, by distribution name; the first one's version stands for the engine."""
+    native: ClassVar[Native]
+    suffix: ClassVar[str]
+    """Ending of the location that the harness hands out, with its dot: some calls refuse others."""
+    settings: ClassVar[Mapping[str, Setting]] = {}
+    plain: ClassVar[Mapping[str, str]] = {}
+    """The settings that make the track `plain`: no codec."""
+    bare_call: ClassVar[Mapping[str, str]] = {}
+    """The settings that equal the library's bare call: the track `default`."""
+    capabilities: ClassVar[frozenset[Can]]
+    losses: ClassVar[tuple[Loss, ...]] = ()
+    syncs_on_save: ClassVar[bool] = False
+    """Whether the save itself forces the data to the device."""
+    max_rows: ClassVar[int | None] = None
+
+    def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
+        """Check and keep the settings. `threads` is None for the library's default, or 1.
+
+        Raises RefusedSetting for a setting or a value that this engine does not take.
+        """
+        self.threads = threads
+        self.values = self._checked(settings or {})
+
+    def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
+        values: dict[str, str | int | None] = {key: setting.default for key, setting in self.settings.items()}
+        for key, text in given.items():
+            if key == "engine" and text == self.engine:
+                continue
+            if key not in self.settings:
+                known = ", ".join(("engine", *self.settings) if self.engine else self.settings) or "none"
+                raise RefusedSetting(f"{self.format}: no setting is called {key!r} (it has: {known})")
+            try:
+                values[key] = self.settings[key].parse(text)
+            except ValueError:
+                allowed = self.settings[key].allowed_text()
+                raise RefusedSetting(f"{self.format}: {key}={text} is not possible (allowed: {allowed})") from None
+        return values
+
+    @property
+    def variant(self) -> str:
+        """How this variant is spelled, as honoured: its engine, its codec, and whatever is not the default."""
+        spelled: dict[str, object] = {"engine": self.engine} if self.engine else {}
+        for key, setting in self.settings.items():
+            if setting.always_spelled or self.values[key] != setting.default:
+                spelled[key] = self.values[key]
+        return spell(self.format, spelled)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Why this data cannot be stored, as far as can be known before trying; None when it can.
+
+        Called when the plan is made, with the schema of the Arrow table that the target is made from.
+        """
+        if self.max_rows is not None and rows > self.max_rows:
+            return f"{self.title} holds at most {self.max_rows:,} rows, this table has {rows:,}"
+        return None
+
+    @abstractmethod
+    def load_library(self) -> None:
+        """Import what save and read need: after it, neither adds anything to sys.modules."""
+
+    @abstractmethod
+    def save(self, table: Any, location: Path) -> None:
+        """Store `table`, of the kind `native` names, at `location` (does not exist yet; may become a file or
+        a folder) and close every handle. Writes nowhere else."""
+
+    @abstractmethod
+    def read(self, location: Path) -> Any:
+        """Return all that lies at `location`, as `native` names it, in memory of its own. No schema is given:
+        a user who reads a file has none."""
+
+    @abstractmethod
+    def stored(self, location: Path) -> Stored:
+        """Read codec and encodings back from what lies at `location`."""

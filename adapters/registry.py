@@ -1,0 +1,123 @@
+"""Registries: from a name to the module that keeps the contract, imported on first use.
+
+A registry row is all that a new format needs. Third parties add theirs through an entry point of the
+group that the registry names; they keep the same contract and can run the same contract tests.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from adapters.contract import TabularFormat
+from adapters.errors import AdapterError, NotInstalled, RefusedSetting, UnknownFormat
+from adapters.spelling import parse
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row: where the engines are ('module:NAME', a tuple of classes, the default first), and what installs
+    their libraries."""
+
+    engines: str
+    extra: str | None = None
+
+    def install_command(self, distributions: tuple[str, ...]) -> str:
+        """The command that installs what this entry needs."""
+        if self.extra is None:
+            return f"pip install {' '.join(distributions)}"
+        return f"pip install -e '.[{self.extra}]'"
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether an engine can be used here, from installed metadata alone (nothing is imported)."""
+
+    versions: Mapping[str, str]
+    missing: tuple[str, ...]
+    install: str
+
+    @property
+    def installed(self) -> bool:
+        """Whether every distribution that the engine needs is there."""
+        return not self.missing
+
+
+class Registry:
+    """The formats that exist, under their names."""
+
+    def __init__(self, entries: Mapping[str, Entry], entry_point_group: str) -> None:
+        """`entries` are ours; the entry points of `entry_point_group` are added on first use."""
+        self._own = dict(entries)
+        self._group = entry_point_group
+
+    @cached_property
+    def entries(self) -> Mapping[str, Entry]:
+        """All rows by name, ours and third parties'. Raises AdapterError when a third party takes a name of ours."""
+        rows = dict(self._own)
+        for point in importlib.metadata.entry_points(group=self._group):
+            if point.name in rows:
+                raise AdapterError(f"{point.value} offers a format {point.name!r}, a name that is taken; rename it")
+            rows[point.name] = Entry(point.value)
+        return dict(sorted(rows.items()))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, sorted."""
+        return iter(self.entries)
+
+    def engines(self, name: str) -> tuple[type[TabularFormat], ...]:
+        """The engine classes of a format, the default one first. Raises UnknownFormat."""
+        if name not in self.entries:
+            near = difflib.get_close_matches(name, self.entries, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise UnknownFormat(
+                f"no format is called {name!r}{guess}\n"
+                f"  known: {', '.join(self.entries)}; 'format-bench list formats' shows which are installed"
+            )
+        module, _, attribute = self.entries[name].engines.partition(":")
+        engines: tuple[type[TabularFormat], ...] = getattr(importlib.import_module(module), attribute)
+        return engines
+
+    def engine(self, spelled: str) -> tuple[type[TabularFormat], dict[str, str]]:
+        """The engine class that a spelled variant names, and its settings as text.
+
+        Raises SpellingError, UnknownFormat, RefusedSetting.
+        """
+        name, settings = parse(spelled)
+        engines = self.engines(name)
+        wanted = settings.pop("engine", None)
+        for engine in engines:
+            if wanted is None or engine.engine == wanted:
+                return engine, settings
+        offered = ", ".join(engine.engine or "none" for engine in engines)
+        raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
+
+    def availability(self, engine: type[TabularFormat]) -> Availability:
+        """Which of the engine's distributions are installed."""
+        versions: dict[str, str] = {}
+        missing: list[str] = []
+        for distribution in engine.distributions:
+            try:
+                versions[distribution] = importlib.metadata.version(distribution)
+            except importlib.metadata.PackageNotFoundError:
+                missing.append(distribution)
+        install = self.entries[engine.format].install_command(engine.distributions)
+        return Availability(versions, tuple(missing), install)
+
+    def build(self, spelled: str, *, threads: int | None = None) -> TabularFormat:
+        """A fresh adapter for a spelled variant, its libraries not loaded yet.
+
+        Raises what `engine` raises, NotInstalled when a library is missing, RefusedSetting for a bad value.
+        """
+        engine, settings = self.engine(spelled)
+        adapter = engine(settings, threads=threads)
+        availability = self.availability(engine)
+        if not availability.installed:
+            raise NotInstalled(
+                f"{spelled} needs {', '.join(availability.missing)}, not installed here; {availability.install}"
+            )
+        return adapter

@@ -1,0 +1,47 @@
+"""Names with parameters: `parquet[engine=pyarrow,codec=zstd,level=3]`, `synthetic[int=5,str=1]`.
+
+One grammar for variants and data sets. It knows text only: what a key may be, and which values it
+takes, is said by the one who owns the name.
+"""
+
+import re
+from collections.abc import Mapping
+
+from adapters.errors import SpellingError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+_KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+def parse(spelled: str) -> tuple[str, dict[str, str]]:
+    """Split `name[key=value,...]` into the name and its parameters, in the order of the text.
+
+    Values are kept as text and may hold anything but ',', '[' and ']'. Raises SpellingError.
+    """
+    name, bracket, rest = spelled.strip().partition("[")
+    if not _NAME.match(name):
+        raise SpellingError(f"{spelled!r}: a name is lower-case letters, digits and '-', e.g. 'hdf5-table'")
+    if not bracket:
+        return name, {}
+    if not rest.endswith("]") or "[" in rest or "]" in rest[:-1]:
+        raise SpellingError(f"{spelled!r}: parameters stand in one pair of brackets at the end: name[key=value,...]")
+    parameters: dict[str, str] = {}
+    for part in rest[:-1].split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not _KEY.match(key) or not value:
+            raise SpellingError(f"{spelled!r}: {part!r} is not key=value")
+        if key in parameters:
+            raise SpellingError(f"{spelled!r}: {key!r} is given twice")
+        parameters[key] = value
+    return name, parameters
+
+
+def spell(name: str, parameters: Mapping[str, object]) -> str:
+    """The inverse of `parse`; booleans are spelled true and false."""
+    if not parameters:
+        return name
+    return f"{name}[{','.join(f'{key}={_text(value)}' for key, value in parameters.items())}]"
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,58 @@
+"""The register of figures: every number that a sample may hold, with its unit, direction and meaning.
+
+A new figure is one row here. Figures are integers in the unit that their name ends with; people's
+units are made in reports alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Direction(Enum):
+    """Which way is better; some figures only describe."""
+
+    LOWER = "lower is better"
+    NEITHER = "describes"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the register. `unit` is 'ns', 'bytes' or 'count'."""
+
+    unit: str
+    direction: Direction
+    title: str
+    meaning: str
+
+
+_LOW, _IS = Direction.LOWER, Direction.NEITHER
+
+FIGURES: Mapping[str, Figure] = {
+    "wall_ns": Figure("ns", _LOW, "time", "wall clock of the operation, conversion to and from the target included"),
+    "cpu_ns": Figure("ns", _LOW, "CPU time", "user and system time of all threads during wall_ns"),
+    "convert_ns": Figure("ns", _LOW, "conversion", "part of wall_ns spent between the engine's object and the target"),
+    "touch_ns": Figure("ns", _LOW, "touch", "part of wall_ns in which one byte of each 4 KiB page of the result is read"),
+    "sync_ns": Figure("ns", _LOW, "sync", "fsync of all files and folders of the save, after wall_ns"),
+    "peak_private_bytes": Figure(
+        "bytes", _LOW, "peak memory", "highest resident minus shared memory during wall_ns, less the level before"
+    ),
+    "peak_rss_bytes": Figure(
+        "bytes", _LOW, "peak RSS", "VmHWM after its reset, less the level before; counts mapped file pages"
+    ),
+    "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy"),
+    "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of the file system that those files take"),
+    "files_count": Figure("count", _IS, "files", "number of files of the stored copy"),
+    "dirtied_bytes": Figure("bytes", _IS, "dirtied", "write_bytes of /proc/self/io: page cache dirtied, not the device"),
+    "device_read_bytes": Figure("bytes", _IS, "device reads", "read_bytes of /proc/self/io during the operation"),
+    "resident_before_bytes": Figure("bytes", _IS, "cached before", "bytes of the stored copy in the page cache before a read"),
+    "first_call_ns": Figure("ns", _LOW, "first call", "the same operation on 1,000 rows, first in a fresh process"),
+    "first_call_rss_bytes": Figure("bytes", _LOW, "first-call memory", "growth of the peak RSS during the first call"),
+    "import_ns": Figure("ns", _LOW, "import", "loading the engine's libraries in an interpreter that has pandas and pyarrow"),
+    "import_rss_bytes": Figure("bytes", _LOW, "import memory", "growth of the RSS while loading them"),
+    "control_write_ns": Figure("ns", _IS, "control write", "writing 64 MB to a file of the working folder, before the sample"),
+    "control_allocate_ns": Figure("ns", _IS, "control memory", "touching 64 MB of fresh memory, before the sample"),
+    "settle_ns": Figure("ns", _IS, "settle", "bringing the machine to rest before the sample, control included"),
+    "prepare_ns": Figure("ns", _IS, "prepare", "worker start, input into private memory, priming, clean slate"),
+    "verify_ns": Figure("ns", _IS, "verify", "comparing what came back, twice, after the clock"),
+}

@@ -1,0 +1,260 @@
+"""The result files: `run.json` (what is needed to believe and repeat a run), `samples.jsonl` (one line for each
+execution) and `fidelity.jsonl` (what each variant does to each kind of column).
+
+Only raw integers are stored; medians, ratios and people's units are computed by readers. Shapes are pinned by
+golden records in tests/bench_runner/golden/ and described in docs/results.md. This module must not know how samples
+are measured, nor how they are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from bench_runner.figures import FIGURES, Direction, Figure
+
+__all__ = [
+    "FIGURES",
+    "SCHEMA",
+    "Conditions",
+    "Direction",
+    "Failure",
+    "Fidelity",
+    "Figure",
+    "RecordError",
+    "Run",
+    "Sample",
+    "SampleWriter",
+    "read_run",
+    "write_run_info",
+]
+
+# 1: the first shape.
+SCHEMA = 1
+
+
+class RecordError(Exception):
+    """A result folder that cannot be read: which file, which line, why, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conditions:
+    """What the sample was taken under. Samples with different conditions are never mixed in one figure.
+
+    cache: warm | cold; threads: default | 1; target: pandas | arrow (what the user holds and wants back);
+    track: plain | default | equal; strings: str | object (the pandas dtype of text); work_dir: the label of the
+    working folder ('default', or the path as the user gave it).
+    """
+
+    cache: str = "warm"
+    threads: str = "default"
+    target: str = "pandas"
+    track: str = "plain"
+    strings: str = "str"
+    work_dir: str = "default"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """Why there are no figures.
+
+    kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash | timeout |
+    memory | disk | error | skipped (its rehearsal failed, or it needs more than the machine has)
+    """
+
+    kind: str
+    reason: str
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the run counts it as failed (exit code 1)."""
+        return self.kind not in ("refused", "not installed")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """One execution of one cell in one fresh process."""
+
+    suite: str
+    operation: str
+    dataset: str
+    dataset_digest: str
+    rows: int
+    variant: str
+    """As honoured, not as asked: 'parquet[engine=pyarrow,codec=zstd,level=1]'."""
+    library: str
+    """'pyarrow 26.0.1'."""
+    conditions: Conditions
+    machine: str
+    round: int
+    """0 is the rehearsal on few rows; it is never counted."""
+    position: int
+    """Place in the order of execution, over the whole run."""
+    figures: Mapping[str, int] = field(default_factory=dict)
+    fidelity: str | None = None
+    """'exact' or 'declared loss'."""
+    losses: tuple[str, ...] = ()
+    codec: str | None = None
+    """Read back from the written file; None for a format without codecs, and for reads."""
+    encodings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    unsettled: bool = False
+    """The control was still slow after three tries: kept, not counted."""
+    failure: Failure | None = None
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        unknown = set(self.figures) - set(FIGURES)
+        if unknown:
+            raise ValueError(f"figures not in the register (bench_runner/figures.py): {', '.join(sorted(unknown))}")
+        if self.failure is not None and self.figures:
+            raise ValueError("a sample with a failure has no figures")
+
+    @property
+    def counted(self) -> bool:
+        """Whether statistics may use it: a settled execution of a counted round, without a failure."""
+        return self.round > 0 and self.failure is None and not self.unsettled
+
+    @property
+    def cell(self) -> Cell:
+        """The identity that statistics group by."""
+        return Cell(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One operation on one data set with one variant under one set of conditions on one machine."""
+
+    suite: str
+    operation: str
+    dataset: str
+    rows: int
+    variant: str
+    conditions: Conditions
+    machine: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fidelity:
+    """What a variant does to one kind of column, found by a round trip of a small table.
+
+    outcome: exact | lossy | refused | error (a change that nobody declared, or a declared one that did not occur)
+    """
+
+    variant: str
+    target: str
+    strings: str
+    kind: str
+    nulls: bool
+    outcome: str
+    how: str = ""
+    bound: str = ""
+    cause: str = ""
+    """format | call | target; empty when exact."""
+    target_alone: str = ""
+    """What the target loses without any format."""
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that one command measured."""
+
+    folder: Path
+    info: Mapping[str, Any]
+    samples: tuple[Sample, ...]
+    fidelity: tuple[Fidelity, ...] = ()
+
+
+def _to_line(record: Sample | Fidelity) -> str:
+    """One JSON line; fields that say nothing are left out."""
+    shape = asdict(record)
+    kept = {key: value for key, value in shape.items() if key == "schema" or value not in (None, (), [], {}, "", False)}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _sample(shape: dict[str, Any]) -> Sample:
+    shape["conditions"] = Conditions(**shape["conditions"])
+    if "failure" in shape:
+        shape["failure"] = Failure(**shape["failure"])
+    for key in ("losses", "encodings", "warnings"):
+        if key in shape:
+            shape[key] = tuple(shape[key])
+    return Sample(**shape)
+
+
+def _fidelity(shape: dict[str, Any]) -> Fidelity:
+    shape.setdefault("nulls", False)
+    return Fidelity(**shape)
+
+
+class SampleWriter:
+    """Appends records to a run's files, each line flushed to the system at once: a run that is stopped keeps all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._samples = folder / "samples.jsonl"
+        self._fidelity = folder / "fidelity.jsonl"
+
+    def append(self, record: Sample | Fidelity) -> None:
+        """Append one record as one line. Raises OSError when the disk takes it no more."""
+        path = self._samples if isinstance(record, Sample) else self._fidelity
+        line = _to_line(record).encode()
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            before = os.fstat(descriptor).st_size
+            written = os.write(descriptor, line)
+            if written != len(line):
+                os.ftruncate(descriptor, before)
+                raise OSError(28, "no space left for a whole line", str(path))
+        finally:
+            os.close(descriptor)
+
+
+def write_run_info(folder: Path, info: Mapping[str, Any]) -> None:
+    """Write `run.json` whole or not at all."""
+    path = folder / "run.json"
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps({"schema": SCHEMA, **info}, indent=1, ensure_ascii=False) + "\n")
+    os.replace(partial, path)
+
+
+def read_run(folder: Path) -> Run:
+    """Read a result folder. Raises RecordError naming file, line and reason; a last line cut short by a crash is
+    dropped, because its sample was never finished."""
+    info_path = folder / "run.json"
+    try:
+        info = json.loads(info_path.read_text())
+    except FileNotFoundError:
+        raise RecordError(f"{folder}: no run.json here; name a folder that a run has made, e.g. results/<time>-<machine>") from None
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{info_path}: not readable as JSON ({error})") from None
+    if not isinstance(info, dict) or info.get("schema") != SCHEMA:
+        found = info.get("schema") if isinstance(info, dict) else type(info).__name__
+        raise RecordError(f"{info_path}: schema is {found!r}, this version reads {SCHEMA}")
+    samples = tuple(_sample(shape) for shape in _lines(folder / "samples.jsonl", Sample))
+    fidelity = tuple(_fidelity(shape) for shape in _lines(folder / "fidelity.jsonl", Fidelity))
+    return Run(folder, info, samples, fidelity)
+
+
+def _lines(path: Path, record: type[Sample] | type[Fidelity]) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    known = {item.name for item in fields(record)}
+    with path.open(encoding="utf-8") as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.endswith("\n"):
+                return
+            try:
+                shape = json.loads(line)
+            except ValueError as error:
+                raise RecordError(f"{path}, line {number}: not JSON ({error}); remove the line to read the rest") from None
+            if not isinstance(shape, dict) or shape.get("schema") != SCHEMA:
+                raise RecordError(f"{path}, line {number}: not a record of schema {SCHEMA}")
+            unknown = set(shape) - known
+            if unknown:
+                raise RecordError(f"{path}, line {number}: unknown field {sorted(unknown)[0]!r}")
+            yield shape

@@ -1,0 +1,1 @@
+"""How tables lie on the disk: one module per format, listed once, in `formats.registry`."""

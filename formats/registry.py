@@ -1,0 +1,26 @@
+"""The only list of tabular formats: a name, the module that holds its engines, the extra that installs them.
+
+Sorted by name; suites, listings, documentation and completion all derive from it.
+"""
+
+from adapters.registry import Entry, Registry
+
+FORMATS = Registry(
+    {
+        "avro": Entry("formats.avro:ENGINES", "avro"),
+        "csv": Entry("formats.csv:ENGINES"),
+        "excel": Entry("formats.excel:ENGINES", "excel"),
+        "feather": Entry("formats.feather:ENGINES"),
+        "floor": Entry("formats.floor:ENGINES"),
+        "hdf5-fixed": Entry("formats.hdf5:FIXED", "hdf5"),
+        "hdf5-table": Entry("formats.hdf5:TABLE", "hdf5"),
+        "json": Entry("formats.json:ENGINES"),
+        "lance": Entry("formats.lance:ENGINES", "lance"),
+        "orc": Entry("formats.orc:ENGINES"),
+        "parquet": Entry("formats.parquet:ENGINES"),
+        "pickle": Entry("formats.pickle:ENGINES"),
+        "vortex": Entry("formats.vortex:ENGINES", "vortex"),
+        "xml": Entry("formats.xml:ENGINES", "xml"),
+    },
+    entry_point_group="format_bench.formats",
+)
