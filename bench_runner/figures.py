@@ -31,6 +31,7 @@ _LOW, _IS = Direction.LOWER, Direction.NEITHER
 FIGURES: Mapping[str, Figure] = {
     "wall_ns": Figure("ns", _LOW, "time", "wall clock of the operation, conversion to and from the target included"),
     "cpu_ns": Figure("ns", _LOW, "CPU time", "user and system time of all threads during wall_ns"),
+    "engine_ns": Figure("ns", _LOW, "engine", "part of wall_ns spent in the engine's own call"),
     "convert_ns": Figure("ns", _LOW, "conversion", "part of wall_ns spent between the engine's object and the target"),
     "touch_ns": Figure("ns", _LOW, "touch", "part of wall_ns in which one byte of each 4 KiB page of the result is read"),
     "sync_ns": Figure("ns", _LOW, "sync", "fsync of all files and folders of the save, after wall_ns"),

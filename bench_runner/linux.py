@@ -1,0 +1,254 @@
+"""What the measuring needs of the Linux kernel: memory levels, page cache, write-back, process control.
+
+Each function does one thing and raises OSError when the kernel will not. Nothing here knows of formats or samples.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+PAGE_BYTES = mmap.PAGESIZE
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+
+def _check(result: int, call: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{call}: {os.strerror(number)}")
+
+
+# --- processes -------------------------------------------------------------------------------------------------
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when `parent` ends, and end at once if that has happened already.
+
+    The second check matters: a parent that died before the call would never be noticed.
+    """
+    _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def go_first_when_memory_runs_out() -> None:
+    """Tell the kernel to kill this process before any other when memory runs out."""
+    Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+# --- memory of a process ---------------------------------------------------------------------------------------
+
+
+def reset_high_water() -> None:
+    """Set this process's VmHWM back to its present resident size (proc(5), clear_refs, value 5)."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def high_water_bytes() -> int:
+    """VmHWM of this process: the highest resident size since the reset."""
+    match = re.search(rb"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_bytes())
+    if match is None:
+        raise OSError("no VmHWM in /proc/self/status")
+    return int(match[1]) * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLevel:
+    """Resident and private (resident minus shared) bytes at one moment."""
+
+    resident_bytes: int
+    private_bytes: int
+
+
+class MemoryReader:
+    """Reads the memory level of one process, again and again, from a file kept open.
+
+    `shared` of statm is file-backed and shmem pages, so a mapped file does not count as private.
+    """
+
+    def __init__(self, process: int | str = "self") -> None:
+        self._descriptor = os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self) -> MemoryLevel | None:
+        """The present level; None once the process is gone."""
+        try:
+            fields = os.pread(self._descriptor, 128, 0).split()
+        except ProcessLookupError:
+            return None
+        if len(fields) < 3:
+            return None
+        resident, shared = int(fields[1]), int(fields[2])
+        return MemoryLevel(resident * PAGE_BYTES, (resident - shared) * PAGE_BYTES)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def own_memory() -> MemoryLevel:
+    """The memory level of this process."""
+    reader = MemoryReader()
+    try:
+        level = reader.read()
+    finally:
+        reader.close()
+    if level is None:
+        raise OSError("/proc/self/statm is empty")
+    return level
+
+
+def trim_heap() -> None:
+    """Give freed heap memory back to the kernel, where the C library can (glibc)."""
+    if hasattr(_libc, "malloc_trim"):
+        _libc.malloc_trim(0)
+
+
+def file_mappings(process: int | str = "self") -> list[tuple[int, int, str]]:
+    """(start, end, path) of every mapping of a regular file by the process, libraries included, sorted by start.
+
+    Deleted files are listed too, with the kernel's ' (deleted)' behind the path; shared memory (/dev/shm, memfd) and
+    devices are not.
+    """
+    found = []
+    for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
+        parts = line.split(None, 5)
+        if len(parts) < 6 or not parts[5].startswith("/") or parts[5].startswith(("/dev/", "/memfd:")):
+            continue
+        start, _, end = parts[0].partition("-")
+        found.append((int(start, 16), int(end, 16), parts[5]))
+    return found
+
+
+def io_bytes() -> tuple[int, int]:
+    """(read_bytes, write_bytes) of /proc/self/io: bytes fetched from devices, and page cache dirtied."""
+    counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(counters["read_bytes"]), int(counters["write_bytes"])
+
+
+# --- the system's memory and write-back ------------------------------------------------------------------------
+
+
+def meminfo_bytes(*names: str) -> tuple[int, ...]:
+    """Rows of /proc/meminfo, in bytes."""
+    rows = {}
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, rest = line.partition(":")
+        rows[name] = int(rest.split()[0]) * 1024
+    return tuple(rows[name] for name in names)
+
+
+def available_bytes() -> int:
+    """Memory that can be had without swapping; a control group's limit counts where it is lower."""
+    (available,) = meminfo_bytes("MemAvailable")
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        try:
+            room = int(Path(limit).read_text()) - int(Path(used).read_text())
+        except (OSError, ValueError):
+            continue
+        available = min(available, max(room, 0))
+    return available
+
+
+def unwritten_bytes() -> int:
+    """Dirty and write-back pages of the whole system."""
+    return sum(meminfo_bytes("Dirty", "Writeback"))
+
+
+def sync_file_system(folder: Path) -> None:
+    """Write everything of the folder's file system to its device, and wait (syncfs(2))."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _check(_libc.syncfs(descriptor), "syncfs")
+    finally:
+        os.close(descriptor)
+
+
+def touch_memory(size_bytes: int) -> None:
+    """Take fresh anonymous memory, write one byte to each of its pages, and give it back."""
+    with mmap.mmap(-1, max(size_bytes, PAGE_BYTES)) as memory:
+        view = memoryview(memory)
+        # A strided assignment would need numpy; one call per 64 KiB keeps the interpreter's share small.
+        zeros = bytes(1 << 16)
+        for offset in range(0, len(view) - len(zeros) + 1, len(zeros)):
+            view[offset : offset + len(zeros)] = zeros
+        view.release()
+
+
+# --- the page cache --------------------------------------------------------------------------------------------
+
+
+def files_below(location: Path) -> Iterator[Path]:
+    """The regular files of a stored copy: itself, or all below it, sorted."""
+    if location.is_dir() and not location.is_symlink():
+        for folder, folders, names in os.walk(location):
+            folders.sort()
+            for name in sorted(names):
+                yield Path(folder, name)
+    elif location.exists():
+        yield location
+
+
+def resident_file_bytes(path: Path) -> int:
+    """How many bytes of the file lie in the page cache (mincore(2) on a mapping that is dropped at once)."""
+    size = path.stat().st_size
+    if size == 0:
+        return 0
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapping:
+        pages = (size + PAGE_BYTES - 1) // PAGE_BYTES
+        flags = np.zeros(pages, dtype=np.uint8)
+        address = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
+        _check(
+            _libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), ctypes.c_void_p(flags.ctypes.data)),
+            "mincore",
+        )
+    resident = flags & 1
+    tail = pages * PAGE_BYTES - size
+    return int(resident.sum()) * PAGE_BYTES - (tail if resident[-1] else 0)
+
+
+def evict_file(path: Path) -> None:
+    """Drop the file's clean pages from the page cache (posix_fadvise DONTNEED). Sync it first."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
+
+
+def read_through(path: Path) -> None:
+    """Read the whole file by plain read, so that it lies in the page cache."""
+    buffer = bytearray(1 << 20)
+    with path.open("rb", buffering=0) as stream:
+        while stream.readinto(buffer):
+            pass
+
+
+def fsync_all(location: Path) -> None:
+    """fsync every file and folder of a stored copy, and the folder that holds it."""
+    folders = {location.parent}
+    for path in files_below(location):
+        _fsync(path)
+        folders.add(path.parent)
+    for folder in sorted(folders):
+        _fsync(folder)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

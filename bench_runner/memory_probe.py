@@ -1,0 +1,49 @@
+"""Known allocations for testing the memory probes: a probe that is not tested against something known is a guess.
+
+Method rule 13: 1, 10, 100 and 300 MB, by numpy, Arrow, many small objects and four threads, each after 500 MB was
+taken and given back in the same worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+DISTURBANCE_BYTES = 500 * 10**6
+SIZES_BYTES = (1 * 10**6, 10 * 10**6, 100 * 10**6, 300 * 10**6)
+
+
+def _by_numpy(size_bytes: int) -> Any:
+    return np.full(size_bytes, 1, dtype=np.uint8)
+
+
+def _by_arrow(size_bytes: int) -> Any:
+    buffer = pa.allocate_buffer(size_bytes)
+    np.frombuffer(buffer, dtype=np.uint8)[:] = 1
+    return buffer
+
+
+def _by_small_objects(size_bytes: int) -> Any:
+    # 96 payload bytes make a bytes object of 129 bytes with its header; malloc gives 144 and the list holds 8 more.
+    return [index.to_bytes(96, "little") for index in range(size_bytes // 152)]
+
+
+def _by_four_threads(size_bytes: int) -> Any:
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(_by_numpy, [size_bytes // 4] * 4))
+
+
+ALLOCATIONS: Mapping[str, Callable[[int], Any]] = {
+    "numpy": _by_numpy,
+    "arrow": _by_arrow,
+    "small objects": _by_small_objects,
+    "four threads": _by_four_threads,
+}
+
+EXACT = frozenset({"numpy", "four threads"})
+"""Allocations whose true size is known to the page; Arrow's pool rounds up, and small objects carry the allocator's
+own cost, so those two bound the probe but do not define its error."""
