@@ -111,6 +111,11 @@ class TabularFormat(ABC):
     """The settings that make the track `plain`: no codec."""
     bare_call: ClassVar[Mapping[str, str]] = {}
     """The settings that equal the library's bare call: the track `default`."""
+    equal: ClassVar[Mapping[str, str]] = {}
+    """The settings of the track `equal`, zstd at level 1; empty for an engine that does not have it."""
+    refuses_masked: ClassVar[bool] = False
+    """Whether the call takes no Int64 or boolean column (integers and booleans with nulls): then it is measured with
+    nulls=numpy besides."""
     capabilities: ClassVar[frozenset[Can]]
     losses: ClassVar[tuple[Loss, ...]] = ()
     syncs_on_save: ClassVar[bool] = False
