@@ -1,0 +1,193 @@
+"""The cache of made data sets: one Arrow IPC file each, with its digest beside it, in the user's cache
+folder.
+
+A file is written under a temporary name in the same folder, synced and moved into place, so that no run
+ever sees half of one; its digest is computed again on every use, so that a damaged one is noticed and made
+anew. At most one batch is in memory. This module does not know how data sets are made or named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import platformdirs
+import pyarrow as pa
+
+from data_generator.dataset import Dataset
+from data_generator.digest import TableDigest
+from data_generator.errors import DataError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota is used up",
+    errno.EFBIG: "files may not be so large",
+}
+_PARTIAL = ".partial"
+_ABANDONED_AFTER_S = 60.0
+
+
+@dataclass(frozen=True)
+class StoredDataset:
+    """A data set as it lies in the cache, whole and with the digest that its maker wrote down."""
+
+    name: str
+    path: Path
+    """Arrow IPC file; one record batch for each batch of the data set."""
+    digest: str
+    rows: int
+    schema: pa.Schema
+    size_bytes: int
+
+
+def default_folder() -> Path:
+    """Where data sets are kept: the user's cache folder, or what FORMAT_BENCH_CACHE names."""
+    named = os.environ.get("FORMAT_BENCH_CACHE")
+    if named:
+        return Path(named)
+    return platformdirs.user_cache_path("format-bench", appauthor=False) / "datasets"
+
+
+def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | None = None) -> StoredDataset:
+    """The data set from the cache when it lies there whole; else made and put there.
+
+    `on_rows` hears how many rows are made. Runs at the same time are safe: each writes a file of its own,
+    and the last move wins with the same bytes. Raises DataError when the folder cannot take the file.
+    """
+    path = folder / f"{_stem(dataset)}.arrow"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(folder)
+        return _load(dataset, path) or _make(dataset, path, on_rows)
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+        raise DataError(
+            f"{dataset.name}, {dataset.rows:,} rows: cannot be kept in {folder}: {reason}\n"
+            "  free space there, ask for fewer rows, or name another folder in FORMAT_BENCH_CACHE"
+        ) from error
+
+
+def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+    """The first `rows` rows (all by default) of a stored data set, in private memory, one chunk a stored
+    batch.
+
+    No more than those rows and columns are read: of a batch that is needed in part, the file is mapped for
+    as long as that part is copied.
+    """
+    with pa.OSFile(str(path)) as file, pa.memory_map(str(path)) as mapping:
+        schema = pa.ipc.open_file(mapping).schema
+        names = schema.names if columns is None else list(columns)
+        options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
+        private, mapped = pa.ipc.open_file(file, options=options), pa.ipc.open_file(mapping, options=options)
+        batches: list[pa.RecordBatch] = []
+        missing = rows
+        for index in range(mapped.num_record_batches):
+            stored = mapped.get_batch(index)
+            if missing is not None and missing < stored.num_rows:
+                batches.append(_copied(stored.slice(0, missing)))
+                break
+            batches.append(private.get_batch(index))
+            missing = None if missing is None else missing - stored.num_rows
+        selected = pa.schema([schema.field(name) for name in names], schema.metadata)
+        return pa.Table.from_batches([batch.select(names) for batch in batches if batch.num_rows], selected)
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pa.ipc.open_stream(sink.getvalue()) as reader:
+        return reader.read_next_batch()
+
+
+def _stem(dataset: Dataset) -> str:
+    """A readable name, and what decides the bytes as a hash."""
+    key = json.dumps([dataset.name, dataset.rows, dataset.version, sorted(dataset.source.items())])
+    readable = re.sub(r"[^a-z0-9.=]+", "-", dataset.name).strip("-")[:60]
+    return f"{readable}-{dataset.rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def _load(dataset: Dataset, path: Path) -> StoredDataset | None:
+    """What lies in the cache, or None when it is missing, cut short, changed or not readable."""
+    try:
+        digest = json.loads(path.with_suffix(".json").read_text())["digest"]
+        found = TableDigest(dataset.schema)
+        rows = 0
+        with pa.OSFile(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            if not reader.schema.equals(dataset.schema):
+                return None
+            for index in range(reader.num_record_batches):
+                batch = reader.get_batch(index)
+                found.update(batch)
+                rows += batch.num_rows
+    except (FileNotFoundError, ValueError, KeyError, TypeError, pa.ArrowException, OSError):
+        return None
+    if found.hexdigest() != digest or rows != dataset.rows:
+        return None
+    return StoredDataset(dataset.name, path, digest, rows, dataset.schema, path.stat().st_size)
+
+
+def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -> StoredDataset:
+    digest = TableDigest(dataset.schema)
+    rows = 0
+    with _moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema) as writer:
+        for batch in dataset.batches():
+            writer.write_batch(batch)
+            digest.update(batch)
+            rows += batch.num_rows
+            if on_rows is not None:
+                on_rows(rows)
+    about = {
+        "dataset": dataset.name,
+        "rows": rows,
+        "version": dataset.version,
+        "source": dict(dataset.source),
+        "digest": digest.hexdigest(),
+        "pyarrow": pa.__version__,
+    }
+    with _moved_into_place(path.with_suffix(".json")) as file:
+        file.write((json.dumps(about, indent=1) + "\n").encode())
+    return StoredDataset(dataset.name, path, digest.hexdigest(), rows, dataset.schema, path.stat().st_size)
+
+
+@contextlib.contextmanager
+def _moved_into_place(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that becomes `path` at once and whole, or leaves nothing behind.
+
+    Its lock tells `_remove_abandoned` that its writer is alive.
+    """
+    descriptor, temporary = tempfile.mkstemp(suffix=_PARTIAL, prefix=f"{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what runs left behind that were killed: temporary files that nobody holds a lock on.
+
+    The age keeps away from a file that is created but not yet locked.
+    """
+    for left_over in folder.glob(f"*{_PARTIAL}"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), left_over.open("rb") as file:
+            if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left_over.unlink(missing_ok=True)

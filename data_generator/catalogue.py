@@ -1,0 +1,151 @@
+"""The only list of data sets: their names, their parameters, and what each is for.
+
+Listing it imports no heavy library; what makes a data set is imported when it is resolved.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data_generator.errors import DataError
+
+if TYPE_CHECKING:
+    from data_generator.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a data set. `allowed` is a tuple of texts, or the ends of a range of numbers."""
+
+    name: str
+    allowed: tuple[str, ...] | tuple[int, int] | tuple[float, float]
+    default: str
+    meaning: str
+
+    def canonical(self, text: str) -> str:
+        """`text` as it is spelled canonically: '0.10' is '0.1'. Raises ValueError when it is not allowed."""
+        low = self.allowed[0]
+        if isinstance(low, str):
+            if text not in self.allowed:
+                raise ValueError(text)
+            return text
+        value = type(low)(text)
+        if not low <= value <= self.allowed[1]:  # type: ignore[operator]
+            raise ValueError(text)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    def allowed_text(self) -> str:
+        """The allowed values, for an error or a listing."""
+        if isinstance(self.allowed[0], str):
+            return ", ".join(map(str, self.allowed))
+        return f"{self.allowed[0]} to {self.allowed[1]}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the catalogue.
+
+    `build` names the function that makes the data set, 'module:function'; it is called with the canonical
+    name, the number of rows, the parameters as text (all of them), and, where `takes_file`, the user's
+    file.
+    """
+
+    title: str
+    purpose: str
+    build: str
+    default_rows: int | None
+    """None where the parameters decide."""
+    parameters: tuple[Parameter, ...] = ()
+    fixed: Mapping[str, str] | None = None
+    """Parameters that a preset sets, handed to `build` as they are."""
+    takes_file: bool = False
+
+
+_SYNTHETIC = (
+    Parameter("int", (0, 1000), "0", "columns of int64, uniform in 0 to 100"),
+    Parameter("float", (0, 1000), "0", "columns of float64, uniform in 0 to 100"),
+    Parameter("bool", (0, 1000), "0", "columns of booleans"),
+    Parameter("str", (0, 1000), "0", "columns of strings"),
+    Parameter("strings", ("fixed", "varying", "words"), "fixed", "letters of one or varying length; words"),
+    Parameter("length", (1, 200), "10", "(mean) number of letters of a string"),
+    Parameter("nulls", (0.0, 0.99), "0", "share of missing values in each column"),
+)
+
+
+def _preset(kind: str) -> Entry:
+    kinds = ("int", "float", "bool", "str")
+    counts = {name: "2" if kind == "eq" else "5" if name == kind else "1" for name in kinds}
+    described = ", ".join(f"{count} {name}" for name, count in counts.items())
+    mixture = "as many columns of each kind" if kind == "eq" else f"mostly {kind} columns"
+    return Entry(
+        f"synthetic: {described}",
+        f"the thesis's table 4.2: {mixture}",
+        "data_generator.synthetic:build",
+        1_000_000,
+        fixed={**{parameter.name: parameter.default for parameter in _SYNTHETIC}, **counts},
+    )
+
+
+CATALOGUE: Mapping[str, Entry] = {
+    **{kind: _preset(kind) for kind in ("eq", "int", "float", "bool", "str")},
+    "synthetic": Entry(
+        "synthetic table of your own mixture",
+        "how a format's figures depend on the kinds of columns, on strings and on missing values",
+        "data_generator.synthetic:build",
+        1_000_000,
+        _SYNTHETIC,
+    ),
+}
+
+
+def resolve(
+    name: str, parameters: Mapping[str, str], *, rows: int | None = None, source: Path | None = None
+) -> Dataset:
+    """The data set that `name` and its parameters, as text, stand for; `rows` instead of its default
+    number.
+
+    `source` is the user's file, for data sets that take one. Raises DataError, which lists what there is.
+    """
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        near = difflib.get_close_matches(name, CATALOGUE, n=1)
+        guess = f" (did you mean {near[0]!r}?)" if near else ""
+        raise DataError(f"no data set is called {name!r}{guess}\n  known: {', '.join(CATALOGUE)}")
+    if rows is not None and rows < 1:
+        raise DataError(f"{name}: {rows} rows are not possible; ask for 1 or more")
+    if source is not None and not entry.takes_file:
+        able = ", ".join(known for known, row in CATALOGUE.items() if row.takes_file)
+        raise DataError(f"{name}: takes no file, got {source}; these do: {able or 'none'}")
+    values = _checked(name, entry, parameters)
+    spelled = ",".join(
+        f"{parameter.name}={values[parameter.name]}"
+        for parameter in entry.parameters
+        if values[parameter.name] != parameter.default
+    )
+    module, _, function = entry.build.partition(":")
+    build: Callable[..., Dataset] = getattr(importlib.import_module(module), function)
+    canonical = f"{name}[{spelled}]" if spelled else name
+    options = {"source": source} if entry.takes_file else {}
+    return build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **options)
+
+
+def _checked(name: str, entry: Entry, parameters: Mapping[str, str]) -> dict[str, str]:
+    known = {parameter.name: parameter for parameter in entry.parameters}
+    values = {parameter.name: parameter.default for parameter in entry.parameters}
+    for key, text in parameters.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            offered = ", ".join(known) or "none"
+            raise DataError(f"{name}: no parameter is called {key!r}{guess}\n  it has: {offered}")
+        try:
+            values[key] = known[key].canonical(text)
+        except ValueError:
+            allowed = known[key].allowed_text()
+            raise DataError(f"{name}: {key}={text} is not possible (allowed: {allowed})") from None
+    return values

@@ -1,0 +1,39 @@
+"""What a data set is: a name, a schema, and batches that every machine makes with the same bytes.
+
+This module knows neither how values are drawn nor where tables are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+BATCH_ROWS = 1_048_576
+"""Most rows of one batch: the unit in which data sets are made and kept."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table that is not made yet.
+
+    `batches` makes it from the start, one batch after the other, each with `schema`; every call gives the
+    same.
+    """
+
+    name: str
+    """The canonical spelling, defaults left out: 'synthetic[int=5,float=1,bool=1,str=1]'."""
+    rows: int
+    schema: pa.Schema
+    version: int
+    """Of its generator: another version is another table, and another file in the cache."""
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+    source: Mapping[str, str] = field(default_factory=dict)
+    """For a table read from the user's file: its path, size_bytes and mtime_ns."""
+
+
+def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:
+    """The row counts of the batches of a table with `rows` rows; none for an empty table."""
+    for start in range(0, rows, batch_rows):
+        yield min(batch_rows, rows - start)

@@ -1,0 +1,69 @@
+"""The digest of a table: what lies in its columns, whatever the file around it.
+
+It covers names, types and nullability, the batches' row counts, and of each column the logical buffers:
+validity where there are missing values, values, and string lengths as offsets from the batch's first byte.
+Arrow's file format, its version and its padding are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+
+class TableDigest:
+    """SHA-256 over batches, fed one after the other (1.6 GB a second where the processor has it built in)."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        """Raises TypeError for nested and dictionary columns: no data set of this room has them."""
+        self._hash = hashlib.sha256()
+        for column in schema:
+            if not _is_flat(column.type):
+                raise TypeError(f"column {column.name!r}: no digest is defined for {column.type}")
+            self._hash.update(f"{column.name}\x1f{column.type}\x1f{column.nullable}\x1e".encode())
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Add the next batch."""
+        self._hash.update(f"\x1d{batch.num_rows}".encode())
+        for array in batch.columns:
+            self._update_array(array)
+
+    def hexdigest(self) -> str:
+        """64 hexadecimal digits."""
+        return self._hash.hexdigest()
+
+    def _update_array(self, array: pa.Array) -> None:
+        buffers = array.buffers()
+        start, stop = array.offset, array.offset + len(array)
+        if array.null_count:
+            self._hash.update(b"\x1cnulls")
+            self._hash.update(_bits(buffers[0], start, stop))
+        if pt.is_null(array.type) or not len(array):
+            return
+        if pt.is_boolean(array.type):
+            self._hash.update(_bits(buffers[1], start, stop))
+        elif _is_variable(array.type):
+            wide = pt.is_large_string(array.type) or pt.is_large_binary(array.type)
+            offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)[start : stop + 1]
+            self._hash.update(memoryview(offsets - offsets[0]))
+            if buffers[2] is not None:
+                self._hash.update(memoryview(buffers[2])[int(offsets[0]) : int(offsets[-1])])
+        else:
+            width = array.type.bit_width // 8
+            self._hash.update(memoryview(buffers[1])[start * width : stop * width])
+
+
+def _is_variable(kind: pa.DataType) -> bool:
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind)
+
+
+def _is_flat(kind: pa.DataType) -> bool:
+    return _is_variable(kind) or pt.is_null(kind) or (pt.is_primitive(kind) or pt.is_decimal(kind))
+
+
+def _bits(buffer: pa.Buffer, start: int, stop: int) -> bytes:
+    bits = np.unpackbits(np.frombuffer(buffer, np.uint8), count=stop, bitorder="little")[start:]
+    return np.packbits(bits, bitorder="little").tobytes()
