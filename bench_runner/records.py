@@ -1,19 +1,19 @@
-"""The result files: `run.json` (what is needed to believe and repeat a run), `samples.jsonl` (one line for each
-execution) and `fidelity.jsonl` (what each variant does to each kind of column).
+"""The result files: `run.json` (what is needed to believe and repeat a run), `samples.jsonl` (one line for
+each execution) and `fidelity.jsonl` (what each variant does to each kind of column).
 
 Only raw integers are stored; medians, ratios and people's units are computed by readers. Shapes are pinned by
-golden records in tests/bench_runner/golden/ and described in docs/results.md. This module must not know how samples
-are measured, nor how they are shown.
+golden records in tests/bench_runner/golden/ and described in docs/results.md. This module must not know how
+samples are measured, nor how they are shown.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench_runner.figures import FIGURES, Direction, Figure
 
@@ -46,8 +46,8 @@ class Conditions:
     """What the sample was taken under. Samples with different conditions are never mixed in one figure.
 
     cache: warm | cold; threads: default | 1; target: pandas | arrow (what the user holds and wants back);
-    track: plain | default | equal; strings: str | object (the pandas dtype of text); work_dir: the label of the
-    working folder ('default', or the path as the user gave it).
+    track: plain | default | equal; strings: str | object (the pandas dtype of text); work_dir: the label of
+    the working folder ('default', or the path as the user gave it).
     """
 
     cache: str = "warm"
@@ -62,8 +62,8 @@ class Conditions:
 class Failure:
     """Why there are no figures.
 
-    kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash | timeout |
-    memory | disk | error | skipped (its rehearsal failed, or it needs more than the machine has)
+    kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash |
+    timeout | memory | disk | error | skipped (its rehearsal failed, or it needs more than the machine has)
     """
 
     kind: str
@@ -110,7 +110,9 @@ class Sample:
     def __post_init__(self) -> None:
         unknown = set(self.figures) - set(FIGURES)
         if unknown:
-            raise ValueError(f"figures not in the register (bench_runner/figures.py): {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"figures not in the register (bench_runner/figures.py): {', '.join(sorted(unknown))}"
+            )
         if self.failure is not None and self.figures:
             raise ValueError("a sample with a failure has no figures")
 
@@ -122,7 +124,9 @@ class Sample:
     @property
     def cell(self) -> Cell:
         """The identity that statistics group by."""
-        return Cell(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
+        return Cell(
+            self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,8 @@ class Cell:
 class Fidelity:
     """What a variant does to one kind of column, found by a round trip of a small table.
 
-    outcome: exact | lossy | refused | error (a change that nobody declared, or a declared one that did not occur)
+    outcome: exact | lossy | refused | error (a change that nobody declared, or a declared one that did not
+    occur)
     """
 
     variant: str
@@ -171,33 +176,72 @@ class Run:
 
 
 def _to_line(record: Sample | Fidelity) -> str:
-    """One JSON line; fields that say nothing are left out."""
+    """One JSON line; fields that have their default are left out."""
     shape = asdict(record)
-    kept = {key: value for key, value in shape.items() if key == "schema" or value not in (None, (), [], {}, "", False)}
+    said = {item.name: item.default for item in fields(record) if item.name != "schema"}
+    kept = {key: value for key, value in shape.items() if value not in ({}, said.get(key))}
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _sample(shape: dict[str, Any]) -> Sample:
-    shape["conditions"] = Conditions(**shape["conditions"])
-    if "failure" in shape:
-        shape["failure"] = Failure(**shape["failure"])
-    for key in ("losses", "encodings", "warnings"):
-        if key in shape:
-            shape[key] = tuple(shape[key])
+    shape["conditions"] = Conditions(**_checked(shape["conditions"], Conditions))
+    if shape.get("failure") is not None:
+        shape["failure"] = Failure(**_checked(shape["failure"], Failure))
     return Sample(**shape)
 
 
-def _fidelity(shape: dict[str, Any]) -> Fidelity:
-    shape.setdefault("nulls", False)
-    return Fidelity(**shape)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "int": (int,),
+    "bool": (bool,),
+    "tuple[str, ...]": (list,),
+    "Mapping[str, int]": (dict,),
+    "Conditions": (dict,),
+    "Failure | None": (dict, type(None)),
+}
+"""What JSON makes of each annotation that the records use."""
+
+
+def _checked(shape: object, record: type[Any]) -> dict[str, Any]:
+    """`shape` as the fields of `record`. Raises ValueError saying which field is missing, unknown or of
+    another type."""
+    if not isinstance(shape, dict):
+        raise ValueError(f"{record.__name__.lower()} is {type(shape).__name__}, not an object")
+    known = {item.name: item for item in fields(record)}
+    for name in shape:
+        if name not in known:
+            raise ValueError(f"unknown field {name!r}")
+    for name, item in known.items():
+        required = item.default is MISSING and item.default_factory is MISSING
+        if name not in shape:
+            if required:
+                raise ValueError(f"field {name!r} is missing")
+            continue
+        value, allowed = shape[name], _TYPES[str(item.type)]
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+            raise ValueError(f"field {name!r} is {value!r:.40}, not {item.type}")
+        inner = value.values() if isinstance(value, dict) and "Mapping" in str(item.type) else ()
+        if not all(type(number) is int for number in inner):
+            raise ValueError(f"field {name!r} holds something that is not an integer")
+        if isinstance(value, list):
+            if not all(isinstance(text, str) for text in value):
+                raise ValueError(f"field {name!r} holds something that is not text")
+            shape[name] = tuple(value)
+    return shape
 
 
 class SampleWriter:
-    """Appends records to a run's files, each line flushed to the system at once: a run that is stopped keeps all."""
+    """Appends records to a run's files, each line flushed to the system at once: a run that is stopped keeps
+    all."""
 
     def __init__(self, folder: Path) -> None:
+        """Continue the files of `folder`; a last line that a crash has cut short is removed, as readers drop
+        it."""
         self._samples = folder / "samples.jsonl"
         self._fidelity = folder / "fidelity.jsonl"
+        for path in (self._samples, self._fidelity):
+            _drop_cut_line(path)
 
     def append(self, record: Sample | Fidelity) -> None:
         """Append one record as one line. Raises OSError when the disk takes it no more."""
@@ -214,6 +258,15 @@ class SampleWriter:
             os.close(descriptor)
 
 
+def _drop_cut_line(path: Path) -> None:
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+
+
 def write_run_info(folder: Path, info: Mapping[str, Any]) -> None:
     """Write `run.json` whole or not at all."""
     path = folder / "run.json"
@@ -223,38 +276,57 @@ def write_run_info(folder: Path, info: Mapping[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> Run:
-    """Read a result folder. Raises RecordError naming file, line and reason; a last line cut short by a crash is
-    dropped, because its sample was never finished."""
+    """Read a result folder. Raises RecordError naming file, line and reason; a last line cut short by a crash
+    is dropped, because its sample was never finished."""
     info_path = folder / "run.json"
     try:
         info = json.loads(info_path.read_text())
     except FileNotFoundError:
-        raise RecordError(f"{folder}: no run.json here; name a folder that a run has made, e.g. results/<time>-<machine>") from None
+        raise RecordError(
+            f"{folder}: no run.json here; name a folder that a run has made, e.g. results/<time>-<machine>"
+        ) from None
     except (OSError, ValueError) as error:
         raise RecordError(f"{info_path}: not readable as JSON ({error})") from None
     if not isinstance(info, dict) or info.get("schema") != SCHEMA:
         found = info.get("schema") if isinstance(info, dict) else type(info).__name__
         raise RecordError(f"{info_path}: schema is {found!r}, this version reads {SCHEMA}")
-    samples = tuple(_sample(shape) for shape in _lines(folder / "samples.jsonl", Sample))
-    fidelity = tuple(_fidelity(shape) for shape in _lines(folder / "fidelity.jsonl", Fidelity))
+    samples = tuple(_records(folder / "samples.jsonl", Sample, _sample))
+    fidelity = tuple(_records(folder / "fidelity.jsonl", Fidelity, lambda shape: Fidelity(**shape)))
     return Run(folder, info, samples, fidelity)
 
 
-def _lines(path: Path, record: type[Sample] | type[Fidelity]) -> Iterator[dict[str, Any]]:
+_Record = TypeVar("_Record", Sample, Fidelity)
+
+
+def _records(
+    path: Path, record: type[_Record], build: Callable[[dict[str, Any]], _Record]
+) -> Iterator[_Record]:
     if not path.exists():
         return
-    known = {item.name for item in fields(record)}
-    with path.open(encoding="utf-8") as stream:
+    seen: dict[object, int] = {}
+    with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
-            if not line.endswith("\n"):
+            if not line.endswith(b"\n"):
                 return
             try:
                 shape = json.loads(line)
+                found = shape.get("schema") if isinstance(shape, dict) else None
+                if found != SCHEMA:
+                    raise ValueError(f"schema is {found!r}, this version reads {SCHEMA}")
+                built = build(_checked(shape, record))
             except ValueError as error:
-                raise RecordError(f"{path}, line {number}: not JSON ({error}); remove the line to read the rest") from None
-            if not isinstance(shape, dict) or shape.get("schema") != SCHEMA:
-                raise RecordError(f"{path}, line {number}: not a record of schema {SCHEMA}")
-            unknown = set(shape) - known
-            if unknown:
-                raise RecordError(f"{path}, line {number}: unknown field {sorted(unknown)[0]!r}")
-            yield shape
+                raise RecordError(
+                    f"{path}, line {number}: {error}; remove the line to read the rest"
+                ) from None
+            first = seen.setdefault(_identity(built), number)
+            if first != number:
+                raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
+            yield built
+
+
+def _identity(record: Sample | Fidelity) -> object:
+    """What no two lines of a file may share. A round that was measured again after a resume has another
+    position."""
+    if isinstance(record, Sample):
+        return record.cell, record.round, record.position
+    return record.variant, record.target, record.strings, record.kind, record.nulls

@@ -1,0 +1,306 @@
+"""Invented runs that look like real ones: for tests of reports, and to look at reports without measuring.
+
+Times, sizes and memory follow the thesis's tables for `eq`, with seeded noise; every kind of failure that the
+reports must show occurs. `python -m tests.reports.factory FOLDER` writes one as a result folder.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench_runner.records import (
+    Conditions,
+    Failure,
+    Fidelity,
+    Run,
+    Sample,
+    SampleWriter,
+    write_run_info,
+)
+
+DATASETS = ("eq", "int", "float", "bool", "str", "core")
+MACHINE = "lab-1"
+
+# variant: save s, read s, size MB, save peak MB, read peak MB, cores
+PLAIN: dict[str, tuple[float, float, float, float, float, float]] = {
+    "avro[engine=fastavro,codec=none]": (4.0, 2.99, 43, 429, 619, 1.0),
+    "csv[engine=pandas]": (2.65, 1.26, 75, 5, 175, 1.0),
+    "excel[save=xlsxwriter,read=calamine]": (81.8, 12.1, 66, 270, 486, 1.0),
+    "feather[engine=pyarrow,codec=none]": (0.24, 0.042, 60, 65, 243, 1.2),
+    "feather[engine=pyarrow,codec=none,mapped=true]": (0.24, 0.005, 60, 65, 3, 1.0),
+    "floor": (0.05, 0.02, 60, 1, 60, 1.0),
+    "hdf5-fixed[engine=pandas,format=fixed]": (1.78, 1.60, 69, 82, 277, 1.0),
+    "hdf5-table[engine=pandas,format=table]": (1.92, 2.03, 62, 107, 314, 1.0),
+    "json[engine=pandas]": (1.88, 2.68, 128, 630, 1564, 1.0),
+    "json[engine=pandas,double_precision=15]": (1.91, 2.66, 131, 640, 1570, 1.0),
+    "lance[engine=pylance]": (0.41, 0.052, 69, 264, 474, 1.6),
+    "orc[engine=pyarrow,codec=none]": (0.43, 0.58, 38, 66, 462, 1.1),
+    "parquet[engine=pyarrow,codec=none]": (0.243, 0.064, 47, 79, 524, 1.5),
+    "pickle[engine=pandas]": (0.47, 0.041, 60, 68, 125, 1.0),
+    "vortex[engine=vortex-data]": (0.52, 0.11, 31, 140, 300, 1.8),
+    "xml[engine=pandas,parser=lxml]": (16.64, 23.7, 228, 3196, 5212, 1.0),
+}
+DEFAULT: dict[str, tuple[float, float, float, float, float, float]] = {
+    "avro[engine=fastavro,codec=deflate]": (6.0, 3.4, 21, 429, 619, 1.0),
+    "csv[engine=pandas]": (2.65, 1.26, 75, 5, 175, 1.0),
+    "feather[engine=pyarrow,codec=lz4]": (0.21, 0.05, 42, 65, 243, 1.2),
+    "floor": (0.05, 0.02, 60, 1, 60, 1.0),
+    "hdf5-fixed[engine=pandas,format=fixed]": (1.78, 1.60, 69, 82, 277, 1.0),
+    "lance[engine=pylance]": (0.41, 0.052, 69, 264, 474, 1.6),
+    "orc[engine=pyarrow,codec=none]": (0.43, 0.58, 38, 66, 462, 1.1),
+    "parquet[engine=pyarrow,codec=snappy]": (0.26, 0.066, 39, 79, 524, 1.5),
+    "pickle[engine=pandas]": (0.47, 0.041, 60, 68, 125, 1.0),
+}
+_SCALE = {"eq": 1.0, "int": 0.7, "float": 0.85, "bool": 0.75, "str": 1.4, "core": 2.1, "webface": 40.0}
+
+
+def make_sample(**changed: Any) -> Sample:
+    """One plausible read of `eq` with Parquet; any field can be changed."""
+    fields: dict[str, Any] = {
+        "suite": "tabular",
+        "operation": "read",
+        "dataset": "eq",
+        "dataset_digest": "9f2c",
+        "rows": 1_000_000,
+        "variant": "parquet[engine=pyarrow,codec=none]",
+        "library": "pyarrow 26.0.0",
+        "conditions": Conditions(),
+        "machine": MACHINE,
+        "round": 1,
+        "position": 10,
+        "figures": {"wall_ns": 64_000_000, "cpu_ns": 96_000_000},
+        "fidelity": "exact",
+    }
+    return Sample(**{**fields, **changed})
+
+
+def make_run(
+    *,
+    datasets: Sequence[str] = DATASETS,
+    tracks: Sequence[str] = ("plain", "default"),
+    rounds: int = 7,
+    rows: int = 1_000_000,
+    seed: int = 1,
+    drift: float = 0.0,
+    info: dict[str, Any] | None = None,
+    folder: Path = Path("results/2026-03-01T10-00-00-lab-1"),
+) -> Run:
+    """A whole run. `drift` is by how much the machine slows down from the first to the last round."""
+    source = random.Random(seed)
+    samples: list[Sample] = []
+    for number in range(1, rounds + 1):
+        slower = 1 + drift * (number - 1) / max(rounds - 1, 1)
+        chains = [
+            chain
+            for track in tracks
+            for dataset in datasets
+            for chain in _chains(track, dataset, rows, number, slower, source)
+        ]
+        source.shuffle(chains)
+        for chain in chains:
+            for sample in chain:
+                samples.append(replace(sample, position=len(samples)))
+    return Run(folder, {**_info(datasets, rounds, rows), **(info or {})}, tuple(samples), tuple(_fidelity()))
+
+
+def _chains(
+    track: str, dataset: str, rows: int, number: int, slower: float, source: random.Random
+) -> Iterator[list[Sample]]:
+    variants = PLAIN if track == "plain" else DEFAULT
+    for variant, (save_s, read_s, size_mb, save_mb, read_mb, cores) in variants.items():
+        if variant.startswith(("xml", "excel")) and number > 1:
+            continue
+        scale = _SCALE[dataset] * rows / 1_000_000
+        conditions = Conditions(track=track, target="arrow" if variant == "floor" else "pandas")
+        base = make_sample(
+            dataset=dataset,
+            rows=rows,
+            variant=variant,
+            conditions=conditions,
+            round=number,
+            library="pandas 3.1.0",
+            figures={},
+            fidelity=None,
+        )
+        failure = _failure(variant, dataset)
+        if failure is not None:
+            yield [
+                replace(base, operation="save", failure=failure[0]),
+                replace(base, operation="read", failure=failure[1]),
+            ]
+            continue
+        loss = (
+            ("float64 within 1e-10",)
+            if variant == "json[engine=pandas]" and dataset in ("eq", "float")
+            else ()
+        )
+        yield [
+            replace(
+                base,
+                operation="save",
+                figures=_figures(save_s * scale * slower, save_mb * scale, cores, source)
+                | {"size_bytes": int(size_mb * scale * 1e6), "sync_ns": int(size_mb * scale * 4e6)},
+                codec="snappy" if "snappy" in variant else None,
+            ),
+            replace(
+                base,
+                operation="read",
+                figures=_figures(
+                    read_s * scale * slower, read_mb * scale, cores, source, mapped="mapped" in variant
+                ),
+                fidelity="declared loss" if loss else "exact",
+                losses=loss,
+                unsettled=variant.startswith("lance") and number == 3,
+            ),
+        ]
+
+
+def _failure(variant: str, dataset: str) -> tuple[Failure, Failure] | None:
+    if variant.startswith("excel") and dataset == "core":
+        refused = Failure(
+            kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 10,000,000"
+        )
+        return refused, refused
+    if variant.startswith("avro") and dataset == "core":
+        mismatch = Failure(
+            kind="mismatch", reason="column 'c07': row 999,999 came back as None, 'kfjq' was stored"
+        )
+        return Failure(kind="skipped", reason="its read did not pass"), mismatch
+    if variant.startswith("vortex") and dataset == "bool":
+        missing = Failure(kind="not installed", reason="vortex needs vortex-data; pip install -e '.[vortex]'")
+        return missing, missing
+    if variant.startswith("xml") and dataset == "str":
+        return (
+            Failure(kind="timeout", reason="save was stopped after 600 s"),
+            Failure(kind="skipped", reason="its save did not end"),
+        )
+    return None
+
+
+def _figures(
+    seconds: float, megabytes: float, cores: float, source: random.Random, *, mapped: bool = False
+) -> dict[str, int]:
+    wall = int(seconds * 1e9 * source.lognormvariate(0, 0.03))
+    private = int(megabytes * 1e6 * source.lognormvariate(0, 0.005))
+    return {
+        "wall_ns": wall,
+        "cpu_ns": int(wall * cores),
+        "peak_private_bytes": private,
+        "peak_rss_bytes": int(private * 1.01) + (60_000_000 if mapped else 0),
+    }
+
+
+def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
+    return {
+        "id": "2026-03-01T10-00-00-lab-1",
+        "command": ["format-bench", "run", "tabular", "--report"],
+        "started": "2026-03-01T10:00:00+00:00",
+        "finished": "2026-03-01T10:41:07+00:00",
+        "partial": False,
+        "seed": 7,
+        "quick": False,
+        "rounds_asked": rounds,
+        "machine": {
+            "name": MACHINE,
+            "cpu": "AMD EPYC 7B13",
+            "cores": 2,
+            "memory_bytes": 25_000_000_000,
+            "kernel": "6.1.0-18-cloud-amd64",
+            "virtualisation": "kvm",
+            "python": "3.11.2",
+        },
+        "libraries": {"pandas": "3.1.0", "pyarrow": "26.0.0", "pylance": "14.0.0", "numpy": "2.4.6"},
+        "commit": "bd53157c0ffee",
+        "dirty": False,
+        "work_dirs": {"default": {"path": "/tmp", "filesystem": "ext4", "device": "/dev/vda1"}},
+        "probe": {"error_bytes": 1_500_000},
+        "warnings": [
+            {
+                "text": "the CPU governor is 'powersave'",
+                "remedy": "cpupower frequency-set --governor performance",
+            }
+        ],
+        "suites": {"tabular": "Which format saves, reads and stores a table best?"},
+        "datasets": {
+            name: {"digest": "9f2c", "rows": rows, "size_bytes": 60_000_000, "title": name}
+            for name in datasets
+        },
+        "variants": {
+            name: {"title": name.partition("[")[0], "syncs_on_save": name.startswith("hdf5-table")}
+            for name in {**PLAIN, **DEFAULT}
+        },
+    }
+
+
+KINDS = (
+    *(
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint64",
+        "float32",
+        "float64",
+        "bool",
+        "string",
+        "binary",
+        "date32",
+    ),
+    *("timestamp[ns]", "timestamp[us,UTC]", "duration", "decimal128", "categorical", "list", "struct", "map"),
+)
+
+
+def _fidelity() -> Iterator[Fidelity]:
+    for variant in PLAIN:
+        for target in ("pandas", "arrow"):
+            for kind in KINDS:
+                for nulls in (False, True):
+                    yield _verdict(variant, target, kind, nulls)
+
+
+def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:
+    base = Fidelity(
+        variant=variant,
+        target=target,
+        strings="str",
+        kind=kind,
+        nulls=nulls,
+        outcome="exact",
+        target_alone="int64 with nulls becomes float64"
+        if (target, kind, nulls) == ("pandas", "int64", True)
+        else "",
+    )
+    if variant.startswith("csv") and kind == "string":
+        return replace(
+            base,
+            outcome="lossy",
+            how="'NA', 'null' and '' become missing",
+            bound="no other text",
+            cause="call",
+        )
+    if variant == "json[engine=pandas]" and kind == "float64":
+        return replace(base, outcome="lossy", how="digits are cut", bound="within 1e-10", cause="call")
+    if kind in ("list", "struct", "map") and variant.startswith(("csv", "excel", "hdf5", "xml")):
+        return replace(base, outcome="refused", how=f"TypeError: cannot store a {kind} column")
+    if variant.startswith("hdf5-fixed") and kind == "duration":
+        return replace(base, outcome="error", how="row 3: 1 s came back as 1 ns, nobody declared it")
+    return base
+
+
+def write_run(run: Run, folder: Path) -> Path:
+    """Store an invented run as a result folder and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_run_info(folder, run.info)
+    writer = SampleWriter(folder)
+    for record in (*run.samples, *run.fidelity):
+        writer.append(record)
+    return folder
+
+
+if __name__ == "__main__":
+    print(write_run(make_run(), Path(sys.argv[1])))
