@@ -59,7 +59,7 @@ class Entry:
     purpose: str
     build: str
     default_rows: int | None
-    """None where the parameters decide."""
+    """None where the parameters or the file decide."""
     parameters: tuple[Parameter, ...] = ()
     fixed: Mapping[str, str] | None = None
     """Parameters that a preset sets, handed to `build` as they are."""
@@ -99,6 +99,20 @@ CATALOGUE: Mapping[str, Entry] = {
         "data_generator.synthetic:build",
         1_000_000,
         _SYNTHETIC,
+    ),
+    "tpch-lineitem": Entry(
+        "TPC-H lineitem",
+        "decimals, dates and short texts as everyone knows them",
+        "data_generator.tpch:build",
+        None,
+        (Parameter("scale", ("0.01", "0.1", "1", "10"), "0.1", "scale factor; 1 is 6,001,215 rows"),),
+    ),
+    "webface": Entry(
+        "WebFace10M, or a table like it",
+        "33 columns by 10,000,000 rows: what face analysis says of images, or your own HDF5 file",
+        "data_generator.webface:build",
+        None,
+        takes_file=True,
     ),
 }
 
