@@ -28,9 +28,8 @@ from bench_runner.worker import PHASE_CLOCK
 POLL_MS = 2
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 
-ONE_THREAD = {
-    name: "1"
-    for name in (
+ONE_THREAD = dict.fromkeys(
+    (
         "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",
         "MKL_NUM_THREADS",
@@ -42,8 +41,9 @@ ONE_THREAD = {
         "TOKIO_WORKER_THREADS",
         "LANCE_CPU_THREADS",
         "LANCE_IO_THREADS",
-    )
-}
+    ),
+    "1",
+)
 """Each library's own setting, in the environment before anything is loaded: polars, for one, ignores it later."""
 
 

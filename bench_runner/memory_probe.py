@@ -37,6 +37,13 @@ def _by_four_threads(size_bytes: int) -> Any:
         return list(pool.map(_by_numpy, [size_bytes // 4] * 4))
 
 
+def disturb() -> None:
+    """Take 500 MB, half by numpy and half by Arrow's pool, touch it all, and give it back."""
+    half = DISTURBANCE_BYTES // 2
+    del_later = [_by_numpy(half), _by_arrow(half)]
+    del_later.clear()
+
+
 ALLOCATIONS: Mapping[str, Callable[[int], Any]] = {
     "numpy": _by_numpy,
     "arrow": _by_arrow,

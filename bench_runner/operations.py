@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from data_generator.cache import read_table
 
 from adapters.contract import TabularFormat
 from bench_runner import targets
 from bench_runner.clock import Laps
+from data_generator.cache import read_table
 
 PRIMER_ROWS = 1_000
 """Method rule 2: primed on 1,000 rows of the same schema, never at full size."""

@@ -69,11 +69,17 @@ class Settler:
         best = self.best or control
         self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
         if not quiet:
-            return control, f"over {UNWRITTEN_LIMIT_BYTES // 10**6} MB were still unwritten after {WRITE_BACK_LIMIT_S:.0f} s"
+            return (
+                control,
+                f"over {UNWRITTEN_LIMIT_BYTES // 10**6} MB were still unwritten after {WRITE_BACK_LIMIT_S:.0f} s",
+            )
         if control.write_ns > SLOW_FACTOR * self.best.write_ns:
             return control, f"a 64 MB write took {control.write_ns / self.best.write_ns:.1f} times the run's best"
         if control.allocate_ns > SLOW_FACTOR * self.best.allocate_ns:
-            return control, f"touching 64 MB took {control.allocate_ns / self.best.allocate_ns:.1f} times the run's best"
+            return (
+                control,
+                f"touching 64 MB took {control.allocate_ns / self.best.allocate_ns:.1f} times the run's best",
+            )
         return control, ""
 
     def _write_back(self) -> bool:

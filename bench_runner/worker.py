@@ -259,7 +259,7 @@ def time_import(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
 def probe_memory(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     """One known allocation after 500 MB was taken and given back: what the probes say of it (rule 13)."""
     allocate = memory_probe.ALLOCATIONS[task["how"]]
-    linux.touch_memory(memory_probe.DISTURBANCE_BYTES)
+    memory_probe.disturb()
     clean_slate()
     linux.reset_high_water()
     high_water_before = linux.high_water_bytes()

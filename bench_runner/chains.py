@@ -1,0 +1,264 @@
+"""Execute one chain: save, size, read, removal; each operation in a fresh worker, on a machine at rest.
+
+What comes out is samples, complete with their conditions, or samples with the reason why there are no figures. This
+module decides nothing about order or number of rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench_runner import linux
+from bench_runner.launcher import Launcher, Limits, Outcome
+from bench_runner.operations import OPERATIONS
+from bench_runner.plan import Chain
+from bench_runner.records import Failure, Sample
+from bench_runner.settle import Rest, Settler
+from data_generator.cache import StoredDataset
+
+WARM_RESIDENT_SHARE = 0.99
+WARM_DEVICE_SHARE = 0.01
+COLD_DEVICE_SHARE = 0.90
+"""Method rule 14."""
+DEVICE_SLACK_BYTES = 256 * 1024
+"""Pages of libraries may be fetched from the device at any time; this much says nothing about the stored copy."""
+ONE_THREAD_LIMIT = 1.05
+"""Method rule 9: CPU time over wall time that one thread cannot exceed."""
+MEMORY_SHARE = 0.9
+"""A worker may take this share of the memory that is available when it starts."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What executing a chain needs of the machine: workers, a working folder at rest, limits."""
+
+    launcher: Launcher
+    settler: Settler
+    folder: Path
+    timeout_s: float
+    machine: str
+
+    def limits(self) -> Limits:
+        """The limits of the next worker."""
+        return Limits(self.timeout_s, int(linux.available_bytes() * MEMORY_SHARE))
+
+
+class ChainFailed(Exception):
+    """Carries the Failure of the operation that went wrong."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
+def execute(
+    bench: Bench, chain: Chain, dataset: StoredDataset, *, rows: int, round_number: int, position: int, need_bytes: int
+) -> list[Sample]:
+    """One execution of a chain on the first `rows` rows; one sample for each of its operations, in order.
+
+    `need_bytes` is the memory that a sample is expected to use. A save counts only when its read passes, so both
+    samples come out together.
+    """
+    samples: list[Sample] = []
+    failure: Failure | None = None
+    with _chain_folder(bench.folder, position) as folder:
+        for number, operation in enumerate(chain.operations):
+            blank = Sample(
+                suite=chain.suite,
+                operation=operation,
+                dataset=chain.dataset,
+                dataset_digest=dataset.digest,
+                rows=rows,
+                variant=chain.variant,
+                library=chain.library,
+                conditions=chain.conditions,
+                machine=bench.machine,
+                round=round_number,
+                position=position + number,
+            )
+            if failure is not None:
+                samples.append(replace(blank, failure=_consequence(failure, chain.operations[number - 1])))
+                continue
+            last = number == len(chain.operations) - 1
+            try:
+                samples.append(_operation(bench, chain, blank, folder, dataset.path, need_bytes, last))
+            except ChainFailed as failed:
+                failure = failed.failure
+                samples.append(replace(blank, failure=failure))
+            except OSError as error:
+                failure = Failure(
+                    kind="disk" if error.errno == 28 else "error", reason=f"{type(error).__name__}: {error}"
+                )
+                samples.append(replace(blank, failure=failure))
+    if failure is not None:
+        samples = [_without_figures(sample, failure) for sample in samples]
+    return samples
+
+
+def _consequence(failure: Failure, operation: str) -> Failure:
+    """What an operation says when an earlier one of its chain went wrong."""
+    if not failure.is_failure:
+        return failure
+    return Failure(kind="skipped", reason=f"its {operation} failed: {failure.reason}"[:400])
+
+
+def _without_figures(sample: Sample, failure: Failure) -> Sample:
+    """A save whose read did not pass has no figures: nobody knows what it stored."""
+    if sample.failure is not None:
+        return sample
+    reason = f"not verified, because the read failed: {failure.reason}"[:400]
+    return replace(
+        sample,
+        figures={},
+        fidelity=None,
+        losses=(),
+        codec=None,
+        encodings=(),
+        failure=Failure(kind="mismatch", reason=reason),
+    )
+
+
+@contextmanager
+def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
+    """A folder of its own for each execution: a fresh path for every save (rule 4), gone afterwards."""
+    folder = work_folder / f"chain-{position}"
+    try:
+        for name in ("stored", "primer", "scratch"):
+            (folder / name).mkdir(parents=True)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _operation(
+    bench: Bench, chain: Chain, blank: Sample, folder: Path, dataset: Path, need_bytes: int, last: bool
+) -> Sample:
+    operation = OPERATIONS[blank.operation]
+    location = folder / "stored" / f"table{chain.suffix}"
+    rest = bench.settler.settle(need_bytes)
+    figures: dict[str, int] = {}
+    if operation.needs_stored_copy:
+        figures |= _page_cache(location, chain.conditions.cache)
+    task = {
+        "job": "measure",
+        "operation": operation.name,
+        "variant": chain.spelled,
+        "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
+        "dataset": str(dataset),
+        "rows": blank.rows,
+        "location": str(location),
+        "primer": str(folder / "primer" / f"table{chain.suffix}"),
+        "scratch": str(folder / "scratch"),
+        "printed": str(folder / "printed"),
+        "last_reader": last,
+    }
+    outcome = bench.launcher.run(task, bench.limits())
+    if outcome.failure is not None:
+        kind, reason = outcome.failure
+        raise ChainFailed(Failure(kind=kind, reason=reason))
+    answer = outcome.answer("measured")
+    figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
+    if operation.needs_stored_copy:
+        _prove_cache(figures, chain.conditions.cache)
+    else:
+        _refuse_strays(folder, location)
+        figures |= _sizes(location)
+    if chain.conditions.threads == "1" and figures["cpu_ns"] > ONE_THREAD_LIMIT * figures["wall_ns"]:
+        cores = figures["cpu_ns"] / figures["wall_ns"]
+        raise ChainFailed(Failure(kind="threads", reason=f"used {cores:.2f} cores under the condition threads=1"))
+    return replace(
+        blank,
+        figures=figures,
+        fidelity=answer.get("fidelity"),
+        losses=tuple(answer.get("losses", ())),
+        codec=answer.get("codec"),
+        encodings=tuple(answer.get("encodings", ())),
+        warnings=tuple(_warnings(outcome, rest)),
+        unsettled=not rest.settled,
+    )
+
+
+def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) -> dict[str, int]:
+    highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
+    return {
+        "peak_private_bytes": max(highest - answer["private_before_bytes"], 0),
+        "prepare_ns": answer["started_ns"] - outcome.launched_ns,
+        "settle_ns": rest.settle_ns,
+        "control_write_ns": rest.control.write_ns,
+        "control_allocate_ns": rest.control.allocate_ns,
+    }
+
+
+def _warnings(outcome: Outcome, rest: Rest) -> Iterator[str]:
+    if outcome.printed:
+        yield f"the library printed: {outcome.printed.splitlines()[0][:200]}"
+    if not rest.settled:
+        yield f"not counted, the machine was not at rest: {rest.why_not}"
+
+
+def _sizes(location: Path) -> dict[str, int]:
+    files = [path.stat() for path in linux.files_below(location)]
+    if not files:
+        raise ChainFailed(Failure(kind="mismatch", reason=f"the save left nothing at its place, {location.name}"))
+    return {
+        "size_bytes": sum(file.st_size for file in files),
+        "allocated_bytes": sum(file.st_blocks * 512 for file in files),
+        "files_count": len(files),
+    }
+
+
+def _refuse_strays(folder: Path, location: Path) -> None:
+    """A save that writes outside its place has a wrong size, and two runs could not coexist."""
+    strays = [path for path in (folder / "stored").iterdir() if path != location]
+    strays += (folder / "scratch").iterdir()
+    strays += [path for path in folder.iterdir() if path.name not in ("stored", "primer", "scratch", "printed")]
+    if strays:
+        names = ", ".join(sorted(os.fspath(path.relative_to(folder)) for path in strays)[:3])
+        raise ChainFailed(Failure(kind="mismatch", reason=f"the save wrote outside its place: {names}"))
+
+
+# --- rule 14: warm is proven like cold ---------------------------------------------------------------------------
+
+
+def _page_cache(location: Path, wanted: str) -> dict[str, int]:
+    """Bring the stored copy into the wanted state, and say how much of it lies in the page cache.
+
+    It was synced by its save's worker, which has ended: no process maps it.
+    """
+    if wanted == "cold":
+        for path in linux.files_below(location):
+            linux.evict_file(path)
+    resident, size = _residency(location)
+    if wanted == "warm" and resident < WARM_RESIDENT_SHARE * size:
+        for path in linux.files_below(location):
+            linux.read_through(path)
+        resident, size = _residency(location)
+    if wanted == "warm" and resident < WARM_RESIDENT_SHARE * size:
+        raise ChainFailed(
+            Failure(kind="cache", reason=f"only {resident / size:.0%} of the stored copy stays in the page cache")
+        )
+    if wanted == "cold" and resident > 0:
+        raise ChainFailed(Failure(kind="cache", reason=f"{resident:,} bytes of the stored copy cannot be evicted"))
+    return {"resident_before_bytes": resident, "size_bytes": size}
+
+
+def _residency(location: Path) -> tuple[int, int]:
+    files = list(linux.files_below(location))
+    return sum(linux.resident_file_bytes(path) for path in files), sum(path.stat().st_size for path in files)
+
+
+def _prove_cache(figures: dict[str, int], wanted: str) -> None:
+    size = figures.pop("size_bytes")
+    fetched = figures["device_read_bytes"]
+    if wanted == "warm" and fetched > max(WARM_DEVICE_SHARE * size, DEVICE_SLACK_BYTES):
+        reason = f"a warm read fetched {fetched:,} of {size:,} bytes from the device"
+        raise ChainFailed(Failure(kind="cache", reason=reason))
+    if wanted == "cold" and fetched < COLD_DEVICE_SHARE * size:
+        reason = f"a cold read fetched only {fetched:,} of {size:,} bytes from the device"
+        raise ChainFailed(Failure(kind="cache", reason=reason))

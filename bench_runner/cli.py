@@ -1,0 +1,442 @@
+"""The command line. `python main.py` and `format-bench` are this program.
+
+Data goes to standard output, progress and warnings to standard error. Exit codes: 0 all measured (not installed and
+refused are no failures), 1 some cells failed, 2 the request was wrong, 3 a regression was found, 130 Ctrl-C.
+
+Everything heavy is imported inside the commands: `--help` must not pay for pandas. This module decides nothing about
+measuring or showing; it turns words into calls.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from bench_runner.plan import Plan, Request
+
+FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
+SUITE_FLAGS = ("--tabular",)
+"""Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`."""
+RESULTS = Path("results")
+
+EPILOG = """
+\b
+Examples:
+  python main.py --tabular --report             the main job: every format, six tables, PDF
+  python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
+  python main.py report results/<run> --pdf     any report again, from stored samples
+  python main.py list formats                   what is there, and what is installed
+"""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG)
+def cli() -> None:
+    """Format Bench: which storage format, and which call, for my data and my use of it?
+
+    `python main.py --tabular` with any option of `run` is the same as `python main.py run tabular`.
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the program and exit with its code; no traceback reaches a user for an error of the request."""
+    words = _expanded(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = cli.main(words, prog_name="format-bench", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(WRONG_REQUEST)
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does: nothing is wrong.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _expanded(words: list[str]) -> list[str]:
+    """`--tabular --report` becomes `run tabular --report`."""
+    suites = [word.removeprefix("--") for word in words if word in SUITE_FLAGS]
+    if not suites or words[0] == "run":
+        return words
+    return ["run", *suites, *(word for word in words if word not in SUITE_FLAGS)]
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+class Duration(click.ParamType):
+    """'90s', '10m', '2h', in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or fail with what is allowed."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", str(value).strip())
+        if match is None or float(match[1]) == 0:
+            self.fail(f"{value!r} is not a time; write 90s, 10m or 2h", param, ctx)
+        return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+DURATION = Duration()
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+WHICH = _options(
+    click.option(
+        "-f",
+        "--formats",
+        metavar="REGEX",
+        multiple=True,
+        help="Keep variants whose name matches, e.g. '^parquet' (repeatable).",
+    ),
+    click.option(
+        "--formats-not", metavar="REGEX", multiple=True, help="Drop variants whose name matches (repeatable)."
+    ),
+    click.option(
+        "-d",
+        "--datasets",
+        metavar="REGEX",
+        multiple=True,
+        help="Keep data sets whose name matches; name one on request, e.g. webface, in full; or spell one: "
+        "'synthetic[int=5,str=1]' (repeatable).",
+    ),
+    click.option(
+        "--operations", metavar="REGEX", multiple=True, help="Keep operations whose name matches (repeatable)."
+    ),
+    click.option(
+        "--webface",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        help="Add the data set webface, from this HDF5 file.",
+    ),
+    click.option(
+        "--rows", type=click.IntRange(min=1), help="Rows of each data set (default: its own, 1,000,000 for most)."
+    ),
+    click.option(
+        "--track",
+        "tracks",
+        type=click.Choice(["plain", "default", "equal"]),
+        multiple=True,
+        help="No codec, the bare call, or zstd level 1 for all that have it (default: the suite's; repeatable).",
+    ),
+)
+UNDER = _options(
+    click.option(
+        "--cache",
+        type=click.Choice(["warm", "cold"]),
+        default="warm",
+        show_default=True,
+        help="Page cache before a read; cold evicts the stored copy, and proves it.",
+    ),
+    click.option(
+        "--threads",
+        type=click.Choice(["default", "1"]),
+        default="default",
+        show_default=True,
+        help="The libraries' own choice, or one thread on one core.",
+    ),
+    click.option(
+        "--target",
+        type=click.Choice(["pandas", "arrow"]),
+        default="pandas",
+        show_default=True,
+        help="What you hold and want back: a DataFrame or an Arrow table.",
+    ),
+    click.option(
+        "--strings",
+        type=click.Choice(["str", "object"]),
+        default="str",
+        show_default=True,
+        help="The pandas dtype of text: pandas 3's, or Python objects as in the thesis.",
+    ),
+    click.option(
+        "--work-dir",
+        "work_dirs",
+        metavar="PATH",
+        multiple=True,
+        help="Where files are written and read (repeatable: each is a condition with its device; "
+        "default: the result folder).",
+    ),
+)
+HOW = _options(
+    click.option(
+        "--rounds",
+        type=click.IntRange(min=1),
+        help="Rounds for every cell (default: 7; 3 for cells over 10 s, 1 over 60 s; a cell whose interval is narrow "
+        "stops after 5).",
+    ),
+    click.option("--quick", is_flag=True, help="One round; every report says so."),
+    click.option(
+        "--budget",
+        "budget_s",
+        type=DURATION,
+        help="Time to spend on rounds, e.g. 10m: cheap cells get more, every cell gets one.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=DURATION,
+        default="600s",
+        show_default=True,
+        help="Longest time for one operation.",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run)."
+    ),
+    click.option(
+        "--isolate",
+        type=click.Choice(["forkserver", "spawn"]),
+        default="forkserver",
+        show_default=True,
+        help="How fresh processes are made; spawn is slower and the reference.",
+    ),
+    click.option("--no-fidelity", is_flag=True, help="Leave out the round trips of every kind of column."),
+)
+WHERE = _options(
+    click.option(
+        "--out",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Result folder (default: results/<time>-<machine>).",
+    ),
+    click.option("--resume", is_flag=True, help="Measure what the run in --out lacks."),
+    click.option("--report", is_flag=True, help="Leave a PDF in the result folder as well."),
+    click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name."),
+    click.option("--list", "list_only", is_flag=True, help="Print what would be measured, and stop."),
+)
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("suites", nargs=-1, metavar="SUITE...")
+@WHICH
+@HOW
+@UNDER
+@WHERE
+def run(suites: tuple[str, ...], **options: Any) -> int:
+    """Measure one or more suites, and show the result.
+
+    Every figure stands behind a verified round trip; a cell without figures shows the reason. The result folder holds
+    run.json, samples.jsonl, fidelity.jsonl and CSV files; docs/results.md describes them.
+    """
+    with _errors_told():
+        request = _request(options)
+        plan = _plan(suites, request)
+        if options["list_only"]:
+            _print_plan(plan)
+            return 0
+        return _measure(plan, request, options)
+
+
+def _request(options: dict[str, Any]) -> Request:
+    from bench_runner.plan import Request
+
+    webface = options["webface"]
+    if webface is not None and not webface.is_file():
+        raise click.UsageError(
+            f"--webface {webface}: no such file; leave the option out and use --datasets webface for a generated one"
+        )
+    for work_dir in options["work_dirs"]:
+        if not Path(work_dir).is_dir():
+            raise click.UsageError(f"--work-dir {work_dir}: no such directory; make it first")
+    return Request(
+        formats=options["formats"],
+        formats_not=options["formats_not"],
+        datasets=options["datasets"],
+        operations=options["operations"],
+        webface=webface,
+        rows=options["rows"],
+        cache=options["cache"],
+        threads=options["threads"],
+        target=options["target"],
+        tracks=options["tracks"],
+        strings=options["strings"],
+        work_dirs=options["work_dirs"] or ("default",),
+    )
+
+
+def _plan(names: tuple[str, ...], request: Request) -> Plan:
+    import difflib
+
+    from bench_runner.plan import make_plan
+    from bench_runner.suites import SUITES
+
+    if not names:
+        raise click.UsageError(f"name a suite: {', '.join(SUITES)}; 'list suites' says what each answers")
+    for name in names:
+        if name not in SUITES:
+            near = difflib.get_close_matches(name, SUITES, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise click.UsageError(f"no suite is called {name!r}{guess}; there are: {', '.join(SUITES)}")
+    return make_plan([SUITES[name] for name in dict.fromkeys(names)], request)
+
+
+def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
+    import reports
+    from bench_runner.progress import watching
+    from bench_runner.run import Options, machine_name, measure, new_folder
+
+    how = Options(
+        rounds=options["rounds"],
+        quick=options["quick"],
+        budget_s=options["budget_s"],
+        timeout_s=options["timeout_s"],
+        seed=options["seed"],
+        isolate=options["isolate"],
+        resume=options["resume"],
+        machine=options["machine"],
+        fidelity=not options["no_fidelity"],
+    )
+    if how.quick and how.rounds is not None:
+        raise click.UsageError("--quick is one round; leave out --rounds, or --quick")
+    if options["report"]:
+        reports.check_pdf()
+    folder = _result_folder(options["out"], how.resume, lambda: new_folder(RESULTS, machine_name(how)))
+    try:
+        with watching() as watcher:
+            measured, failed = measure(plan, request, how, folder, ["format-bench", *_expanded(sys.argv[1:])], watcher)
+    except KeyboardInterrupt:
+        click.echo(
+            f"stopped; all that was measured is in {folder}\n"
+            f"  the same command with --out {folder} --resume measures the rest",
+            err=True,
+        )
+        raise
+    reports.show(measured)
+    reports.write_csv(measured, folder)
+    if options["report"]:
+        reports.write_pdf(measured, folder / "report.pdf")
+    click.echo(f"results: {folder}", err=True)
+    return FAILED if failed else 0
+
+
+def _result_folder(out: Path | None, resume: bool, make: Callable[[], Path]) -> Path:
+    if resume:
+        if out is None:
+            raise click.UsageError("--resume needs --out DIR, the result folder of the run to go on with")
+        return out
+    if out is None:
+        return make()
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise click.UsageError(f"--out {out} is there already and not an empty folder; name another, or add --resume")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def _print_plan(plan: Plan) -> None:
+    for chain in plan.chains:
+        for operation in chain.operations:
+            click.echo(f"{chain.label(operation)}  track={chain.conditions.track}")
+    for excluded in plan.excluded:
+        click.echo(f"{excluded.chain.label()}  {excluded.failure.kind}: {excluded.failure.reason}")
+
+
+# --- the other commands --------------------------------------------------------------------------------------------
+
+
+@cli.command("list")
+@click.argument("what", type=click.Choice(["suites", "formats", "datasets", "cells"]), default="suites")
+def list_(what: str) -> None:
+    """List suites, formats (and which are installed), data sets, or the cells of every suite."""
+    from bench_runner import listing
+
+    with _errors_told():
+        for line in listing.LISTINGS[what]():
+            click.echo(line)
+
+
+@cli.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder.")
+@click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files into the result folder.")
+@click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
+@click.option("--against", type=click.Choice(["thesis"]), help="Set the figures beside published ones.")
+@click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
+def report(
+    runs: tuple[Path, ...], pdf: bool, csv_files: bool, fidelity: bool, against: str | None, markdown: bool
+) -> None:
+    """Make reports again from stored samples: the table, or what the options name."""
+    import reports
+    from bench_runner.records import read_run
+
+    with _errors_told():
+        for folder in runs:
+            stored = read_run(folder)
+            if pdf:
+                reports.check_pdf()
+                click.echo(reports.write_pdf(stored, folder / "report.pdf"))
+            if csv_files:
+                for path in reports.write_csv(stored, folder):
+                    click.echo(path)
+            if fidelity:
+                reports.show_fidelity(stored, markdown=markdown)
+            if against:
+                reports.show_against_thesis(stored, markdown=markdown)
+            if not (pdf or csv_files or fidelity or against):
+                reports.show(stored)
+
+
+@cli.command()
+@click.option(
+    "--work-dir",
+    default=".",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where files would be written and read.",
+)
+def doctor(work_dir: Path) -> None:
+    """Say whether this machine is fit to measure, and what to do about it."""
+    from rich.console import Console
+
+    from bench_runner import doctor as examination
+
+    with _errors_told():
+        examination.render(examination.examine(work_dir), Console())
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Turn the errors that are meant for users into a message and an exit code; anything else is a bug and shows its
+    traceback."""
+    from adapters.errors import AdapterError
+    from bench_runner.plan import PlanError
+    from bench_runner.records import RecordError
+    from bench_runner.run import RunError
+    from data_generator.errors import DataError
+
+    try:
+        yield
+    except (AdapterError, DataError, PlanError, RecordError, RunError) as error:
+        click.echo(f"error: {error}", err=True)
+        raise click.exceptions.Exit(WRONG_REQUEST) from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        raise click.exceptions.Exit(FAILED) from None
+
+
+if __name__ == "__main__":
+    main()

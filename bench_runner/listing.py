@@ -1,0 +1,69 @@
+"""What there is, in lines for a terminal: suites, formats, data sets, cells.
+
+Nothing that stores data is imported: whether a library is installed is read from its metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from textwrap import wrap
+
+from bench_runner.suites import SUITES
+from data_generator.catalogue import CATALOGUE
+from formats.registry import FORMATS
+
+WIDTH = 100
+
+
+def _suites() -> Iterator[str]:
+    for suite in SUITES.values():
+        yield f"{suite.name}: {suite.question}"
+        yield from _paragraph("operations", ", ".join(suite.operations))
+        yield from _paragraph("data sets", ", ".join(suite.datasets))
+        yield from _paragraph("on request", ", ".join(suite.on_request))
+        yield from _paragraph("tracks", ", ".join(suite.tracks))
+        for choice, reason in suite.reasons.items():
+            yield from _paragraph(choice, reason)
+
+
+def _formats() -> Iterator[str]:
+    for name in FORMATS:
+        for engine in FORMATS.engines(name):
+            here = FORMATS.availability(engine)
+            if here.installed:
+                state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
+            else:
+                state = f"not installed: {here.install}"
+            yield f"{name:<12} {engine.title}: {engine.engine or 'engines by setting'}; {state}"
+            for key, setting in engine.settings.items():
+                yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
+
+
+def _datasets() -> Iterator[str]:
+    for name, entry in CATALOGUE.items():
+        yield f"{name:<15} {entry.title}"
+        yield from _paragraph("", entry.purpose)
+        for parameter in entry.parameters:
+            yield from _paragraph(parameter.name, f"{parameter.meaning} (default {parameter.default})")
+
+
+def _cells() -> Iterator[str]:
+    from bench_runner.plan import Request, make_plan
+
+    plan = make_plan(list(SUITES.values()), Request())
+    for chain in plan.chains:
+        for operation in chain.operations:
+            yield chain.label(operation)
+
+
+def _paragraph(head: str, text: str) -> list[str]:
+    lead = f"    {head}: " if head else "    "
+    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent="      ")
+
+
+LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {
+    "suites": _suites,
+    "formats": _formats,
+    "datasets": _datasets,
+    "cells": _cells,
+}

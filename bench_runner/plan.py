@@ -1,0 +1,294 @@
+"""From suites and a request to chains: complete, and checked, before anything runs.
+
+Unknown names, refused settings and data that a format cannot hold are found here, without loading any library that
+stores data. Missing libraries and refusals become rows with their reason; what the user asked for wrongly raises
+PlanError. This module does not know how a chain is executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from adapters.contract import Native, TabularFormat
+from adapters.spelling import parse
+from bench_runner.records import Conditions, Failure
+from bench_runner.suites import Suite
+from bench_runner.targets import Target
+from data_generator.catalogue import CATALOGUE, resolve
+from data_generator.dataset import Dataset
+from formats.registry import FORMATS
+
+FLOOR = "floor"
+
+
+class PlanError(Exception):
+    """The request cannot be met: what was asked, what exists, and the next step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for; the defaults are those of the command line."""
+
+    formats: tuple[str, ...] = ()
+    formats_not: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    webface: Path | None = None
+    rows: int | None = None
+    cache: str = "warm"
+    threads: str = "default"
+    target: str = "pandas"
+    tracks: tuple[str, ...] = ()
+    strings: str = "str"
+    work_dirs: tuple[str, ...] = ("default",)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What shares one stored copy: one save, then each reading operation, then the removal.
+
+    `spelled` builds the adapter; `variant` is how records name it, which may add what the harness does for it
+    (nulls=numpy).
+    """
+
+    suite: str
+    dataset: str
+    variant: str
+    spelled: str
+    library: str
+    suffix: str
+    mapped: bool
+    codec: str | None
+    target: Target
+    conditions: Conditions
+    operations: tuple[str, ...]
+
+    @property
+    def is_floor(self) -> bool:
+        """Whether this is the floor, which takes part in every round."""
+        return parse(self.spelled)[0] == FLOOR
+
+    def label(self, operation: str | None = None) -> str:
+        """How messages name it: 'tabular/save/eq/csv[engine=pandas]'."""
+        middle = f"{operation}/" if operation else ""
+        return f"{self.suite}/{middle}{self.dataset}/{self.variant}"
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A chain that is not run, and why."""
+
+    chain: Chain
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that one command will measure. `excluded` chains are recorded with their reason."""
+
+    suites: tuple[Suite, ...]
+    datasets: Mapping[str, Dataset]
+    chains: tuple[Chain, ...]
+    excluded: tuple[Excluded, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The spelled variants that run, each once, in the order of the plan."""
+        return tuple(dict.fromkeys(chain.spelled for chain in self.chains))
+
+
+def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
+    """The plan for the suites under the request. Raises PlanError, and data_generator's DataError."""
+    _check_patterns(request)
+    datasets: dict[str, Dataset] = {}
+    chains: list[Chain] = []
+    excluded: list[Excluded] = []
+    for suite in suites:
+        operations = _chosen_operations(suite, request)
+        chosen = list(_chosen_datasets(suite, request))
+        for dataset in chosen:
+            datasets[dataset.name] = dataset
+            for chain, failure in _chains(suite, dataset, operations, request):
+                if failure is None:
+                    chains.append(chain)
+                else:
+                    excluded.append(Excluded(chain, failure))
+    if not chains and not excluded:
+        raise PlanError(
+            "nothing matches --formats, --formats-not and --track together\n"
+            f"  formats: {', '.join(FORMATS)}; --list shows what a request would measure"
+        )
+    return Plan(tuple(suites), datasets, tuple(dict.fromkeys(chains)), tuple(dict.fromkeys(excluded)))
+
+
+# --- which data sets ---------------------------------------------------------------------------------------------
+
+
+def _chosen_datasets(suite: Suite, request: Request) -> Iterator[Dataset]:
+    names: list[str] = []
+    wanted = list(request.datasets)
+    if request.webface is not None and not wanted:
+        wanted = [*map(re.escape, suite.datasets), "webface"]
+    if not wanted:
+        names = list(suite.datasets)
+    for pattern in wanted:
+        found = _matching(suite, pattern)
+        if not found:
+            offered = ", ".join((*suite.datasets, *suite.on_request))
+            raise PlanError(
+                f"--datasets {pattern!r} matches no data set of the suite {suite.name}\n"
+                f"  it has: {offered}; 'format-bench list datasets' says what each is"
+            )
+        names += found
+    for spelled in dict.fromkeys(names):
+        name, parameters = parse(spelled)
+        source = request.webface if name == "webface" else None
+        yield resolve(name, parameters, rows=request.rows, source=source)
+
+
+def _matching(suite: Suite, pattern: str) -> list[str]:
+    """A spelled data set is taken as it is; a pattern searches the suite's data sets; those on request must be named
+    in full, so that '.' does not start ten million rows."""
+    if "[" in pattern and pattern.partition("[")[0] in CATALOGUE:
+        return [pattern]
+    literal = re.split(r"[|()^$]", pattern.replace("\\", ""))
+    by_pattern = [name for name in suite.datasets if re.search(pattern, name)]
+    return by_pattern + [name for name in CATALOGUE if name in literal and name not in by_pattern]
+
+
+def _chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
+    if not request.operations:
+        return suite.operations
+    chosen = [name for name in suite.operations if any(re.search(pattern, name) for pattern in request.operations)]
+    if not chosen:
+        raise PlanError(
+            f"--operations {', '.join(request.operations)} matches no operation of the suite {suite.name}\n"
+            f"  it has: {', '.join(suite.operations)}"
+        )
+    # A chain always begins with its save; without a read nothing would be verified.
+    return suite.operations if chosen == ["save"] else tuple(dict.fromkeys(("save", *chosen)))
+
+
+def _check_patterns(request: Request) -> None:
+    for option in ("formats", "formats_not", "datasets", "operations"):
+        for pattern in getattr(request, option):
+            if option == "datasets" and pattern.partition("[")[0] in CATALOGUE:
+                continue
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise PlanError(
+                    f"--{option.replace('_', '-')} {pattern!r} is not a regular expression: {error}\n"
+                    "  a plain name such as 'parquet' is one"
+                ) from None
+
+
+# --- which variants ----------------------------------------------------------------------------------------------
+
+
+def _chains(
+    suite: Suite, dataset: Dataset, operations: tuple[str, ...], request: Request
+) -> Iterator[tuple[Chain, Failure | None]]:
+    for track, engine in _engines(request.tracks or suite.tracks):
+        adapter = engine(_track_settings(engine, track), threads=_threads(request))
+        if not _wanted(adapter.variant, request):
+            continue
+        for work_dir in request.work_dirs:
+            conditions = Conditions(
+                cache=request.cache,
+                threads=request.threads,
+                target="arrow" if adapter.native is Native.BUFFERS else request.target,
+                track=track,
+                strings=request.strings,
+                work_dir=work_dir,
+            )
+            yield from _null_variants(suite, dataset, operations, adapter, conditions)
+
+
+def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat]]]:
+    """Each track's engines; the floor, which has no track, comes with the first."""
+    for position, track in enumerate(tracks):
+        for name in FORMATS:
+            engine = FORMATS.engines(name)[0]
+            if name == FLOOR:
+                if position == 0:
+                    yield track, engine
+            elif _takes_part(engine, track):
+                yield track, engine
+
+
+def _takes_part(engine: type[TabularFormat], track: str) -> bool:
+    if track == "plain":
+        return True
+    if track == "default":
+        return dict(engine.bare_call) != dict(engine.plain)
+    return bool(engine.equal)
+
+
+def _track_settings(engine: type[TabularFormat], track: str) -> Mapping[str, str]:
+    return {"plain": engine.plain, "default": engine.bare_call, "equal": engine.equal}[track]
+
+
+def _threads(request: Request) -> int | None:
+    return 1 if request.threads == "1" else None
+
+
+def _wanted(variant: str, request: Request) -> bool:
+    """The floor stays whatever is chosen: every figure is shown as a multiple of it."""
+    if parse(variant)[0] == FLOOR:
+        return True
+    if request.formats and not any(re.search(pattern, variant) for pattern in request.formats):
+        return False
+    return not any(re.search(pattern, variant) for pattern in request.formats_not)
+
+
+def _null_variants(
+    suite: Suite, dataset: Dataset, operations: tuple[str, ...], adapter: TabularFormat, conditions: Conditions
+) -> Iterator[tuple[Chain, Failure | None]]:
+    """Rule 8: an engine that refuses Int64 and boolean says so, and is measured with nulls=numpy apart."""
+    availability = FORMATS.availability(type(adapter))
+    main = next(iter(availability.versions.items()), None)
+    chain = Chain(
+        suite=suite.name,
+        dataset=dataset.name,
+        variant=adapter.variant,
+        spelled=adapter.variant,
+        library=" ".join(main) if main else "",
+        suffix=adapter.suffix,
+        mapped=adapter.values.get("mapped") == "true",
+        codec=str(adapter.values["codec"]) if "codec" in adapter.values else None,
+        target=Target(conditions.target, conditions.strings, "masked"),
+        conditions=conditions,
+        operations=operations,
+    )
+    if not availability.installed:
+        missing = ", ".join(availability.missing)
+        yield chain, Failure(kind="not installed", reason=f"needs {missing}: {availability.install}")
+        return
+    reason = adapter.refusal(dataset.schema, dataset.rows)
+    if reason is not None:
+        yield chain, Failure(kind="refused", reason=reason)
+        return
+    masked = _masked_columns(dataset.schema) if conditions.target == "pandas" and adapter.refuses_masked else []
+    if not masked:
+        yield chain, None
+        return
+    reason = f"{adapter.engine} refuses the dtypes Int64 and boolean, which these columns need: {', '.join(masked[:4])}"
+    yield chain, Failure(kind="refused", reason=f"{reason}; measured with nulls=numpy")
+    name, _, rest = adapter.variant.partition("[")
+    variant = f"{name}[{rest[:-1]},nulls=numpy]" if rest else f"{name}[nulls=numpy]"
+    yield replace(chain, variant=variant, target=replace(chain.target, nulls="numpy")), None
+
+
+def _masked_columns(schema: pa.Schema) -> list[str]:
+    return [
+        column.name
+        for column in schema
+        if column.nullable and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type))
+    ]

@@ -1,0 +1,584 @@
+"""One run, from its plan to its result folder: data, probe, fidelity, rehearsal, counted rounds.
+
+Each sample is written the moment its chain ends, so a run that is stopped, killed or out of disk keeps all that it has,
+and `--resume` measures the rest. What a chain does is bench_runner.chains; which comes next is bench_runner.schedule.
+"""
+
+from __future__ import annotations
+
+import platform
+import random
+import shutil
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import data_generator.cache as data_cache
+from adapters.contract import Native
+from bench_runner import doctor, environment, linux, probe_check
+from bench_runner.chains import Bench, execute
+from bench_runner.clock import now_ns, utc_now
+from bench_runner.launcher import Launcher
+from bench_runner.plan import Chain, Plan, Request
+from bench_runner.prediction import MEMORY_SHARE, Prediction, predict, rehearsal_rows
+from bench_runner.records import Failure, Fidelity, Run, Sample, SampleWriter, read_run, write_run_info
+from bench_runner.schedule import Schedule, within_budget
+from bench_runner.settle import Settler
+from bench_runner.work_folder import work_folders
+from formats.registry import FORMATS
+
+CALIBRATIONS = 5
+"""Controls taken at the start, so that the run's best is known before the first sample."""
+OVERHEAD_S = 0.6
+"""What a chain takes besides its operations, until it was seen to run: for the time left only."""
+DISK_SHARE = 0.9
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+
+
+class RunError(Exception):
+    """The run cannot start or go on: what, and the next step."""
+
+
+class Stopped(KeyboardInterrupt):
+    """The run was asked to end by a signal other than Ctrl-C."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to measure; the defaults are those of the command line."""
+
+    rounds: int | None = None
+    quick: bool = False
+    budget_s: float | None = None
+    timeout_s: float = 600.0
+    seed: int | None = None
+    isolate: str = "forkserver"
+    resume: bool = False
+    machine: str | None = None
+    fidelity: bool = True
+
+    @property
+    def rounds_asked(self) -> int | None:
+        """The number of rounds that the user fixed, or None."""
+        return 1 if self.quick else self.rounds
+
+
+class Watcher(Protocol):
+    """Whoever shows how the run goes: a progress bar, or nobody."""
+
+    def stage(self, text: str) -> None:
+        """A new part of the run begins."""
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """One thing is about to be done."""
+
+
+@dataclass
+class _Session:
+    """What the parts of one run share."""
+
+    plan: Plan
+    options: Options
+    folder: Path
+    writer: SampleWriter
+    watcher: Watcher
+    info: dict[str, Any]
+    machine: str
+    datasets: dict[str, data_cache.StoredDataset]
+    benches: dict[tuple[str, str], Bench]
+    position: int = 0
+    done: set[tuple[Chain, int]] = field(default_factory=set)
+    failed: bool = False
+
+    def bench(self, chain: Chain) -> Bench:
+        return self.benches[chain.conditions.work_dir, chain.conditions.threads]
+
+    def keep(self, samples: Sequence[Sample]) -> None:
+        for sample in samples:
+            self.writer.append(sample)
+        self.position += len(samples)
+        self.failed |= any(sample.failure is not None and sample.failure.is_failure for sample in samples)
+
+
+def measure(
+    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], watcher: Watcher
+) -> tuple[Run, bool]:
+    """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed.
+
+    Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
+    Ctrl-C (with everything measured kept).
+    """
+    machine = machine_name(options)
+    info, earlier = _begin(plan, request, options, folder, command, machine)
+    with (
+        _signals_stop(),
+        work_folders(info["id"], folder, request.work_dirs) as work,
+        _launchers(plan, options) as launchers,
+    ):
+        session = _Session(
+            plan=plan,
+            options=options,
+            folder=folder,
+            writer=SampleWriter(folder),
+            watcher=watcher,
+            info=info,
+            machine=machine,
+            datasets={},
+            benches=_benches(plan, options, work, launchers, machine),
+        )
+        try:
+            _look_at_work_folders(session, work)
+            _make_datasets(session)
+            _check_resumed(session, earlier)
+            _save_info(session)
+            _record_excluded(session, earlier)
+            _test_probe(session)
+            _time_imports(session)
+            _find_losses(session, earlier)
+            predictions = _rehearse(session, earlier)
+            _count_rounds(session, predictions, earlier)
+            info["partial"] = False
+        finally:
+            info["finished"] = utc_now().isoformat(timespec="seconds")
+            info["load_after"] = environment.load()
+            _save_info(session)
+    return read_run(folder), session.failed
+
+
+def machine_name(options: Options) -> str:
+    """The name that records carry: the host's, or the one that the user gave instead."""
+    return options.machine or platform.node() or "unnamed"
+
+
+# --- beginning and end ---------------------------------------------------------------------------------------------
+
+
+def new_folder(results: Path, machine: str) -> Path:
+    """`<time>-<machine>` below `results`, with a number behind it when two runs start in one second."""
+    stem = f"{utc_now():%Y%m%dT%H%M%SZ}-{machine}"
+    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+        folder = results / (stem + suffix)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise RunError(f"{results}: a hundred runs were started within this second; look what starts them")
+
+
+def _begin(
+    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
+) -> tuple[dict[str, Any], Run | None]:
+    repository = environment.repository_state(PROJECT_ROOT)
+    info: dict[str, Any] = {
+        "id": folder.name,
+        "command": list(command),
+        "started": utc_now().isoformat(timespec="seconds"),
+        "partial": True,
+        "seed": options.seed if options.seed is not None else random.SystemRandom().randrange(2**32),
+        "quick": options.quick,
+        "rounds_asked": options.rounds_asked,
+        "budget_s": options.budget_s,
+        "timeout_s": options.timeout_s,
+        "isolate": options.isolate,
+        "request": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(request).items()},
+        "machine": environment.machine_facts(options.machine),
+        "libraries": environment.library_versions(),
+        **repository,
+        "load_before": environment.load(),
+        "warnings": [],
+        "suites": {suite.name: suite.question for suite in plan.suites},
+        "variants": {},
+    }
+    if not options.resume:
+        return info, None
+    earlier = read_run(folder)
+    _refuse_changed(earlier, info)
+    for key in ("id", "seed", "started"):
+        info[key] = earlier.info[key]
+    info["resumed"] = [*earlier.info.get("resumed", []), utc_now().isoformat(timespec="seconds")]
+    info["variants"] = earlier.info.get("variants", {})
+    return info, earlier
+
+
+def _refuse_changed(earlier: Run, info: Mapping[str, Any]) -> None:
+    """Samples taken with other code or libraries must not stand in one run."""
+    changes = [
+        f"{key} was {earlier.info.get(key)}, is {info.get(key)}"
+        for key in ("commit", "dirty", "isolate")
+        if earlier.info.get(key) != info.get(key)
+    ]
+    before, now = earlier.info.get("libraries", {}), info["libraries"]
+    changes += [
+        f"{name} was {before.get(name, 'absent')}, is {now.get(name, 'absent')}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if changes:
+        raise RunError(
+            f"{earlier.folder}: cannot be resumed, because {'; '.join(changes[:4])}\n"
+            "  start a new run without --resume; 'compare' sets the two side by side"
+        )
+
+
+def _check_resumed(session: _Session, earlier: Run | None) -> None:
+    if earlier is None:
+        return
+    for name, facts in earlier.info.get("datasets", {}).items():
+        now = session.datasets.get(name)
+        if now is not None and now.digest != facts["digest"]:
+            raise RunError(
+                f"{earlier.folder}: cannot be resumed, because the data set {name} has another digest now\n"
+                "  start a new run without --resume"
+            )
+    session.position = 1 + max((sample.position for sample in earlier.samples), default=-1)
+
+
+@contextmanager
+def _signals_stop() -> Iterator[None]:
+    """SIGTERM and a closed terminal end the run as Ctrl-C does: orderly."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
+    conditions = dict.fromkeys(chain.conditions.threads for chain in plan.chains)
+    launchers = {
+        threads: Launcher(isolate=options.isolate, threads=1 if threads == "1" else None, preload=list(plan.variants))
+        for threads in conditions
+    }
+    try:
+        yield launchers
+    finally:
+        for launcher in launchers.values():
+            launcher.close()
+
+
+def _benches(
+    plan: Plan, options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
+) -> dict[tuple[str, str], Bench]:
+    settlers = {label: Settler(folder) for label, folder in work.items()}
+    for settler in settlers.values():
+        for _ in range(CALIBRATIONS):
+            settler.settle(0)
+    return {
+        (label, threads): Bench(launcher, settlers[label], work[label], options.timeout_s, machine)
+        for label in work
+        for threads, launcher in launchers.items()
+    }
+
+
+def _look_at_work_folders(session: _Session, work: Mapping[str, Path]) -> None:
+    """Keep their facts, refuse a cold cache where it cannot be had, and warn of what is bad at a look."""
+    facts = {label: environment.folder_facts(path) for label, path in work.items()}
+    session.info["work_dirs"] = facts
+    for label, path in work.items():
+        reason = environment.supports_cold(facts[label].get("filesystem"))
+        if reason and any(chain.conditions.cache == "cold" for chain in session.plan.chains):
+            raise RunError(
+                f"--cache cold is not possible in {path.parent}: {reason}\n  name another folder by --work-dir"
+            )
+        for warning in doctor.quick_warnings(path):
+            warn(session, **warning)
+
+
+def _save_info(session: _Session) -> None:
+    session.info["datasets"] = {
+        name: {"digest": stored.digest, "rows": stored.rows, "size_bytes": stored.size_bytes}
+        for name, stored in session.datasets.items()
+    }
+    write_run_info(session.folder, environment.replace_host(session.info, session.options.machine))
+
+
+def warn(session: _Session, text: str, remedy: str) -> None:
+    """Store a warning with its remedy; the same one only once."""
+    warning = {"text": text, "remedy": remedy}
+    if warning not in session.info["warnings"]:
+        session.info["warnings"].append(warning)
+
+
+# --- before the first round ------------------------------------------------------------------------------------------
+
+
+def _make_datasets(session: _Session) -> None:
+    session.watcher.stage("data")
+    folder = data_cache.default_folder()
+    for name, dataset in session.plan.datasets.items():
+
+        def told(rows: int, name: str = name, total: int = dataset.rows) -> None:
+            session.watcher.step(f"{name}: {rows:,} of {total:,} rows", None)
+
+        session.watcher.step(name, None)
+        session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
+
+
+def _record_excluded(session: _Session, earlier: Run | None) -> None:
+    """Refused and not installed: rows with their reason, never a shorter table without a word."""
+    known = {(sample.cell, sample.operation) for sample in earlier.samples} if earlier else set()
+    for excluded in session.plan.excluded:
+        for operation in excluded.chain.operations:
+            sample = _reason_sample(session, excluded.chain, operation, excluded.failure)
+            if (sample.cell, sample.operation) not in known:
+                session.keep([sample])
+
+
+def _reason_sample(session: _Session, chain: Chain, operation: str, failure: Failure) -> Sample:
+    dataset = session.datasets[chain.dataset]
+    return Sample(
+        suite=chain.suite,
+        operation=operation,
+        dataset=chain.dataset,
+        dataset_digest=dataset.digest,
+        rows=dataset.rows,
+        variant=chain.variant,
+        library=chain.library,
+        conditions=chain.conditions,
+        machine=session.machine,
+        round=0,
+        position=session.position,
+        failure=failure,
+    )
+
+
+def _test_probe(session: _Session) -> None:
+    """Rule 13: the memory probes against known allocations; their error goes with the run."""
+    session.watcher.stage("memory probe")
+    bench = next(iter(session.benches.values()), None)
+    if bench is None:
+        return
+    answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step))
+    session.info["probe"] = {
+        "error_bytes": probe_check.error_bytes(answers),
+        "known_answers": [asdict(answer) for answer in answers],
+    }
+    _save_info(session)
+
+
+def _time_imports(session: _Session) -> None:
+    """What loading each engine costs a new interpreter: once for each, in a spawned process."""
+    session.watcher.stage("imports")
+    seen: dict[object, dict[str, int]] = {}
+    for chain in session.plan.chains:
+        engine, _ = FORMATS.engine(chain.spelled)
+        described = session.info["variants"].setdefault(
+            chain.variant,
+            {
+                "title": engine.title,
+                "format": engine.format,
+                "library": chain.library,
+                "syncs_on_save": engine.syncs_on_save,
+                "capabilities": sorted(can.value for can in engine.capabilities),
+                "mapped": chain.mapped,
+            },
+        )
+        if "import_ns" in described or engine.native is Native.BUFFERS:
+            continue
+        key = (engine, chain.spelled if engine.engine is None else engine.engine)
+        if key not in seen:
+            session.watcher.step(chain.variant, None)
+            bench = session.bench(chain)
+            task = {"job": "import", "variant": chain.spelled, **_scratch(bench.folder)}
+            outcome = bench.launcher.run(task, bench.limits(), spawn=True)
+            if outcome.failure is not None:
+                warn(session, f"{chain.variant}: {outcome.failure[1]}", "see what 'python -c \"import ...\"' says")
+                continue
+            seen[key] = outcome.answer("measured")["figures"]
+        described.update(seen[key])
+    _save_info(session)
+
+
+def _scratch(folder: Path) -> dict[str, str]:
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return {"scratch": str(scratch), "printed": str(folder / "printed"), "location": str(scratch)}
+
+
+def _find_losses(session: _Session, earlier: Run | None) -> None:
+    """Rule 12: what each variant does to each kind of column, for both targets; not timed."""
+    if not session.options.fidelity:
+        return
+    session.watcher.stage("fidelity")
+    known = {(record.variant, record.target) for record in earlier.fidelity} if earlier else set()
+    for chain in {chain.variant: chain for chain in session.plan.chains if not chain.is_floor}.values():
+        for kind in ("pandas", "arrow"):
+            if (chain.variant, kind) in known:
+                continue
+            session.watcher.step(f"{chain.variant}, {kind}", None)
+            _fidelity_of(session, chain, replace(chain.target, kind=kind))
+
+
+def _fidelity_of(session: _Session, chain: Chain, target: Any) -> None:
+    bench = session.bench(chain)
+    task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(target), **_scratch(bench.folder)}
+    outcome = bench.launcher.run(task, bench.limits())
+    for answer in outcome.answers:
+        if answer["event"] == "fidelity":
+            record = Fidelity(**answer["record"])
+            session.writer.append(replace(record, variant=chain.variant))
+            session.failed |= record.outcome == "error"
+    if outcome.failure is not None:
+        session.failed = True
+        remedy = "its fidelity is known only as far as the matrix shows"
+        warn(
+            session,
+            f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure[1]}",
+            remedy,
+        )
+
+
+# --- the rehearsal ------------------------------------------------------------------------------------------------
+
+
+def _rehearse(session: _Session, earlier: Run | None) -> dict[Chain, Prediction]:
+    """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
+
+    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first.
+    """
+    session.watcher.stage("rehearsal")
+    rehearsed = _rehearsed(earlier)
+    predictions: dict[Chain, Prediction] = {}
+    took_ns: dict[str, int] = {}
+    for dataset in sorted(session.datasets.values(), key=lambda stored: stored.size_bytes):
+        rows = rehearsal_rows(dataset.rows)
+        chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
+        for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
+            samples = rehearsed.get(_identity(chain))
+            if samples is None:
+                session.watcher.step(chain.label(), None)
+                samples = _run_chain(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
+            if any(sample.failure is not None for sample in samples):
+                continue
+            prediction = predict(samples, dataset.rows)
+            took_ns[chain.variant] = prediction.total_ns
+            if prediction.peak_bytes > MEMORY_SHARE * linux.available_bytes() and dataset.rows > 10 * rows:
+                # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
+                samples = _run_chain(
+                    session, chain, rows=10 * rows, round_number=0, need_bytes=prediction.peak_bytes // 5
+                )
+                if any(sample.failure is not None for sample in samples):
+                    continue
+                prediction = predict(samples, dataset.rows)
+            too_much = _too_much(session, chain, prediction)
+            if too_much is None:
+                predictions[chain] = prediction
+            elif earlier is None or not rehearsed.get(_identity(chain)):
+                session.keep([_reason_sample(session, chain, operation, too_much) for operation in chain.operations])
+    return predictions
+
+
+def _rehearsed(earlier: Run | None) -> dict[object, list[Sample]]:
+    found: dict[object, list[Sample]] = {}
+    for sample in earlier.samples if earlier else ():
+        if sample.round == 0 and sample.figures:
+            found.setdefault(_sample_identity(sample), []).append(sample)
+    return found
+
+
+def _identity(chain: Chain) -> object:
+    return chain.suite, chain.dataset, chain.variant, chain.conditions
+
+
+def _sample_identity(sample: Sample) -> object:
+    return sample.suite, sample.dataset, sample.variant, sample.conditions
+
+
+def _too_much(session: _Session, chain: Chain, prediction: Prediction) -> Failure | None:
+    """Rule 5: the machine is protected."""
+    available = linux.available_bytes()
+    if prediction.peak_bytes > MEMORY_SHARE * available:
+        return Failure(
+            kind="memory",
+            reason=f"needs about {prediction.peak_bytes / 1e9:.1f} GB of memory, {available / 1e9:.1f} GB are free",
+        )
+    free = shutil.disk_usage(session.bench(chain).folder).free
+    if prediction.size_bytes > DISK_SHARE * free:
+        reason = f"needs about {prediction.size_bytes / 1e9:.1f} GB of disk, {free / 1e9:.1f} GB are free"
+        return Failure(kind="disk", reason=reason)
+    longest = session.options.timeout_s
+    if prediction.slowest_ns > 2 * longest * 1e9:
+        minutes = prediction.slowest_ns / 60e9
+        reason = f"would take about {minutes:.0f} minutes, the limit is {longest / 60:.0f}; --timeout allows more"
+        return Failure(kind="timeout", reason=reason)
+    return None
+
+
+def _run_chain(session: _Session, chain: Chain, *, rows: int, round_number: int, need_bytes: int) -> list[Sample]:
+    samples = execute(
+        session.bench(chain),
+        chain,
+        session.datasets[chain.dataset],
+        rows=rows,
+        round_number=round_number,
+        position=session.position,
+        need_bytes=need_bytes,
+    )
+    session.keep(samples)
+    return samples
+
+
+# --- the counted rounds ---------------------------------------------------------------------------------------------
+
+
+def _count_rounds(session: _Session, predictions: Mapping[Chain, Prediction], earlier: Run | None) -> None:
+    """Rounds outermost, each shuffled, until nobody wants another or the budget is spent."""
+    schedule = Schedule(predictions, seed=session.info["seed"], rounds=session.options.rounds_asked)
+    costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
+    done = _rounds_done(earlier)
+    deadline_ns = None
+    if session.options.budget_s is not None:
+        deadline_ns = now_ns() + int(session.options.budget_s * 1e9)
+    number = 0
+    while True:
+        number += 1
+        due = schedule.due(number)
+        if deadline_ns is not None and number > 1:
+            due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)
+        if not due:
+            return
+        session.watcher.stage(f"round {number}")
+        for index, chain in enumerate(due):
+            samples = done.get((_identity(chain), number))
+            if samples is None:
+                session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
+                started = now_ns()
+                dataset = session.datasets[chain.dataset]
+                samples = _run_chain(
+                    session,
+                    chain,
+                    rows=dataset.rows,
+                    round_number=number,
+                    need_bytes=max(predictions[chain].peak_bytes, dataset.size_bytes),
+                )
+                costs_s[chain] = (now_ns() - started) / 1e9
+            schedule.progress[chain].add(samples)
+
+
+def _rounds_done(earlier: Run | None) -> dict[tuple[object, int], list[Sample]]:
+    done: dict[tuple[object, int], list[Sample]] = {}
+    for sample in earlier.samples if earlier else ():
+        if sample.round > 0:
+            done.setdefault((_sample_identity(sample), sample.round), []).append(sample)
+    return done
+
+
+def _seconds_left(
+    schedule: Schedule, costs_s: Mapping[Chain, float], this_round: Sequence[Chain], deadline_ns: int | None
+) -> float:
+    """What is left of this round and, as far as the budget allows, of the rounds to come."""
+    now = sum(costs_s[chain] for chain in this_round)
+    later = sum(max(schedule.remaining_rounds(chain) - 1, 0) * cost for chain, cost in costs_s.items())
+    if deadline_ns is None:
+        return now + later
+    return max(now, min(now + later, (deadline_ns - now_ns()) / 1e9))
