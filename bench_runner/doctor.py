@@ -358,13 +358,13 @@ def _timer() -> Finding:
 
 
 def _missing_libraries() -> Iterator[Finding]:
-    missing: dict[str, list[str]] = {}
+    missing: dict[str, dict[str, None]] = {}
     for name in FORMATS:
         for engine in FORMATS.engines(name):
             availability = FORMATS.availability(engine)
             if not availability.installed:
                 needed = ", ".join(availability.missing)
-                missing.setdefault(availability.install, []).append(f"{name} (needs {needed})")
+                missing.setdefault(availability.install, {})[f"{name} (needs {needed})"] = None
     if not missing:
         yield Finding("good", "libraries", f"all of the {len(list(FORMATS))} formats can be measured")
     for command, formats in missing.items():
