@@ -1,0 +1,247 @@
+"""The house keeps its walls: who imports whom, who reads a clock, who speaks to the user, what nobody names.
+
+Each rule is a function from one file's name and text to what is wrong with it, seen to fail on planted text below,
+and then held by every tracked file. The arrows are those of the design ('The house').
+"""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+MAY_IMPORT = {
+    "adapters": (),
+    "data_generator": (),
+    "formats": ("adapters",),
+    "image_storages": ("adapters",),
+    "bench_runner": ("adapters", "formats", "image_storages", "data_generator"),
+    "reports": ("bench_runner.records", "bench_runner.statistics"),
+    "benchmarks": ("bench_runner",),
+    "main": ("bench_runner.cli",),
+}
+"""Room -> what it may import besides itself. The file main.py counts as a room."""
+
+ALSO = {"bench_runner/cli.py": ("reports",)}
+"""Single modules that may import more than their room."""
+
+READ_CLOCKS = {
+    "bench_runner/clock.py": "the clock",
+    "data_generator/cache.py": "tells abandoned files by their age",
+}
+
+SPEAK = {"bench_runner/selfbench.py": "a script that prints figures"}
+
+CLOCKS = {
+    f"{name}{suffix}"
+    for name in ("perf_counter", "process_time", "monotonic", "thread_time", "clock_gettime")
+    for suffix in ("", "_ns")
+} | {"utcnow"}
+
+# Put together from pieces, because this file is searched as well.
+UNNAMED = {
+    "/".join(("..", "shared")): "a folder that users do not have",
+    "/".join(("", "work", "")): "a folder that users do not have",
+    ".".join(("pypi", "org")): "a package registry's host",
+    ".".join(("pythonhosted", "org")): "a package registry's host",
+    ".".join(("anaconda", "org")): "a package registry's host",
+    "index" + "-url": "a package registry's address",
+}
+
+
+def tracked() -> list[str]:
+    """All files that git tracks and that are still there, as paths from the top."""
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: nothing tells which files belong to the project")
+    return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def room_of(file: str) -> str:
+    return file.partition("/")[0].removesuffix(".py")
+
+
+def imports(file: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything imported anywhere in a module, `from a import b` as 'a.b'."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = file.split("/")[: -node.level] if node.level else []
+            module = [*above, node.module] if node.module else above
+            yield from ((node.lineno, ".".join([*module, alias.name])) for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            if called in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def wrong_arrows(file: str, text: str) -> list[str]:
+    room = room_of(file)
+    if room == "tests":
+        return []
+    if room not in MAY_IMPORT:
+        return [f"{file}: lies in no room of the house ({', '.join(MAY_IMPORT)}, tests)"]
+    allowed = (room, *MAY_IMPORT[room], *ALSO.get(file, ()))
+    return [
+        f"{file}, line {line}: imports {name}, {room} may import {', '.join(allowed[1:]) or 'no room'}"
+        for line, name in imports(file, ast.parse(text))
+        if (name.partition(".")[0] in (*MAY_IMPORT, "tests"))
+        and not any(f"{name}.".startswith(f"{target}.") for target in allowed)
+    ]
+
+
+def clocks_read(file: str, text: str) -> list[str]:
+    if room_of(file) == "tests" or file in READ_CLOCKS:
+        return []
+    tree = ast.parse(text)
+    found = [(line, name) for line, name in imports(file, tree) if name.partition(".")[0] in ("time", "timeit")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and (
+            node.attr in CLOCKS or (node.attr in ("now", "today") and "date" in ast.unparse(node.value))
+        ):
+            found.append((node.lineno, ast.unparse(node)))
+    return [f"{file}, line {line}: {name} (bench_runner/clock.py is the only clock)" for line, name in found]
+
+
+def prints(file: str, text: str) -> list[str]:
+    if room_of(file) == "tests" or file in SPEAK:
+        return []
+    return [
+        f"{file}, line {node.lineno}: print (bench_runner/cli.py speaks to the user, through click and rich)"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+
+
+def without_docstring(file: str, text: str) -> list[str]:
+    return [] if ast.get_docstring(ast.parse(text)) else [f"{file}: opens without saying what it is for"]
+
+
+def names_the_unnamed(file: str, text: str) -> list[str]:
+    return [
+        f"{file}, line {number}: names {what} ({word})"
+        for number, line in enumerate(text.splitlines(), start=1)
+        for word, what in UNNAMED.items()
+        if word in line.lower()
+    ]
+
+
+# --- the project -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", [wrong_arrows, clocks_read, prints, without_docstring])
+def test_every_module_keeps_the_rule(rule):
+    files = [file for file in tracked() if file.endswith(".py")]
+    assert "bench_runner/clock.py" in files
+    assert [problem for file in files for problem in rule(file, (ROOT / file).read_text())] == []
+
+
+def test_no_file_names_what_users_do_not_have():
+    problems = []
+    for file in tracked():
+        try:
+            text = (ROOT / file).read_text()
+        except UnicodeDecodeError:
+            continue
+        problems += names_the_unnamed(file, text)
+    assert problems == []
+
+
+def test_the_exceptions_are_still_there():
+    """An exception for a file that is gone, or that needs it no more, would let the next one through."""
+    text = {file: (ROOT / file).read_text() for file in (*ALSO, *READ_CLOCKS)}
+    assert all("import reports" in text[file] or "from reports" in text[file] for file in ALSO)
+    assert all("import time" in text[file] for file in READ_CLOCKS)
+
+
+# --- the rules on planted text ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("formats/csv.py", "from adapters.contract import TabularFormat"),
+        ("formats/csv.py", "import formats.registry"),
+        ("formats/csv.py", "import pandas"),
+        ("bench_runner/run.py", "from data_generator import cache"),
+        ("bench_runner/cli.py", "def report():\n    import reports"),
+        ("reports/pdf.py", "from bench_runner import records, statistics"),
+        ("reports/pdf.py", "from bench_runner.records import Run"),
+        ("reports/pdf.py", "from . import tables"),
+        ("main.py", "from bench_runner.cli import main"),
+        ("main.py", "import bench_runner.cli"),
+        ("tests/test_all.py", "import reports, formats, bench_runner"),
+        # The standard library's, not ours.
+        ("reports/pdf.py", "import statistics"),
+    ],
+)
+def test_arrows_that_the_design_has(file, text):
+    assert wrong_arrows(file, text) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("adapters/contract.py", "import formats.registry"),
+        ("adapters/contract.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import bench_runner.run"),
+        ("formats/csv.py", "from bench_runner import clock"),
+        ("formats/csv.py", "def save():\n    from data_generator import cache"),
+        ("formats/csv.py", "from .. import bench_runner"),
+        ("formats/csv.py", "import importlib\nimportlib.import_module('bench_runner.clock')"),
+        ("data_generator/cache.py", "from adapters.spelling import parse"),
+        ("bench_runner/run.py", "def report():\n    import reports"),
+        ("bench_runner/run.py", "from tests.reports import factory"),
+        ("reports/pdf.py", "from bench_runner import records, run"),
+        ("reports/pdf.py", "import bench_runner"),
+        ("reports/pdf.py", "from bench_runner.records_of_old import Run"),
+        ("main.py", "from bench_runner import run"),
+        ("helpers/tools.py", "import json"),
+        ("setup.py", "import json"),
+    ],
+)
+def test_arrows_that_it_has_not(file, text):
+    (problem,) = wrong_arrows(file, text)
+    assert file in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time",
+        "import timeit",
+        "from time import perf_counter_ns",
+        "def save():\n    import time as t\n    t.sleep(1)",
+        "from datetime import datetime\ndatetime.now()",
+        "import datetime\ndatetime.datetime.utcnow()",
+        "import somewhere\nsomewhere.time.perf_counter()",
+    ],
+)
+def test_other_clocks(text):
+    assert clocks_read("formats/csv.py", text)
+    assert clocks_read("bench_runner/clock.py", text) == []
+
+
+def test_no_clock():
+    assert clocks_read("formats/csv.py", "from datetime import datetime\ndatetime.fromisoformat(now)") == []
+
+
+def test_print():
+    assert prints("reports/terminal.py", "def show():\n    print('x')")
+    assert prints("reports/terminal.py", "console.print('x')\npprint('x')") == []
+
+
+@pytest.mark.parametrize("text", ["", "import os", "# a comment", "'''  '''"])
+def test_no_docstring(text):
+    assert without_docstring("formats/csv.py", text)
+    assert without_docstring("formats/csv.py", f"'''What it is for.'''\n{text}") == []
+
+
+@pytest.mark.parametrize("word", UNNAMED)
+def test_what_nobody_names(word):
+    (problem,) = names_the_unnamed("docs/method.md", f"a line\nsee {word.upper()} for more")
+    assert "line 2" in problem
+    assert names_the_unnamed("docs/method.md", "shared memory, working folder, packages") == []
