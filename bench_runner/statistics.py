@@ -176,7 +176,7 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
         grouped[cell].append(sample)
     values = {cell: _by_round(_counted(group, verified)) for cell, group in grouped.items()}
     floors = {
-        _floor_key(cell): figures["wall_ns"]
+        floor_cell(cell): figures["wall_ns"]
         for cell, figures in values.items()
         if is_floor(cell.variant) and "wall_ns" in figures
     }
@@ -195,7 +195,7 @@ def _summary(
     failed = [sample for sample in rounds if sample.failure is not None]
     if not rounds:
         failed = [sample for sample in group if sample.failure is not None]
-    floor = floors.get(_floor_key(cell), {})
+    floor = floors.get(floor_cell(cell), {})
     return CellSummary(
         cell=cell,
         library=group[-1].library,
@@ -215,9 +215,7 @@ def _summary(
 def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
     """Each sample with its cell; a rehearsal, which has fewer rows, belongs to the cell of the whole
     table."""
-    full = {
-        (sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0
-    }
+    full = {(sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0}
     for sample in samples:
         rows = full.get((sample.suite, sample.dataset, sample.machine), sample.rows)
         yield sample, sample.cell if sample.round > 0 else replace(sample.cell, rows=rows)
@@ -239,8 +237,7 @@ def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list
     return [
         sample
         for sample in group
-        if sample.counted
-        and (sample.operation != "save" or sample.fidelity is not None or _chain(sample) in verified)
+        if sample.counted and (sample.operation != "save" or sample.fidelity is not None or _chain(sample) in verified)
     ]
 
 
@@ -278,36 +275,42 @@ def is_floor(variant: str) -> bool:
     return format_name(variant) == "floor"
 
 
-def is_mapped(variant: str) -> bool:
-    """Whether the result of a read lies in a file mapping: such a variant is never ranked with the others."""
-    return "mapped=true" in variant
+def is_apart(variant: str) -> bool:
+    """Whether a variant gives the user something else than the others do, so that it is never ranked with
+    them: a result that lies in a file mapping (rule 7), or integers and booleans with nulls as plain numpy
+    (rule 8)."""
+    return "mapped=true" in variant or "nulls=numpy" in variant
 
 
-def _floor_key(cell: Cell) -> Cell:
-    """What a cell shares with its floor, which is always run on the Arrow table, whatever the target."""
-    same = replace(cell.conditions, target="arrow", strings="str")
+def floor_cell(cell: Cell) -> Cell:
+    """The name under which a cell finds its floor. The floor is always run on the Arrow table and has no
+    track, so these conditions do not separate it from what it is compared with."""
+    same = replace(cell.conditions, target="arrow", strings="str", track="plain")
     return replace(cell, variant="floor", conditions=same)
 
 
-def ranking(summaries: Iterable[CellSummary], figure: str) -> dict[Cell, Ratio]:
+def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
     """Each ranked cell's ratio to the best of `figure`, best first; the best itself is 1 and tied with
     itself.
 
-    Ranked is what has the figure, without the floor and without mapped variants. The cells must differ in
-    their variant alone (one operation, data set and set of conditions): the caller groups them.
+    Ranked is what has the figure, without the floor and the variants that stand apart. The cells must differ
+    in their variant alone (one operation, data set and set of conditions): the caller groups them. Values
+    under `least` count as `least`: what the probe cannot tell apart is tied.
     """
     ranked = [
         summary
         for summary in summaries
-        if figure in summary.figures
-        and not is_floor(summary.cell.variant)
-        and not is_mapped(summary.cell.variant)
+        if figure in summary.figures and not is_floor(summary.cell.variant) and not is_apart(summary.cell.variant)
     ]
-    ranked.sort(key=lambda summary: summary.figures[figure].median)
+    ranked.sort(key=lambda summary: max(summary.figures[figure].median, least))
+    values = {
+        summary.cell: {number: max(value, least) for number, value in summary.by_round[figure].items()}
+        for summary in ranked
+    }
     if not ranked:
         return {}
-    best = ranked[0].by_round[figure]
-    ratios = {summary.cell: ratio_interval(summary.by_round[figure], best) for summary in ranked}
+    best = values[ranked[0].cell]
+    ratios = {cell: ratio_interval(numbers, best) for cell, numbers in values.items()}
     return {cell: ratio for cell, ratio in ratios.items() if ratio is not None}
 
 
@@ -353,9 +356,7 @@ def floor_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
         span = max(rounds) - min(rounds)
         middle = summary.figures["wall_ns"].median
         if middle > 0:
-            changes[summary.cell.operation, summary.cell.machine].append(
-                statistics.median(slopes) * span / middle
-            )
+            changes[summary.cell.operation, summary.cell.machine].append(statistics.median(slopes) * span / middle)
     return [Effect(*key, statistics.median(values), DRIFT_LIMIT) for key, values in changes.items()]
 
 
@@ -423,7 +424,6 @@ def overall(ratios: Mapping[str, Mapping[str, float]]) -> Overall:
     if not shared:
         return Overall({})
     means = {
-        variant: statistics.geometric_mean(tables[table] for table in shared)
-        for variant, tables in present.items()
+        variant: statistics.geometric_mean(tables[table] for table in shared) for variant, tables in present.items()
     }
     return Overall(dict(sorted(means.items(), key=lambda item: item[1])), shared)

@@ -125,22 +125,16 @@ class TestSummarise:
         again = make_sample(position=90, figures={"wall_ns": 7})
         assert self._one(make_sample(), again).by_round["wall_ns"] == {1: 7}
 
-    def test_the_floor_is_found_across_targets_but_not_across_tracks(self) -> None:
+    def test_the_floor_is_found_across_targets_and_tracks_but_not_across_machines(self) -> None:
         floors = [
-            make_sample(
-                variant="floor",
-                round=number,
-                figures={"wall_ns": 10},
-                conditions=Conditions(target="arrow", track=track),
-            )
+            make_sample(variant="floor", round=number, figures={"wall_ns": 10}, conditions=Conditions(target="arrow"))
             for number in range(1, 6)
-            for track in ("plain", "default")
         ]
         reads = [
-            make_sample(round=number, figures={"wall_ns": 30}, conditions=Conditions(strings="object"))
+            make_sample(round=number, figures={"wall_ns": 30}, conditions=Conditions(strings="object", track="equal"))
             for number in range(1, 6)
         ]
-        other = replace(reads[0], conditions=Conditions(track="equal"))
+        other = replace(reads[0], machine="another")
         cells = statistics.summarise([*floors, *reads, other])
         multiple = cells[reads[0].cell].floor_multiple
         assert multiple is not None
@@ -149,12 +143,8 @@ class TestSummarise:
         assert cells[floors[0].cell].floor_multiple is None
 
     def test_memory_figures_that_disagree_are_marked(self) -> None:
-        assert self._one(
-            make_sample(figures={"peak_private_bytes": 94, "peak_rss_bytes": 100})
-        ).memory_disagrees
-        assert not self._one(
-            make_sample(figures={"peak_private_bytes": 96, "peak_rss_bytes": 100})
-        ).memory_disagrees
+        assert self._one(make_sample(figures={"peak_private_bytes": 94, "peak_rss_bytes": 100})).memory_disagrees
+        assert not self._one(make_sample(figures={"peak_private_bytes": 96, "peak_rss_bytes": 100})).memory_disagrees
 
     def test_one_lossy_round_makes_the_cell_lossy(self) -> None:
         lossy = make_sample(round=2, fidelity="declared loss", losses=("within 1e-10",))
@@ -172,18 +162,28 @@ class TestRanking:
         ranks = statistics.ranking(statistics.summarise(samples).values(), "wall_ns")
         return {cell.variant: ratio for cell, ratio in ranks.items()}
 
-    def test_best_first_with_ties_and_without_the_floor_and_mapped_results(self) -> None:
+    def test_best_first_with_ties_and_without_the_floor_and_what_stands_apart(self) -> None:
         ranks = self._ranks(
             {
                 "slow": [20, 21, 22, 23, 24],
                 "near": [11, 10, 13, 12, 12],
                 "best": [10, 11, 12, 11, 12],
                 "feather[engine=pyarrow,mapped=true]": [1] * 5,
+                "hdf5-fixed[engine=pandas,nulls=numpy]": [1] * 5,
                 "floor": [1] * 5,
             }
         )
         assert list(ranks) == ["best", "near", "slow"]
         assert [ratio.tied for ratio in ranks.values()] == [True, True, False]
+
+    def test_what_the_probe_cannot_tell_apart_is_tied(self) -> None:
+        samples = [
+            make_sample(variant=variant, round=number, figures={"peak_private_bytes": value})
+            for variant, value in {"a": 1, "b": 3, "c": 9}.items()
+            for number in range(1, 6)
+        ]
+        ranks = statistics.ranking(statistics.summarise(samples).values(), "peak_private_bytes", least=4)
+        assert [(cell.variant, ratio.ratio) for cell, ratio in ranks.items()] == [("a", 1), ("b", 1), ("c", 9 / 4)]
 
     def test_under_five_rounds_nothing_is_tied(self) -> None:
         assert {ratio.tied for ratio in self._ranks({"a": [1, 2], "b": [1, 2]}).values()} == {None}

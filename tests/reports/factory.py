@@ -49,7 +49,6 @@ DEFAULT: dict[str, tuple[float, float, float, float, float, float]] = {
     "avro[engine=fastavro,codec=deflate]": (6.0, 3.4, 21, 429, 619, 1.0),
     "csv[engine=pandas]": (2.65, 1.26, 75, 5, 175, 1.0),
     "feather[engine=pyarrow,codec=lz4]": (0.21, 0.05, 42, 65, 243, 1.2),
-    "floor": (0.05, 0.02, 60, 1, 60, 1.0),
     "hdf5-fixed[engine=pandas,format=fixed]": (1.78, 1.60, 69, 82, 277, 1.0),
     "lance[engine=pylance]": (0.41, 0.052, 69, 264, 474, 1.6),
     "orc[engine=pyarrow,codec=none]": (0.43, 0.58, 38, 66, 462, 1.1),

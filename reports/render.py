@@ -1,0 +1,48 @@
+"""The three ways in which the command line shows a run. It only names them: what they do is in their own
+modules, which are loaded when they are needed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench_runner.records import Run
+
+
+def show(run: Run, console: Console) -> None:
+    """Print the tables of a run."""
+    from reports import terminal
+
+    terminal.show(run, console)
+
+
+def show_fidelity(run: Run, console: Console) -> None:
+    """Print what each variant does to each kind of column."""
+    from reports import fidelity
+
+    fidelity.show_fidelity(run, console)
+
+
+def show_against_thesis(run: Run, console: Console) -> None:
+    """Print the run beside the thesis's tables 6.3 to 6.7, and what becomes of its findings."""
+    from reports import reproduction
+
+    reproduction.show_reproduction(run, console)
+
+
+def write_csv(run: Run, folder: Path) -> list[Path]:
+    """Write CSV files in the thesis's shape into `folder`; returns their paths."""
+    from reports import thesis_csv
+
+    return thesis_csv.write_csv(run, folder)
+
+
+def write_pdf(run: Run, path: Path) -> Path:
+    """Write the PDF report; returns its path. Raises ReportError when matplotlib is missing."""
+    from reports.pdf import write_pdf as write
+
+    return write(run, path)

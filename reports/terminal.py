@@ -1,0 +1,267 @@
+"""A run on the terminal: one table for each data set and set of conditions, an overview, and what to be
+careful of.
+
+A pure function of stored samples. Without a terminal it prints plain text, 100 columns wide; marks are never
+told by colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+from rich.text import Text
+
+from bench_runner.records import Failure, Run
+from bench_runner.statistics import CellSummary, is_apart, is_floor, overall, summarise
+from reports.tables import (
+    COLUMNS,
+    MEGABYTES,
+    Column,
+    Row,
+    Table,
+    Unit,
+    conditions_text,
+    remarks,
+    short_labels,
+    spread_text,
+    tables,
+    unit_for,
+    value_text,
+)
+
+WIDTH = 100
+"""Columns of the output where there is no terminal to ask."""
+_SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
+_NOTHING = "-"
+
+
+def show(run: Run, console: Console) -> None:
+    """Print a run: its tables, the overview over data sets, and remarks. Always 100 columns wide, in colour
+    where `console` has colour."""
+    page = page_for(console)
+    summaries = summarise(run.samples)
+    found = tables(run, summaries)
+    print_lines(page, _head(run))
+    if not found:
+        print_lines(page, ["no sample was stored: nothing to show"])
+    for table in found:
+        page.print()
+        print_lines(page, [_title(run, table)], style="bold")
+        page.print(_grid(table))
+        print_lines(page, _notes(run, table))
+    for group in _groups(found):
+        page.print()
+        names = ", ".join(table.dataset for table in group)
+        where = conditions_text(group[0].conditions)
+        print_lines(page, [f"over {names} ({where}): how many times the best, geometric mean"], style="bold")
+        page.print(_overview(group))
+    if found:
+        page.print()
+        print_lines(page, _legend())
+    for remark in remarks(run, summaries):
+        remedy = f"; {remark.remedy}" if remark.remedy else ""
+        print_lines(page, [f"warning: {remark.text}{remedy}"], style="yellow")
+
+
+def page_for(console: Console) -> Console:
+    """A console that writes to the same place, 100 columns wide: a pipe has no width, and tables must not be
+    cut."""
+    return Console(
+        file=console.file,
+        width=WIDTH,
+        force_terminal=console.is_terminal,
+        no_color=console.no_color,
+        highlight=False,
+    )
+
+
+def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
+    """Print plain lines, wrapped with a hanging indent of two; brackets are no markup here."""
+    for line in lines:
+        for number, part in enumerate(Text(line, style=style).wrap(page, WIDTH - 2)):
+            part.rstrip()
+            page.print(Text("  " if number else "").append_text(part), soft_wrap=True)
+
+
+def _head(run: Run) -> Iterator[str]:
+    machine = _mapping(run.info.get("machine"))
+    command = run.info.get("command")
+    if isinstance(command, list):
+        yield " ".join(map(str, command))
+    facts = [
+        str(machine["cpu"]) if machine.get("cpu") else "",
+        f"{machine['cores']} cores" if machine.get("cores") else "",
+        f"{machine['memory_bytes'] / 1e9:.0f} GB" if machine.get("memory_bytes") else "",
+        f"on {machine['virtualisation']}" if machine.get("virtualisation") not in (None, "none") else "",
+    ]
+    described = ", ".join(fact for fact in facts if fact)
+    name = str(machine.get("name", ""))
+    yield f"run {run.info.get('id', run.folder.name)}" + (f" on {name} ({described})" if described else "")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _title(run: Run, table: Table) -> str:
+    several = len({sample.machine for sample in run.samples}) > 1
+    machine = f", machine {table.machine}" if several else ""
+    return f"{table.suite}: {table.dataset}, {table.data_rows:,} rows, {conditions_text(table.conditions)}{machine}"
+
+
+def _grid(table: Table) -> Grid:
+    time = unit_for(table, "wall_ns")
+    size = unit_for(table, "size_bytes")
+    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("format", overflow="fold", min_width=10)
+    headers = (
+        *("n", f"save\n{time.name}", "", "save\n+sync", f"read\n{time.name}", "", f"size\n{size.name}"),
+        *("save\npeak MB", "read\npeak MB", "cores\ns/r", "x floor\ns/r"),
+    )
+    for header in headers:
+        grid.add_column(header, justify="right", no_wrap=True)
+    grid.add_column("fidelity", no_wrap=True)
+    for row in table.rows:
+        grid.add_row(escape(row.label), *_values(table, row, time, size), style=_style(row))
+    return grid
+
+
+def _style(row: Row) -> str:
+    if not row.measured:
+        return "dim"
+    return "dim italic" if is_floor(row.variant) else ""
+
+
+def _values(table: Table, row: Row, time: Unit, size: Unit) -> list[Text]:
+    return [
+        Text(_rounds(row)),
+        _value(table, row, _SAVE, time),
+        Text(_spread(row, _SAVE), "dim"),
+        Text(_with_sync(row, time)),
+        _value(table, row, _READ, time),
+        Text(_spread(row, _READ), "dim"),
+        _value(table, row, _SIZE, size),
+        _value(table, row, _SAVE_PEAK, MEGABYTES),
+        _value(table, row, _READ_PEAK, MEGABYTES),
+        Text(_pair(row, _cores)),
+        Text(_pair(row, _multiple)),
+        Text(_fidelity(row)),
+    ]
+
+
+def _rounds(row: Row) -> str:
+    numbers = [number for number in row.rounds if number]
+    if not numbers:
+        return _NOTHING
+    return str(numbers[0]) if len(set(numbers)) == 1 else "/".join(map(str, row.rounds))
+
+
+def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
+    text = value_text(table, row, column, unit)
+    if text is None:
+        return Text(_NOTHING, "dim")
+    mark = table.mark(column, row.variant)
+    mapped = "~" if column.is_memory and row.cells[column.operation].memory_disagrees else ""
+    return Text(text + mapped + mark, "bold green" if mark else "")
+
+
+def _spread(row: Row, column: Column) -> str:
+    interval = row.interval(column)
+    return spread_text(interval) if interval else ""
+
+
+def _with_sync(row: Row, time: Unit) -> str:
+    save = row.cells.get("save")
+    if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
+        return _NOTHING
+    return time.text(save.figures["wall_ns"].median + save.figures["sync_ns"].median)
+
+
+def _cores(summary: CellSummary) -> str:
+    return _NOTHING if summary.cores_used is None else f"{summary.cores_used:.1f}"
+
+
+def _multiple(summary: CellSummary) -> str:
+    if summary.floor_multiple is None:
+        return _NOTHING
+    ratio = summary.floor_multiple.ratio
+    if ratio >= 1000:
+        return f"{ratio / 1000:.1f}k" if ratio < 10_000 else f"{ratio / 1000:.0f}k"
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
+
+
+def _pair(row: Row, text: Callable[[CellSummary], str]) -> str:
+    parts = [text(row.cells[operation]) if operation in row.cells else _NOTHING for operation in ("save", "read")]
+    return _NOTHING if set(parts) == {_NOTHING} else "/".join(parts)
+
+
+def _fidelity(row: Row) -> str:
+    if row.fidelity is None:
+        kinds = {failure.kind for failure in row.failures}
+        return "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
+    return "exact" if row.fidelity == "exact" else "lossy"
+
+
+def _notes(run: Run, table: Table) -> Iterator[str]:
+    for row in table.rows:
+        for failure, operations in row.failures.items():
+            yield f"{row.label}: {_failure(row, failure, operations)}"
+    for row in table.rows:
+        if row.losses:
+            yield f"{row.label} is lossy here: {'; '.join(row.losses)}"
+    variants = _mapping(run.info.get("variants"))
+    syncing = [row.label for row in table.rows if _mapping(variants.get(row.variant)).get("syncs_on_save")]
+    if syncing:
+        yield f"save already syncs: {', '.join(syncing)}"
+    apart = [row.label for row in table.rows if is_apart(row.variant) and row.measured]
+    if apart:
+        yield f"not ranked with the others, because the result is another kind of object: {', '.join(apart)}"
+
+
+def _failure(row: Row, failure: Failure, operations: tuple[str, ...]) -> str:
+    rounds = max(row.cells[operation].failed_rounds for operation in operations)
+    some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
+    where = "" if len(operations) == len(row.cells) else f"{' and '.join(operations)} "
+    return f"{where}{failure.kind}{some}: {failure.reason}"
+
+
+def _groups(found: list[Table]) -> list[list[Table]]:
+    """The tables that differ in their data set alone, where there is more than one."""
+    groups: dict[tuple[object, ...], list[Table]] = {}
+    for table in found:
+        groups.setdefault((table.suite, table.machine, table.conditions), []).append(table)
+    return [group for group in groups.values() if len({table.dataset for table in group}) > 1]
+
+
+def _overview(group: list[Table]) -> Grid:
+    variants = tuple(dict.fromkeys(variant for table in group for column in COLUMNS for variant in table.ranks[column]))
+    means = {}
+    for column in COLUMNS:
+        complete = [variant for variant in variants if all(variant in table.ranks[column] for table in group)]
+        means[column] = overall(
+            {v: {table.dataset: table.ranks[column][v].ratio for table in group} for v in complete}
+        ).means
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("format", overflow="fold")
+    for column in COLUMNS:
+        grid.add_column(column.title, justify="right", no_wrap=True)
+    labels = short_labels(variants)
+    for variant in sorted(variants, key=lambda name: means[_READ].get(name, float("inf"))):
+        if any(variant in means[column] for column in COLUMNS):
+            texts = (f"{means[c][variant]:.2f}" if variant in means[c] else _NOTHING for c in COLUMNS)
+            grid.add_row(escape(labels[variant]), *texts)
+    return grid
+
+
+def _legend() -> Iterator[str]:
+    yield (
+        "Medians of n counted rounds, by read time. ±: half of the 95 % interval; -a+b: minimum and maximum, "
+        "under 5 rounds. * best, = tied with the best (the ratio paired by round holds 1); no marks under 5 "
+        "rounds. s/r: save/read. cores: CPU time / time. x floor: times a plain write and read of the same "
+        "buffers. Peak memory: private; ~ where it differs from the resident peak by over 5 %, because mapped "
+        "file pages count in one of them."
+    )
