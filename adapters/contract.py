@@ -117,7 +117,11 @@ class TabularFormat(ABC):
     """Whether the call takes no Int64 or boolean column (integers and booleans with nulls): then it is measured with
     nulls=numpy besides."""
     capabilities: ClassVar[frozenset[Can]]
-    losses: ClassVar[tuple[Loss, ...]] = ()
+    levels: ClassVar[Mapping[str, range]] = {}
+    """The levels that the setting `level` may have with each codec; a codec that is absent here takes none."""
+    takes_masked: ClassVar[bool] = True
+    """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
+    data is measured with `nulls=numpy` besides."""
     syncs_on_save: ClassVar[bool] = False
     """Whether the save itself forces the data to the device."""
     max_rows: ClassVar[int | None] = None
@@ -143,7 +147,27 @@ class TabularFormat(ABC):
             except ValueError:
                 allowed = self.settings[key].allowed_text()
                 raise RefusedSetting(f"{self.format}: {key}={text} is not possible (allowed: {allowed})") from None
+        self._check_level(values)
         return values
+
+    def _check_level(self, values: Mapping[str, str | int | None]) -> None:
+        level = values.get("level")
+        if level is None:
+            return
+        levels = self.levels.get(str(values["codec"]))
+        if levels is None:
+            with_levels = ", ".join(self.levels)
+            raise RefusedSetting(f"{self.format}: codec={values['codec']} takes no level (with one: {with_levels})")
+        if level not in levels:
+            raise RefusedSetting(
+                f"{self.format}: codec={values['codec']},level={level} is not possible "
+                f"(allowed: {levels.start} to {levels[-1]})"
+            )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What this variant is known to change, with the relations that are checked instead of equality."""
+        return ()
 
     @property
     def variant(self) -> str:

@@ -1,0 +1,188 @@
+"""Avro: rows of a stated schema in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Native, Records, Setting, Stored, TabularFormat
+from adapters.errors import RefusedData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Schema = str | dict[str, Any] | list[Any]
+"""An Avro schema as Python objects."""
+
+_ROW_NAME = "row"
+
+_TO_AVRO = {
+    "bool": "boolean",
+    "int8": "int",
+    "int16": "int",
+    "int32": "int",
+    "int64": "long",
+    "uint8": "int",
+    "uint16": "int",
+    "uint32": "long",
+    "uint64": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "large_string": "string",
+    "string_view": "string",
+    "binary": "bytes",
+    "large_binary": "bytes",
+    "binary_view": "bytes",
+    "date32[day]": {"type": "int", "logicalType": "date"},
+    "time32[s]": {"type": "int", "logicalType": "time-millis"},
+    "time32[ms]": {"type": "int", "logicalType": "time-millis"},
+    "time64[us]": {"type": "long", "logicalType": "time-micros"},
+    "timestamp[s]": {"type": "long", "logicalType": "local-timestamp-millis"},
+    "timestamp[ms]": {"type": "long", "logicalType": "local-timestamp-millis"},
+    "timestamp[us]": {"type": "long", "logicalType": "local-timestamp-micros"},
+}
+"""The Avro schema for each Arrow type, by its name (Avro 1.11 specification, the logical types that fastavro has)."""
+
+_ZONED_LOGICAL_TYPES = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros"}
+
+
+class AvroFastavro(TabularFormat):
+    """fastavro's writer and reader of records."""
+
+    format = "avro"
+    engine = "fastavro"
+    title = "Avro"
+    distributions = ("fastavro",)
+    native = Native.RECORDS
+    suffix = ".avro"
+    settings: ClassVar = {
+        "codec": Setting(("none", "deflate", "bzip2", "xz"), "none", "codec of all blocks", always_spelled=True),
+        "level": Setting(range(1, 10), None, "level of the codec; without it the codec's own default"),
+    }
+    levels: ClassVar = {"deflate": range(1, 10), "bzip2": range(1, 10), "xz": range(1, 10)}
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "none"}
+    capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of a type that Avro does not have."""
+        try:
+            avro_schema(schema)
+        except RefusedData as refused:
+            return str(refused)
+        return super().refusal(schema, rows)
+
+    def load_library(self) -> None:
+        """Import fastavro."""
+        import fastavro
+        import pyarrow.types  # noqa: F401  # the schemas are described by it
+
+        self._fastavro = fastavro
+
+    def save(self, table: Records, location: Path) -> None:
+        """Write one file of records."""
+        schema = self._fastavro.parse_schema(avro_schema(table.schema))
+        codec = "null" if self.values["codec"] == "none" else self.values["codec"]
+        with location.open("wb") as file:
+            self._fastavro.writer(file, schema, table.rows, codec=codec, codec_compression_level=self.values["level"])
+
+    def read(self, location: Path) -> Records:
+        """Read all records, with the Arrow schema that the file's own schema stands for."""
+        with location.open("rb") as file:
+            reader = self._fastavro.reader(file)
+            return Records(arrow_schema(reader.writer_schema), list(reader))
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the file's header."""
+        with location.open("rb") as file:
+            codec = self._fastavro.reader(file).codec
+        return Stored("none" if codec == "null" else codec)
+
+
+def avro_schema(schema: pa.Schema) -> Schema:
+    """The Avro record that holds rows of this Arrow schema. Raises RefusedData for a type that Avro does not have."""
+    return _record(_ROW_NAME, schema)
+
+
+def _record(name: str, fields: Iterable[pa.Field]) -> Schema:
+    described = [{"name": field.name, "type": _field_type(field, f"{name}_{field.name}")} for field in fields]
+    return {"type": "record", "name": name, "fields": described}
+
+
+def _field_type(field: pa.Field, path: str) -> Schema:
+    described = _avro_type(field.type, path)
+    return ["null", described] if field.nullable else described
+
+
+def _avro_type(arrow_type: pa.DataType, path: str) -> Schema:
+    import pyarrow.types as of
+
+    if described := _TO_AVRO.get(str(arrow_type)):
+        return described
+    if of.is_timestamp(arrow_type) and arrow_type.unit in _ZONED_LOGICAL_TYPES:
+        return {"type": "long", "logicalType": _ZONED_LOGICAL_TYPES[arrow_type.unit]}
+    if of.is_decimal(arrow_type) and arrow_type.scale >= 0:
+        numbers = {"precision": arrow_type.precision, "scale": arrow_type.scale}
+        return {"type": "bytes", "logicalType": "decimal", **numbers}
+    if of.is_dictionary(arrow_type):
+        return _avro_type(arrow_type.value_type, path)
+    if of.is_map(arrow_type) and str(arrow_type.key_type) in ("string", "large_string"):
+        return {"type": "map", "values": _field_type(arrow_type.item_field, path)}
+    if of.is_list(arrow_type) or of.is_large_list(arrow_type):
+        return {"type": "array", "items": _field_type(arrow_type.value_field, path)}
+    if of.is_struct(arrow_type):
+        return _record(path, arrow_type)
+    raise RefusedData(f"Avro, as fastavro writes it, has no type for {arrow_type} (column {path.removeprefix('row_')})")
+
+
+def arrow_schema(schema: Any) -> pa.Schema:
+    """The Arrow schema that the records of an Avro file follow."""
+    import pyarrow as pa
+
+    return pa.schema([_arrow_field(field) for field in schema["fields"]])
+
+
+def _arrow_field(field: Mapping[str, Any]) -> pa.Field:
+    import pyarrow as pa
+
+    described = field["type"]
+    nullable = isinstance(described, list)
+    return pa.field(field["name"], _arrow_type(described[1] if nullable else described), nullable)
+
+
+def _arrow_type(described: Any) -> pa.DataType:
+    import pyarrow as pa
+
+    plain = {
+        "boolean": pa.bool_(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "bytes": pa.binary(),
+        "date": pa.date32(),
+        "time-millis": pa.time32("ms"),
+        "time-micros": pa.time64("us"),
+        "local-timestamp-millis": pa.timestamp("ms"),
+        "local-timestamp-micros": pa.timestamp("us"),
+        "timestamp-millis": pa.timestamp("ms", "UTC"),
+        "timestamp-micros": pa.timestamp("us", "UTC"),
+    }
+    if isinstance(described, str):
+        return plain[described]
+    kind = described.get("logicalType", described["type"])
+    if kind == "decimal":
+        return pa.decimal128(described["precision"], described["scale"])
+    if kind == "map":
+        return pa.map_(pa.string(), _arrow_field({"name": "value", "type": described["values"]}))
+    if kind == "array":
+        return pa.list_(_arrow_field({"name": "item", "type": described["items"]}))
+    if kind == "record":
+        return pa.struct([_arrow_field(field) for field in described["fields"]])
+    return plain[kind]
+
+
+ENGINES = (AvroFastavro,)

@@ -1,0 +1,57 @@
+"""ORC: one file, the writer's own stripes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class OrcPyarrow(TabularFormat):
+    """pyarrow.orc, the engine of pandas.to_orc. Its writer takes no level."""
+
+    format = "orc"
+    engine = "pyarrow"
+    title = "ORC"
+    distributions = ("pyarrow",)
+    native = Native.ARROW
+    suffix = ".orc"
+    settings: ClassVar = {
+        "codec": Setting(("none", "snappy", "zlib", "lz4", "zstd"), "none", "codec of all streams", always_spelled=True)
+    }
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "none"}
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    def load_library(self) -> None:
+        """Import pyarrow.orc and the file systems that its read call asks for."""
+        import pyarrow.fs
+        import pyarrow.orc
+
+        self._orc = pyarrow.orc
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        self._orc.write_table(table, str(location), compression=codec)
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        return self._orc.read_table(str(location))
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the postscript."""
+        with location.open("rb") as file:
+            footer = self._orc.ORCFile(file)
+            codec = footer.compression.lower()
+            stripes = footer.nstripes
+        return Stored("none" if codec in ("none", "uncompressed") else codec, (), {"stripes": str(stripes)})
+
+
+ENGINES = (OrcPyarrow,)

@@ -1,0 +1,66 @@
+"""Parquet: one file, the writer's own row groups and encodings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ParquetPyarrow(TabularFormat):
+    """pyarrow.parquet, the engine that pandas.to_parquet uses."""
+
+    format = "parquet"
+    engine = "pyarrow"
+    title = "Parquet"
+    distributions = ("pyarrow",)
+    native = Native.ARROW
+    suffix = ".parquet"
+    settings: ClassVar = {
+        "codec": Setting(
+            ("none", "snappy", "gzip", "brotli", "lz4", "zstd"), "snappy", "codec of all pages", always_spelled=True
+        ),
+        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+    }
+    levels: ClassVar = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "snappy"}
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    def load_library(self) -> None:
+        """Import pyarrow.parquet."""
+        import pyarrow.parquet
+
+        self._parquet = pyarrow.parquet
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self._parquet.write_table(
+            table, location, compression=self.values["codec"], compression_level=self.values["level"]
+        )
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        return self._parquet.read_table(location, use_threads=self.threads is None)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        metadata = self._parquet.read_metadata(location)
+        chunks = [
+            metadata.row_group(group).column(column)
+            for group in range(metadata.num_row_groups)
+            for column in range(metadata.num_columns)
+        ]
+        codecs = sorted({chunk.compression.lower() for chunk in chunks})
+        encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
+        codec = "+".join("none" if name == "uncompressed" else name for name in codecs)
+        return Stored(codec, tuple(encodings), {"row groups": str(metadata.num_row_groups)})
+
+
+ENGINES = (ParquetPyarrow,)

@@ -1,0 +1,52 @@
+"""Vortex: one file of cascading light-weight encodings, chosen by sampling."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapters.contract import Can, Native, Stored, TabularFormat
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class VortexData(TabularFormat):
+    """The vortex-data package with its default write strategy."""
+
+    format = "vortex"
+    engine = "vortex-data"
+    title = "Vortex"
+    distributions = ("vortex-data",)
+    native = Native.ARROW
+    suffix = ".vortex"
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    def load_library(self) -> None:
+        """Import vortex; with threads=1 its pool of workers, beside the calling thread, is emptied."""
+        import vortex
+        import vortex.io
+
+        self._vortex = vortex
+        if self.threads == 1:
+            vortex.set_worker_threads(0)
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self._vortex.io.write(table, str(location))
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        return self._vortex.open(str(location)).to_arrow().read_all()
+
+    def stored(self, location: Path) -> Stored:
+        """The encodings of the file's first chunk."""
+        chunk = next(iter(self._vortex.open(str(location)).scan()))
+        encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))
+        return Stored(None, tuple(sorted(encodings)))
+
+
+ENGINES = (VortexData,)
