@@ -156,6 +156,7 @@ def _operation(
         "primer": str(folder / "primer" / f"table{chain.suffix}"),
         "scratch": str(folder / "scratch"),
         "printed": str(folder / "printed"),
+        "confine": str(folder),
         "last_reader": last,
     }
     outcome = bench.launcher.run(task, bench.limits())

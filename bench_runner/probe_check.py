@@ -38,6 +38,7 @@ def known_answers(launcher: Launcher, folder: Path, tell: Callable[[str, float |
                 "size_bytes": size_bytes,
                 "scratch": str(scratch),
                 "printed": str(folder / "printed"),
+                "confine": str(scratch),
             }
             outcome = launcher.run(task, LIMITS)
             if outcome.failure is not None:

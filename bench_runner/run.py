@@ -402,7 +402,12 @@ def _time_imports(session: _Session) -> None:
 def _scratch(folder: Path) -> dict[str, str]:
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
-    return {"scratch": str(scratch), "printed": str(folder / "printed"), "location": str(scratch)}
+    return {
+        "scratch": str(scratch),
+        "printed": str(folder / "printed"),
+        "location": str(scratch),
+        "confine": str(scratch),
+    }
 
 
 def _find_losses(session: _Session, earlier: Run | None) -> None:

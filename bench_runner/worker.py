@@ -303,7 +303,8 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
     keep whatever it prints away from the run's own output."""
     linux.die_with_parent(parent)
     # A session of its own: whatever the library starts can be ended with the worker.
-    os.setsid()
+    if os.getsid(0) != os.getpid():
+        os.setsid()
     linux.go_first_when_memory_runs_out()
     scratch = Path(task["scratch"])
     os.environ["TMPDIR"] = str(scratch)
@@ -315,6 +316,8 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
     os.dup2(printed, 2)
     os.close(nothing)
     os.close(printed)
+    # /proc/self for the high-water reset, /dev for the null device and shared memory.
+    linux.confine_writes([Path(task["confine"]), Path("/proc/self"), Path("/dev")])
 
 
 def main() -> None:

@@ -1,0 +1,93 @@
+"""Workers, a data set and the misbehaving format for the tests of measuring."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from data_generator.cache import StoredDataset, prepare
+from data_generator.catalogue import resolve
+
+from bench_runner.chains import Bench, execute
+from bench_runner.launcher import Launcher
+from bench_runner.plan import Chain
+from bench_runner.records import Conditions, Sample
+from bench_runner.settle import Settler
+from bench_runner.targets import Target
+from formats.registry import FORMATS
+
+PLUGINS = Path(__file__).parent.parent / "plugins"
+
+
+@pytest.fixture(scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def dataset(cache_folder: Path) -> StoredDataset:
+    """20,000 rows of `eq` with missing values, so that None and '' can be told apart."""
+    return prepare(resolve("synthetic", {"int": "1", "float": "2", "str": "1", "nulls": "0.1"}, rows=20_000), cache_folder)
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The format `faulty` is registered, here and in workers."""
+    monkeypatch.syspath_prepend(PLUGINS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
+    importlib.invalidate_caches()
+    FORMATS.__dict__.pop("entries", None)
+    yield
+    FORMATS.__dict__.pop("entries", None)
+
+
+@pytest.fixture
+def launcher(faulty: None) -> Iterator[Launcher]:
+    made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bench(launcher: Launcher, tmp_path: Path) -> Bench:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return Bench(launcher, Settler(folder), folder, timeout_s=20, machine="test")
+
+
+def chain_of(spelled: str, target: str = "arrow", **conditions: str) -> Chain:
+    """A chain of one variant on the data set 'test'."""
+    engine, settings = FORMATS.engine(spelled)
+    adapter = engine(settings)
+    return Chain(
+        suite="test",
+        dataset="test",
+        variant=adapter.variant,
+        spelled=adapter.variant,
+        library="test 1",
+        suffix=adapter.suffix,
+        mapped=False,
+        codec=None,
+        target=Target(target, conditions.get("strings", "str"), "masked"),
+        conditions=Conditions(target=target, **conditions),
+        operations=("save", "read"),
+    )
+
+
+Executor = Callable[..., list[Sample]]
+
+
+@pytest.fixture
+def run_faulty(bench: Bench, dataset: StoredDataset) -> Executor:
+    """Execute one chain of the format `faulty`: run_faulty('drop_last_row') gives its two samples."""
+
+    def run(fault: str, *, on: Bench | None = None, settings: str = "", target: str = "arrow", **conditions: str) -> list[Sample]:
+        chain = chain_of(f"faulty[fault={fault}{settings}]", target, **conditions)
+        return execute(
+            on or bench, chain, dataset, rows=dataset.rows, round_number=1, position=0, need_bytes=dataset.size_bytes
+        )
+
+    return run
