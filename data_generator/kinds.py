@@ -1,0 +1,126 @@
+"""`kinds`: one small table for each kind of column that a user meets, once without and once with nulls.
+
+They are not timed: what a format does to each kind of column is found on them. A kind holds one difficulty, so that
+a loss has a name. This module knows Arrow values only, neither formats nor targets.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+ROWS = 20
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of column: its Arrow type and a few values that are repeated over the rows of its table."""
+
+    name: str
+    title: str
+    type: pa.DataType
+    values: Sequence[Any]
+
+    def table(self, nulls: bool) -> pa.Table:
+        """`key` (int64, 0 to ROWS - 1) and `value`; with nulls, every fourth value is null, from the second on.
+
+        Every value of the kind also stands in a row that is not null.
+        """
+        values = list(itertools.islice(itertools.cycle(self.values), ROWS))
+        if nulls:
+            values = [None if row % 4 == 1 else value for row, value in enumerate(values)]
+        return pa.table({"key": pa.array(range(ROWS), pa.int64()), "value": pa.array(values, self.type)})
+
+
+def _integers(arrow_type: pa.DataType) -> Kind:
+    bits, signed = arrow_type.bit_width, pa.types.is_signed_integer(arrow_type)
+    low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    title = f"{'signed' if signed else 'unsigned'} integer of {bits} bits, with its smallest and largest"
+    return Kind(str(arrow_type), title, arrow_type, [low, 1, 2, high, 100])
+
+
+_MOMENTS = [
+    dt.datetime(2024, 2, 29, 12, 34, 56),
+    dt.datetime(1969, 12, 31, 23, 59, 58),
+    dt.datetime(2000, 1, 1),
+    dt.datetime(2038, 1, 19, 3, 14, 8),
+    dt.datetime(1999, 7, 4, 23, 5, 9),
+]
+
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def _timestamps(unit: str, zone: str | None) -> Kind:
+    """The moments, in UTC, each with a fraction that uses the last place of its unit."""
+    since_epoch = [int((moment - dt.datetime(1970, 1, 1)).total_seconds()) for moment in _MOMENTS]
+    fraction = 123_456_789 * _UNITS[unit] // 10**9
+    name = f"timestamp-{unit}" + ("-zone" if zone else "")
+    title = f"point in time in {unit}" + (f" with the zone {zone}" if zone else " without zone")
+    return Kind(name, title, pa.timestamp(unit, zone), [second * _UNITS[unit] + fraction for second in since_epoch])
+
+
+def _text(name: str, title: str, *values: str) -> Kind:
+    return Kind(name, title, pa.string(), values)
+
+
+_ALL = [
+    *map(_integers, (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
+    *map(_integers, (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())),
+    Kind("int64-exact", "integers that float64 cannot hold (2^53 + 1)", pa.int64(), [2**53 + 1, 1, -(2**53) - 1]),
+    Kind("float32", "float of 32 bits", pa.float32(), [0.1, -2.5, 3.4028234663852886e38, 1e-10, 100.0]),
+    Kind("float64", "float of 64 bits, all digits used", pa.float64(), [0.1, 1 / 3, -2.5, 1.2345678901234567, 99.5]),
+    Kind("float64-range", "floats near both ends of the range", pa.float64(), [1.7e308, -1e300, 1e-300, 1.5, 2e22]),
+    Kind("float64-nan", "floats, some not a number", pa.float64(), [float("nan"), 0.5, 1.5]),
+    Kind("float64-infinite", "floats, some infinite", pa.float64(), [float("inf"), 0.5, float("-inf")]),
+    Kind("float64-zero", "floats with zeros of both signs", pa.float64(), [-0.0, 0.5, 0.0]),
+    Kind("float64-subnormal", "floats with subnormals", pa.float64(), [5e-324, 0.5, -1e-310]),
+    Kind("bool", "booleans", pa.bool_(), [True, False, False]),
+    _text("string", "plain text", "apple", "pear tree", "fig", "x"),
+    _text("string-empty", "text, some of it empty", "", "apple", "pear"),
+    _text("string-missing", "text that reads like a missing value", "NA", "null", "None", "nan", "apple"),
+    _text("string-digits", "text of digits, as in a postcode", "007", "0815", "12345"),
+    _text("string-formula", "text that reads like a formula", "=1+1", "apple", "@x", "+1-2"),
+    _text("string-long", "text longer than a spreadsheet's cell", "ab" * 20_000, "apple", "c" * 300),
+    _text("string-unicode", "text beyond Latin", "žluťoučký kůň", "日本語", "😀", "مرحبا", "é"),
+    _text(
+        "string-quoting",
+        "quotes, commas and newlines",
+        'say "no"',
+        "a,b",
+        "two\nlines",
+        "a\tb",
+        "<a>&amp;</a>",
+        "apple",
+    ),
+    _text("string-return", "text with carriage returns", "two\r\nlines", "one\rtwo", "apple"),
+    Kind("binary", "bytes", pa.binary(), [b"abc", b"\x00\xff\xfe", b"x", b"a,b"]),
+    Kind("date", "days", pa.date32(), [dt.date(2024, 2, 29), dt.date(1969, 12, 31), dt.date(2000, 1, 1)]),
+    Kind("date-early", "days before 1677", pa.date32(), [dt.date(1492, 10, 12), dt.date(1, 1, 1), dt.date(2000, 1, 1)]),
+    Kind(
+        "time", "times of day in us", pa.time64("us"), [dt.time(12, 34, 56, 123456), dt.time(0, 0), dt.time(23, 59, 59)]
+    ),
+    *(_timestamps(unit, None) for unit in _UNITS),
+    *(_timestamps(unit, "Europe/Prague") for unit in _UNITS),
+    Kind("duration", "spans of time in us", pa.duration("us"), [1, -1, 86_400_000_000, 123_456_789]),
+    Kind(
+        "decimal",
+        "decimals with two places",
+        pa.decimal128(12, 2),
+        [Decimal("0.10"), Decimal("-12345.67"), Decimal("7.00")],
+    ),
+    Kind(
+        "categorical", "text in a dictionary", pa.dictionary(pa.int32(), pa.string()), ["red", "green", "red", "blue"]
+    ),
+    Kind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
+    Kind("struct", "structs", pa.struct({"a": pa.int64(), "b": pa.string()}), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),
+    Kind("map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]),
+]
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}
+"""All kinds, by name, in the order in which they are shown."""
