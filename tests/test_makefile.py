@@ -154,7 +154,7 @@ def test_what_is_set_up_is_not_set_up_again(clone):
 
 def test_an_old_python_is_refused_before_anything_is_made(clone):
     old = clone / "old-python"
-    old.write_text("#!/bin/sh\nexit 1\n")
+    old.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 1\nmkdir .venv\n')
     old.chmod(0o755)
     answer = make(clone, "test", f"PYTHON={old}")
     assert answer.returncode != 0
