@@ -64,7 +64,8 @@ def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> 
     """`shape` (of dicts, lists and strings) with the host's name replaced by `name` in every string.
 
     For `--machine NAME`: the host's name also hides in paths, commands and device names. Whole words only, in
-    any case; with and without its domain. `name` None changes nothing. `host` is this one unless a test says.
+    any case; with and without its domain. Of keys only those that are paths: the others are the record's own
+    words. `name` None changes nothing. `host` is this one unless a test says.
     """
     full = host or platform.node()
     if name is None or not full:
@@ -78,7 +79,7 @@ def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> 
         if isinstance(part, str):
             return pattern.sub(lambda _: name, part)
         if isinstance(part, Mapping):
-            return {replaced(key): replaced(value) for key, value in part.items()}
+            return {replaced(key) if "/" in key else key: replaced(value) for key, value in part.items()}
         if isinstance(part, (list, tuple)):
             return [replaced(value) for value in part]
         return part

@@ -150,13 +150,17 @@ def test_the_hosts_name_goes_everywhere():
     run = {
         "command": ["run", "--work-dir", "/mnt/pluto/x", "--data=/home/PLUTO.csv"],
         "device": "/dev/mapper/pluto--vg-root",
-        "pluto": ({"path": "pluto.example.org:/x"}, 7, None, True),
+        "work_dirs": {"/mnt/pluto": ({"path": "pluto.example.org:/x"}, 7, None, True)},
     }
     assert environment.replace_host(run, "box", host="pluto.example.org") == {
         "command": ["run", "--work-dir", "/mnt/box/x", "--data=/home/box.csv"],
         "device": "/dev/mapper/box--vg-root",
-        "box": [{"path": "box:/x"}, 7, None, True],
+        "work_dirs": {"/mnt/box": [{"path": "box:/x"}, 7, None, True]},
     }
+
+
+def test_a_host_called_like_a_field_does_not_rename_it():
+    assert environment.replace_host({"seed": "of seed"}, "box", host="seed") == {"seed": "of box"}
 
 
 def test_only_whole_words_are_the_hosts_name():
