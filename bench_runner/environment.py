@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -312,15 +313,23 @@ def _git(root: Path, *words: str) -> str | None:
 # --- folders ------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _Mount:
-    """One line of /proc/self/mountinfo (proc(5))."""
+    """One line of /proc/self/mountinfo (proc(5)): `options` are the mount's own, `super_options` its device's."""
 
-    def __init__(self, line: str) -> None:
+    root: str
+    point: str
+    options: str
+    filesystem: str
+    source: str
+    super_options: str
+
+    @classmethod
+    def of(cls, line: str) -> _Mount:
         head, _, tail = line.partition(" - ")
-        fields, rest = head.split(" "), tail.split(" ")
-        self.root, self.point, self.options = _unescaped(fields[3]), _unescaped(fields[4]), fields[5]
-        self.filesystem, self.source = rest[0], _unescaped(rest[1])
-        self.super_options = rest[2] if len(rest) > 2 else ""
+        _, _, _, root, point, options, *_ = head.split(" ")
+        filesystem, source, super_options = tail.split(" ", 2)
+        return cls(_unescaped(root), _unescaped(point), options, filesystem, _unescaped(source), super_options)
 
 
 def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
@@ -387,7 +396,7 @@ def is_remote(filesystem: str | None) -> bool:
 
 def _mounts(system: Path) -> Iterator[_Mount]:
     for line in (_text(system / "proc/self/mountinfo") or "").splitlines():
-        yield _Mount(line)
+        yield _Mount.of(line)
 
 
 def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:

@@ -273,7 +273,7 @@ def test_addresses_of_network_mounts_are_not_stored(system):
 def test_an_overlay_is_what_its_upper_folder_lies_on(tmp_path, system):
     def overlay(point: str, upper: Path | str):
         text = f"40 27 0:40 / {point} rw - overlay overlay rw,lowerdir=/a,upperdir={upper},workdir=/w"
-        return environment._filesystem(environment._Mount(text), system)
+        return environment._filesystem(environment._Mount.of(text), system)
 
     assert overlay("/merged", tmp_path) == "overlay on ext4"
     assert overlay("/merged", tmp_path / "gone") == "overlay"
