@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bench_runner.plan import Plan, Request
 
 FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
@@ -296,7 +298,6 @@ def _plan(names: tuple[str, ...], request: Request) -> Plan:
 
 
 def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
-    import reports
     from bench_runner.progress import watching
     from bench_runner.run import Options, machine_name, measure, new_folder
 
@@ -314,7 +315,7 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
     if how.quick and how.rounds is not None:
         raise click.UsageError("--quick is one round; leave out --rounds, or --quick")
     if options["report"]:
-        reports.check_pdf()
+        _check_matplotlib()
     folder = _result_folder(options["out"], how.resume, lambda: new_folder(RESULTS, machine_name(how)))
     try:
         with watching() as watcher:
@@ -326,12 +327,29 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
             err=True,
         )
         raise
-    reports.show(measured)
-    reports.write_csv(measured, folder)
+    from reports import render
+
+    render.show(measured, _console())
+    render.write_csv(measured, folder)
     if options["report"]:
-        reports.write_pdf(measured, folder / "report.pdf")
+        render.write_pdf(measured, folder / "report.pdf")
     click.echo(f"results: {folder}", err=True)
     return FAILED if failed else 0
+
+
+def _console() -> Console:
+    """Standard output: as wide as the terminal, 100 columns where there is none."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=100)
+
+
+def _check_matplotlib() -> None:
+    """A missing library is said before an hour of measuring, not after it."""
+    import importlib.util
+
+    if importlib.util.find_spec("matplotlib") is None:
+        raise click.UsageError("the PDF needs matplotlib, not installed here: pip install -e '.[pdf]'")
 
 
 def _result_folder(out: Path | None, resume: bool, make: Callable[[], Path]) -> Path:
@@ -380,24 +398,24 @@ def report(
     runs: tuple[Path, ...], pdf: bool, csv_files: bool, fidelity: bool, against: str | None, markdown: bool
 ) -> None:
     """Make reports again from stored samples: the table, or what the options name."""
-    import reports
     from bench_runner.records import read_run
+    from reports import render
 
     with _errors_told():
         for folder in runs:
             stored = read_run(folder)
             if pdf:
-                reports.check_pdf()
-                click.echo(reports.write_pdf(stored, folder / "report.pdf"))
+                _check_matplotlib()
+                click.echo(render.write_pdf(stored, folder / "report.pdf"))
             if csv_files:
-                for path in reports.write_csv(stored, folder):
+                for path in render.write_csv(stored, folder):
                     click.echo(path)
             if fidelity:
-                reports.show_fidelity(stored, markdown=markdown)
+                render.show_fidelity(stored, _console())
             if against:
-                reports.show_against_thesis(stored, markdown=markdown)
+                render.show_against_thesis(stored, _console())
             if not (pdf or csv_files or fidelity or against):
-                reports.show(stored)
+                render.show(stored, _console())
 
 
 @cli.command()
@@ -409,12 +427,10 @@ def report(
 )
 def doctor(work_dir: Path) -> None:
     """Say whether this machine is fit to measure, and what to do about it."""
-    from rich.console import Console
-
     from bench_runner import doctor as examination
 
     with _errors_told():
-        examination.render(examination.examine(work_dir), Console())
+        examination.render(examination.examine(work_dir), _console())
 
 
 @contextmanager

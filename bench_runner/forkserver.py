@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import traceback
+import warnings
 from typing import Any
 
 MESSAGE_BYTES = 1 << 20
@@ -24,6 +25,9 @@ def preload(variants: list[str]) -> dict[str, str]:
     from bench_runner import linux, worker
     from formats.registry import FORMATS
 
+    # Lance warns at each fork, because its thread pools would not survive one; they start at its first call, which
+    # no forkserver makes.
+    warnings.filterwarnings("ignore", message="lance is not fork-safe")
     failures = {}
     for variant in variants:
         try:

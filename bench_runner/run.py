@@ -111,6 +111,7 @@ def measure(
     Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
     Ctrl-C (with everything measured kept).
     """
+    folder = folder.resolve()
     machine = machine_name(options)
     info, earlier = _begin(plan, request, options, folder, command, machine)
     with (
