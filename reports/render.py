@@ -29,9 +29,9 @@ def show_fidelity(run: Run, console: Console) -> None:
 
 def show_against_thesis(run: Run, console: Console) -> None:
     """Print the run beside the thesis's tables 6.3 to 6.7, and what becomes of its findings."""
-    from reports import reproduction
+    from reports.reproduction import show_reproduction
 
-    reproduction.show_reproduction(run, console)
+    show_reproduction(run, console)
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:

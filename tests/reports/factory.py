@@ -133,11 +133,7 @@ def _chains(
                 replace(base, operation="read", failure=failure[1]),
             ]
             continue
-        loss = (
-            ("float64 within 1e-10",)
-            if variant == "json[engine=pandas]" and dataset in ("eq", "float")
-            else ()
-        )
+        loss = ("float64 within 1e-10",) if variant == "json[engine=pandas]" and dataset in ("eq", "float") else ()
         yield [
             replace(
                 base,
@@ -149,9 +145,7 @@ def _chains(
             replace(
                 base,
                 operation="read",
-                figures=_figures(
-                    read_s * scale * slower, read_mb * scale, cores, source, mapped="mapped" in variant
-                ),
+                figures=_figures(read_s * scale * slower, read_mb * scale, cores, source, mapped="mapped" in variant),
                 fidelity="declared loss" if loss else "exact",
                 losses=loss,
                 unsettled=variant.startswith("lance") and number == 3,
@@ -161,14 +155,10 @@ def _chains(
 
 def _failure(variant: str, dataset: str) -> tuple[Failure, Failure] | None:
     if variant.startswith("excel") and dataset == "core":
-        refused = Failure(
-            kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 10,000,000"
-        )
+        refused = Failure(kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 10,000,000")
         return refused, refused
     if variant.startswith("avro") and dataset == "core":
-        mismatch = Failure(
-            kind="mismatch", reason="column 'c07': row 999,999 came back as None, 'kfjq' was stored"
-        )
+        mismatch = Failure(kind="mismatch", reason="column 'c07': row 999,999 came back as None, 'kfjq' was stored")
         return Failure(kind="skipped", reason="its read did not pass"), mismatch
     if variant.startswith("vortex") and dataset == "bool":
         missing = Failure(kind="not installed", reason="vortex needs vortex-data; pip install -e '.[vortex]'")
@@ -226,8 +216,7 @@ def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
         ],
         "suites": {"tabular": "Which format saves, reads and stores a table best?"},
         "datasets": {
-            name: {"digest": "9f2c", "rows": rows, "size_bytes": 60_000_000, "title": name}
-            for name in datasets
+            name: {"digest": "9f2c", "rows": rows, "size_bytes": 60_000_000, "title": name} for name in datasets
         },
         "variants": {
             name: {"title": name.partition("[")[0], "syncs_on_save": name.startswith("hdf5-table")}
@@ -270,9 +259,7 @@ def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:
         kind=kind,
         nulls=nulls,
         outcome="exact",
-        target_alone="int64 with nulls becomes float64"
-        if (target, kind, nulls) == ("pandas", "int64", True)
-        else "",
+        target_alone="int64 with nulls becomes float64" if (target, kind, nulls) == ("pandas", "int64", True) else "",
     )
     if variant.startswith("csv") and kind == "string":
         return replace(
