@@ -1,4 +1,4 @@
-"""The three ways in which the command line shows a run. It only names them: what they do is in their own
+"""The ways in which the command line shows a run. It only names them: what they do is in their own
 modules, which are loaded when they are needed.
 """
 
@@ -32,6 +32,20 @@ def show_against_thesis(run: Run, console: Console) -> None:
     from reports.reproduction import show_reproduction
 
     show_reproduction(run, console)
+
+
+def fidelity_markdown(run: Run) -> str:
+    """What `show_fidelity` prints, as Markdown."""
+    from reports import fidelity
+
+    return fidelity.fidelity_markdown(run)
+
+
+def against_thesis_markdown(run: Run) -> str:
+    """What `show_against_thesis` prints, as Markdown."""
+    from reports.reproduction import reproduction_markdown
+
+    return reproduction_markdown(run)
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:

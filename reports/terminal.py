@@ -165,7 +165,8 @@ def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
     if text is None:
         return Text(_NOTHING, "dim")
     mark = table.mark(column, row.variant)
-    mapped = "~" if column.is_memory and row.cells[column.operation].memory_disagrees else ""
+    seen = column.is_memory and not text.startswith("<")
+    mapped = "~" if seen and row.cells[column.operation].memory_disagrees else ""
     return Text(text + mapped + mark, "bold green" if mark else "")
 
 
@@ -200,10 +201,12 @@ def _pair(row: Row, text: Callable[[CellSummary], str]) -> str:
 
 
 def _fidelity(row: Row) -> str:
-    if row.fidelity is None:
-        kinds = {failure.kind for failure in row.failures}
-        return "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
-    return "exact" if row.fidelity == "exact" else "lossy"
+    if row.fidelity is not None:
+        return "exact" if row.fidelity == "exact" else "lossy"
+    kinds = {failure.kind for failure in row.failures}
+    if not kinds:
+        return _NOTHING
+    return "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
 
 
 def _notes(run: Run, table: Table) -> Iterator[str]:
@@ -213,6 +216,14 @@ def _notes(run: Run, table: Table) -> Iterator[str]:
     for row in table.rows:
         if row.losses:
             yield f"{row.label} is lossy here: {'; '.join(row.losses)}"
+    unsettled = [
+        f"{row.label} ({operation}, {summary.uncounted} of {summary.uncounted + summary.rounds} rounds)"
+        for row in table.rows
+        for operation, summary in row.cells.items()
+        if summary.uncounted
+    ]
+    if unsettled:
+        yield f"not counted (machine not at rest, or read not passed): {', '.join(unsettled)}"
     variants = _mapping(run.info.get("variants"))
     syncing = [row.label for row in table.rows if _mapping(variants.get(row.variant)).get("syncs_on_save")]
     if syncing:

@@ -100,6 +100,17 @@ def test_a_consequence_is_not_told_beside_its_cause() -> None:
     assert "its save failed" not in text
 
 
+def test_what_is_not_counted_is_named_and_is_no_failure() -> None:
+    samples = (
+        make_sample(operation="save", fidelity=None),
+        make_sample(unsettled=True),
+        make_sample(variant="pickle[engine=pandas]"),
+    )
+    text = shown(replace(make_run(), samples=samples))
+    assert "FAILED" not in text
+    assert "not counted (machine not at rest, or read not passed): parquet (read, 1 of 1 rounds)" in text
+
+
 def test_losses_syncs_and_what_stands_apart_are_named() -> None:
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "json is lossy here: float64 within 1e-10" in text
@@ -109,7 +120,7 @@ def test_losses_syncs_and_what_stands_apart_are_named() -> None:
 
 def test_memory_below_the_probe_is_not_shown_as_a_figure() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), info={"probe": {"error_bytes": 25_000_000}})
-    assert "<75.0" in line_of(shown(run), "csv")
+    assert "<75.0=" in line_of(shown(run), "csv")
 
 
 def test_a_peak_that_counts_mapped_pages_is_marked() -> None:
