@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 A4_INCHES = (8.27, 11.69)
 MOST_ROWS = 22
 """Variants that fit on one page; further ones go to a second page of the same table."""
+FEWEST_ROWS = 10
+"""Room for this many, so that the bars of a short table are no slabs."""
 MOST_KINDS = 34
 """Kinds of columns that fit under each other, for two targets on one page."""
 BANDS = (
@@ -115,7 +117,7 @@ def _foot(run: Run) -> list[str]:
         str(machine.get("cpu", "")),
         f"{machine['cores']} cores" if machine.get("cores") else "",
         f"{memory / 1e9:.0f} GB" if memory else "",
-        f"Linux {machine['kernel']}" if machine.get("kernel") else "",
+        str(machine.get("kernel", "")),
         f"on {machine['virtualisation']}" if machine.get("virtualisation") not in (None, "none") else "",
     ]
     dirty = " with uncommitted changes" if info.get("dirty") else ""
@@ -129,12 +131,12 @@ def _foot(run: Run) -> list[str]:
         str(info.get("started", ""))[:16].replace("T", " "),
         commit,
         f"seed {info['seed']}" if "seed" in info else "",
-        f"{info['rounds_asked']} rounds asked for" if info.get("rounds_asked") else "",
+        f"rounds asked for: {info['rounds_asked']}" if info.get("rounds_asked") else "",
         f"working folder {', '.join(folders)}" if folders else "",
     ]
-    versions = [f"Python {machine['python']}"] if machine.get("python") else []
-    versions += [f"{name} {version}" for name, version in _mapping(info.get("libraries")).items()]
-    lines = [" · ".join(filter(None, facts)), " · ".join(filter(None, made)), " · ".join(versions)]
+    versions = {"python": machine.get("python"), **_mapping(info.get("libraries"))}
+    named = [f"{name} {version}" for name, version in versions.items() if version]
+    lines = [" · ".join(filter(None, facts)), " · ".join(filter(None, made)), " · ".join(named)]
     return [part for line in lines if line for part in textwrap.wrap(line, 170)]
 
 
@@ -192,7 +194,7 @@ def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> Non
         _bar(axes, place, table, row, column, unit)
     if floor and floor.median and not column.is_memory:
         axes.axvline(floor.median / unit.scale, color=_FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_ylim(max(len(rows), FEWEST_ROWS) - 0.4, -0.6)
     scale = ", logarithmic" if logarithmic else ""
     axes.set_title(f"{column.title} ({unit.name}{scale})", fontsize=8.5, fontweight="bold", loc="left", pad=4)
     axes.spines[["top", "right"]].set_visible(False)
