@@ -91,6 +91,15 @@ def _preset(kind: str) -> Entry:
     )
 
 
+_REALISTIC = {
+    "core": "columns of all kinds of workload together",
+    "bi": "business intelligence dashboards",
+    "classic": "classic open data sets and benchmarks",
+    "geo": "geographic data",
+    "log": "logs of machines",
+    "ml": "tables that models are trained on",
+}
+
 CATALOGUE: Mapping[str, Entry] = {
     **{kind: _preset(kind) for kind in ("eq", "int", "float", "bool", "str")},
     "synthetic": Entry(
@@ -100,6 +109,15 @@ CATALOGUE: Mapping[str, Entry] = {
         1_000_000,
         _SYNTHETIC,
     ),
+    **{
+        name: Entry(
+            f"realistic: {described}",
+            "20 columns whose distinct values, skew, runs, order, nulls and widths are like those of real tables",
+            "data_generator.realistic:build",
+            1_000_000,
+        )
+        for name, described in _REALISTIC.items()
+    },
     "tpch-lineitem": Entry(
         "TPC-H lineitem",
         "decimals, dates and short texts as everyone knows them",

@@ -58,8 +58,7 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def _shuffled(labels: list[str], name: str) -> list[str]:
-    keys = streams.raw_words(len(labels), name, "order", VERSION)
-    return [labels[index] for index in np.argsort(keys, kind="stable")]
+    return [labels[index] for index in streams.permutation(len(labels), name, "order", VERSION)]
 
 
 def _column(label: str, rows: int, text: Text, nulls_ratio: float, path: tuple[object, ...]) -> pa.Array:
