@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench_runner import linux
+from bench_runner import environment, linux
 from bench_runner.launcher import Launcher, Limits, Outcome
 from bench_runner.operations import OPERATIONS
 from bench_runner.plan import Chain
@@ -46,7 +46,7 @@ class Bench:
 
     def limits(self) -> Limits:
         """The limits of the next worker."""
-        return Limits(self.timeout_s, int(linux.available_bytes() * MEMORY_SHARE))
+        return Limits(self.timeout_s, int(environment.usable_memory_bytes() * MEMORY_SHARE))
 
 
 class ChainFailed(Exception):

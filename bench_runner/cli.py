@@ -438,14 +438,13 @@ def _errors_told() -> Iterator[None]:
     """Turn the errors that are meant for users into a message and an exit code; anything else is a bug and shows its
     traceback."""
     from adapters.errors import AdapterError
-    from bench_runner.plan import PlanError
+    from bench_runner.errors import BenchError
     from bench_runner.records import RecordError
-    from bench_runner.run import RunError
     from data_generator.errors import DataError
 
     try:
         yield
-    except (AdapterError, DataError, PlanError, RecordError, RunError) as error:
+    except (AdapterError, BenchError, DataError, RecordError) as error:
         click.echo(f"error: {error}", err=True)
         raise click.exceptions.Exit(WRONG_REQUEST) from None
     except OSError as error:

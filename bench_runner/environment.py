@@ -13,6 +13,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 
 import psutil
 
+from bench_runner import linux
 from bench_runner.clock import now_ns, utc_now
 from formats.registry import FORMATS
 
@@ -196,6 +198,11 @@ def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
     settings = _group_settings(system, "memory", "memory.max", "memory.limit_in_bytes")
     lowest = min((int(text) for text in settings if text.isdigit()), default=total)
     return lowest if lowest < total else None
+
+
+def usable_memory_bytes() -> int:
+    """What a worker may take at most: memory that is available, and what our control groups leave of it."""
+    return min(linux.available_bytes(), memory_limit_bytes() or sys.maxsize)
 
 
 def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from adapters.contract import Native, TabularFormat
 from adapters.spelling import parse
+from bench_runner.errors import PlanError
 from bench_runner.records import Conditions, Failure
 from bench_runner.suites import Suite
 from bench_runner.targets import Target
@@ -24,10 +25,6 @@ from data_generator.dataset import Dataset
 from formats.registry import FORMATS
 
 FLOOR = "floor"
-
-
-class PlanError(Exception):
-    """The request cannot be met: what was asked, what exists, and the next step."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher, Limits
 from bench_runner.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
 
@@ -26,7 +27,7 @@ class KnownAnswer:
 
 
 def known_answers(launcher: Launcher, folder: Path, tell: Callable[[str, float | None], None]) -> Iterator[KnownAnswer]:
-    """Ask the probes about every known allocation, each in a fresh worker. Raises RuntimeError when a worker fails."""
+    """Ask the probes about every known allocation, each in a fresh worker. Raises RunError when a worker fails."""
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
     for how in ALLOCATIONS:
@@ -42,7 +43,7 @@ def known_answers(launcher: Launcher, folder: Path, tell: Callable[[str, float |
             }
             outcome = launcher.run(task, LIMITS)
             if outcome.failure is not None:
-                raise RuntimeError(f"the memory probe could not be tested: {outcome.failure[1]}")
+                raise RunError(f"the memory probe could not be tested: {outcome.failure[1]}")
             answer = outcome.answer("measured")
             highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
             private = max(highest - answer["private_before_bytes"], 0)

@@ -18,9 +18,10 @@ from typing import Any, Protocol
 
 import data_generator.cache as data_cache
 from adapters.contract import Native
-from bench_runner import doctor, environment, linux, probe_check
+from bench_runner import doctor, environment, probe_check
 from bench_runner.chains import Bench, execute
 from bench_runner.clock import now_ns, utc_now
+from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher
 from bench_runner.plan import Chain, Plan, Request
 from bench_runner.prediction import MEMORY_SHARE, Prediction, predict, rehearsal_rows
@@ -36,10 +37,6 @@ OVERHEAD_S = 0.6
 """What a chain takes besides its operations, until it was seen to run: for the time left only."""
 DISK_SHARE = 0.9
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
-
-
-class RunError(Exception):
-    """The run cannot start or go on: what, and the next step."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -468,7 +465,7 @@ def _rehearse(session: _Session, earlier: Run | None) -> dict[Chain, Prediction]
                 continue
             prediction = predict(samples, dataset.rows)
             took_ns[chain.variant] = prediction.total_ns
-            if prediction.peak_bytes > MEMORY_SHARE * linux.available_bytes() and dataset.rows > 10 * rows:
+            if prediction.peak_bytes > MEMORY_SHARE * environment.usable_memory_bytes() and dataset.rows > 10 * rows:
                 # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
                 samples = _run_chain(
                     session, chain, rows=10 * rows, round_number=0, need_bytes=prediction.peak_bytes // 5
@@ -502,7 +499,7 @@ def _sample_identity(sample: Sample) -> object:
 
 def _too_much(session: _Session, chain: Chain, prediction: Prediction) -> Failure | None:
     """Rule 5: the machine is protected."""
-    available = linux.available_bytes()
+    available = environment.usable_memory_bytes()
     if prediction.peak_bytes > MEMORY_SHARE * available:
         return Failure(
             kind="memory",

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from data_generator.cache import StoredDataset, prepare
-from data_generator.catalogue import resolve
 
 from bench_runner.chains import Bench, execute
 from bench_runner.launcher import Launcher
@@ -17,6 +15,8 @@ from bench_runner.plan import Chain
 from bench_runner.records import Conditions, Sample
 from bench_runner.settle import Settler
 from bench_runner.targets import Target
+from data_generator.cache import StoredDataset, prepare
+from data_generator.catalogue import resolve
 from formats.registry import FORMATS
 
 PLUGINS = Path(__file__).parent.parent / "plugins"
@@ -30,7 +30,9 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def dataset(cache_folder: Path) -> StoredDataset:
     """20,000 rows of `eq` with missing values, so that None and '' can be told apart."""
-    return prepare(resolve("synthetic", {"int": "1", "float": "2", "str": "1", "nulls": "0.1"}, rows=20_000), cache_folder)
+    return prepare(
+        resolve("synthetic", {"int": "1", "float": "2", "str": "1", "nulls": "0.1"}, rows=20_000), cache_folder
+    )
 
 
 @pytest.fixture
@@ -84,7 +86,9 @@ Executor = Callable[..., list[Sample]]
 def run_faulty(bench: Bench, dataset: StoredDataset) -> Executor:
     """Execute one chain of the format `faulty`: run_faulty('drop_last_row') gives its two samples."""
 
-    def run(fault: str, *, on: Bench | None = None, settings: str = "", target: str = "arrow", **conditions: str) -> list[Sample]:
+    def run(
+        fault: str, *, on: Bench | None = None, settings: str = "", target: str = "arrow", **conditions: str
+    ) -> list[Sample]:
         chain = chain_of(f"faulty[fault={fault}{settings}]", target, **conditions)
         return execute(
             on or bench, chain, dataset, rows=dataset.rows, round_number=1, position=0, need_bytes=dataset.size_bytes

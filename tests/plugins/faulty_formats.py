@@ -147,8 +147,8 @@ class Faulty(TabularFormat):
 
             import numpy as np
 
-            matrix = np.ones((1500, 1500))
-            threads = [Thread(target=lambda: np.sort(matrix.ravel() * -1)) for _ in range(4)]
+            values = np.random.default_rng(1).random(5_000_000)
+            threads = [Thread(target=np.sort, args=(values,)) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -172,7 +172,7 @@ class Faulty(TabularFormat):
         if fault == "int_to_float":
             return self._changed(table, pa.types.is_int64, lambda column: column.cast(pa.float64()))
         if fault == "none_to_empty":
-            return self._changed(table, pa.types.is_string, lambda column: self._pc.fill_null(column, ""))
+            return self._changed(table, self._is_text, lambda column: self._pc.fill_null(column, ""))
         if fault == "fault_in_lossy":
             rounded = self._changed(table, pa.types.is_float64, lambda column: self._pc.round(column, 2))
             return self._changed(rounded, pa.types.is_float64, self._first_value_off)
@@ -182,6 +182,9 @@ class Faulty(TabularFormat):
         values = column.to_pylist()
         values[5] += 1
         return self._pa.chunked_array([values], type=column.type)
+
+    def _is_text(self, kind: Any) -> bool:
+        return bool(self._pa.types.is_string(kind) or self._pa.types.is_large_string(kind))
 
     @staticmethod
     def _changed(table: Any, which: Any, change: Any) -> Any:

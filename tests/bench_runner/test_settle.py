@@ -1,0 +1,83 @@
+"""Rule 1: rest before every sample, proven by a control."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench_runner import linux, settle
+from bench_runner.settle import Control, Settler
+
+
+class ScriptedSettler(Settler):
+    """Controls that were written down beforehand, instead of measured."""
+
+    def __init__(self, folder: Path, controls: list[Control]) -> None:
+        super().__init__(folder)
+        self.script = controls
+
+    def _control(self) -> Control:
+        return self.script.pop(0)
+
+
+GOOD, SLOW_WRITE, SLOW_MEMORY = Control(100, 100), Control(140, 100), Control(100, 140)
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    sizes: list[int] = []
+    monkeypatch.setattr(linux, "touch_memory", sizes.append)
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: 0)
+    return sizes
+
+
+def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, Control(125, 125)])
+    assert settler.settle(1000).settled
+    assert settler.settle(1000).settled
+    assert touched == []
+
+
+@pytest.mark.parametrize("slow", [SLOW_WRITE, SLOW_MEMORY])
+def test_a_slow_control_is_cured_by_touching_memory(tmp_path: Path, touched: list[int], slow: Control) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, slow, GOOD])
+    settler.settle(0)
+    rest = settler.settle(10**6)
+    assert rest.settled
+    assert touched == [2 * 10**6 + settle.CONTROL_BYTES]
+    assert rest.control == GOOD
+
+
+def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, SLOW_WRITE, SLOW_MEMORY])
+    settler.settle(0)
+    rest = settler.settle(0)
+    assert not rest.settled
+    assert "1.4 times the run's best" in rest.why_not
+    assert rest.control == SLOW_MEMORY
+
+
+def test_unwritten_pages_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [50 * 10**6, 20 * 10**6, 10 * 10**6]
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: left.pop(0))
+    assert ScriptedSettler(tmp_path, [GOOD]).settle(0).settled
+    assert left == []
+
+
+def test_write_back_that_never_ends_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: 10**9)
+    monkeypatch.setattr(settle, "WRITE_BACK_LIMIT_S", 0.05)
+    rest = ScriptedSettler(tmp_path, [GOOD, GOOD, GOOD]).settle(0)
+    assert not rest.settled
+    assert "unwritten" in rest.why_not
+
+
+def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
+    rest = Settler(tmp_path).settle(0)
+    assert rest.control.write_ns > 0
+    assert rest.control.allocate_ns > 0
+    assert rest.settle_ns >= rest.control.write_ns + rest.control.allocate_ns
+    assert list(tmp_path.iterdir()) == []
