@@ -165,6 +165,12 @@ class TabularFormat(ABC):
             )
 
     @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Kinds of column that the call corrupts beyond any relation, and how. Data that holds them fails its
+        verification and gets no figures; this only says that it is known."""
+        return {}
+
+    @property
     def losses(self) -> tuple[Loss, ...]:
         """What this variant is known to change, with the relations that are checked instead of equality."""
         return ()

@@ -23,6 +23,13 @@ class Cause(Enum):
     CALL = "call"
 
 
+Expect = Callable[["pa.ChunkedArray"], "pa.ChunkedArray | None"]
+"""From the expected column to what is to come back; None when the loss does not touch this column."""
+
+Parse = Callable[["pa.ChunkedArray", "pa.DataType"], "pa.ChunkedArray"]
+"""From the text that came back, and the type that was stored, to values of that type."""
+
+
 @dataclass(frozen=True)
 class Relation:
     """What still holds for a column that is not exact.
@@ -30,13 +37,15 @@ class Relation:
     `expect` maps the expected Arrow column to what is to come back, or returns None when the loss does
     not touch this column (then the column must be exact). Floats may be off by `tolerance` plus
     `relative_tolerance` times the stored value; 0 means equal. `nulls` is 'numpy' when integers and booleans with
-    nulls come back to pandas as float64 and object, not as Int64 and boolean.
+    nulls come back to pandas as float64 and object, not as Int64 and boolean. With `parse` a column comes back as
+    text, and what the text stands for must be what is expected.
     """
 
-    expect: Callable[[pa.ChunkedArray], pa.ChunkedArray | None]
+    expect: Expect
     tolerance: float = 0.0
     relative_tolerance: float = 0.0
     nulls: str | None = None
+    parse: Parse | None = None
 
 
 @dataclass(frozen=True)

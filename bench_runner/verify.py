@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adapters.losses import Loss
+from adapters.losses import Loss, Parse
 from bench_runner import targets
 from bench_runner.targets import Target, is_text
 
@@ -109,7 +109,32 @@ def _compare_lossy(
             max(bound.absolute, loss.relation.tolerance), max(bound.relative, loss.relation.relative_tolerance)
         )
         target = replace(target, nulls=loss.relation.nulls or target.nulls)
+        if loss.relation.parse is not None:
+            # Once a column is text, no later loss can know what it was.
+            return suffered, _compare_parsed(expected, got, target, loss.relation.parse)
     return suffered, _compare_column(expected, got, target, bound)
+
+
+def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: Parse) -> str | None:
+    """What is wrong with a column that came back as text, or None."""
+    as_text = expected.type if is_text(expected.type) else pa.large_string()
+    if target.kind == "arrow":
+        text = got
+        if not is_text(got.type):
+            return _describe(0, expected, got)
+    else:
+        dtype = demanded_dtype(pa.chunked_array([pa.array(["", None], as_text)]), target)
+        if not _same_dtype(dtype, got.dtype):
+            return _describe_series(expected, got, dtype)
+        wrong = _wrong_classes(as_text, got) if target.strings == "object" else None
+        if wrong:
+            return wrong
+        text = _chunked(pa.array(got.array, as_text, from_pandas=True))
+    try:
+        returned = parse(text.cast(as_text), expected.type)
+    except (pa.ArrowException, SyntaxError, ValueError) as error:
+        return f"came back as text that is no {expected.type}: {_few(str(error))}"
+    return _compare_arrow(expected, returned, None)
 
 
 def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: _Bound | None = None) -> str | None:
@@ -248,7 +273,7 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
         if wrong:
             return wrong
         try:
-            returned = pa.array(got.to_numpy(copy=False), expected.type, from_pandas=True)
+            returned = pa.array(_objects(expected.type, got), expected.type, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError) as error:
             return f"came back as objects that are no {expected.type}: {_few(str(error))}"
         return _compare_arrow(expected, _chunked(returned), bound)
@@ -257,6 +282,13 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
         expected = _floats(expected)
         return _compare_arrow(expected, _chunked(pa.array(got.to_numpy(copy=False))), bound)
     return _compare_arrow(expected, _chunked(pa.array(got.array, from_pandas=True)), bound)
+
+
+def _objects(arrow_type: pa.DataType, got: pd.Series) -> Any:
+    if not pa.types.is_map(arrow_type):
+        return got.to_numpy(copy=False)
+    # A pair may be a tuple or a list; pyarrow takes tuples alone.
+    return [[tuple(pair) for pair in value] if isinstance(value, _ARRAYS) else None for value in got]
 
 
 def _floats(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -28,13 +28,13 @@ class Kind:
     values: Sequence[Any]
 
     def table(self, nulls: bool) -> pa.Table:
-        """`key` (int64, 0 to ROWS - 1) and `value`; with nulls, every fourth value is null, from the second on.
+        """`key` (int64, 0 to ROWS - 1) and `value`; with nulls, every seventh value is null, from the second on.
 
         Every value of the kind also stands in a row that is not null.
         """
         values = list(itertools.islice(itertools.cycle(self.values), ROWS))
         if nulls:
-            values = [None if row % 4 == 1 else value for row, value in enumerate(values)]
+            values = [None if row % 7 == 1 else value for row, value in enumerate(values)]
         return pa.table({"key": pa.array(range(ROWS), pa.int64()), "value": pa.array(values, self.type)})
 
 

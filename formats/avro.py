@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from adapters import relations
 from adapters.contract import Can, Native, Records, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
+from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +49,30 @@ _TO_AVRO = {
 
 _ZONED_LOGICAL_TYPES = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros"}
 
+_LOSSES = (
+    Loss(
+        "integers become int (32 bits) or long (64 bits)",
+        "the same numbers",
+        Cause.FORMAT,
+        Relation(relations.integers_as_int32_or_int64),
+        frozenset({"int8", "int16", "uint8", "uint16", "uint32"}),
+    ),
+    Loss(
+        "timestamps in s become ms, and UTC where they have a zone",
+        "the same points in time",
+        Cause.FORMAT,
+        Relation(relations.timestamps_in(["s"], "ms", "UTC")),
+        frozenset({"timestamp-s", "timestamp-s-zone", "timestamp-ms-zone", "timestamp-us-zone"}),
+    ),
+    Loss(
+        "categoricals become plain text",
+        "the same values",
+        Cause.CALL,
+        Relation(relations.dictionary_as_values),
+        frozenset({"categorical"}),
+    ),
+)
+
 
 class AvroFastavro(TabularFormat):
     """fastavro's writer and reader of records."""
@@ -65,6 +91,11 @@ class AvroFastavro(TabularFormat):
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "none"}
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Avro has fewer types than Arrow."""
+        return _LOSSES
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of a type that Avro does not have."""

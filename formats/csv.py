@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Loss
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_ALWAYS = (shared.DICTIONARY_AS_TEXT,)
+_TYPES = (
+    shared.INTEGERS_AS_INT64,
+    shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+    shared.DECIMALS_AS_FLOAT64,
+    shared.written_as_text(
+        "binary", "date", "date-early", "time", "duration", "list", "struct", "map", *shared.TIMESTAMPS
+    ),
+)
 
 
 class CsvPandas(TabularFormat):
@@ -24,6 +37,25 @@ class CsvPandas(TabularFormat):
         "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing")
     }
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses, and what the reader takes for missing."""
+        if self.values["keep_default_na"] == "false":
+            return (
+                *_ALWAYS,
+                shared.NULL_AS_EMPTY_TEXT,
+                shared.NUMERIC_TEXT,
+                shared.ANYTHING_WITH_NULLS_AS_TEXT,
+                *_TYPES,
+            )
+        missing = shared.missing_words(shared.READ_CSV_WORDS, lossless="csv[engine=pandas,keep_default_na=false]")
+        return (*_ALWAYS, shared.NAN_AS_NULL, missing, shared.NUMERIC_TEXT, *_TYPES, *shared.TEXT_TYPES_WITH_NULLS)
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with pandas 3.1."""
+        return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
 
     def load_library(self) -> None:
         """Import pandas with its CSV parser and formatter."""

@@ -2,16 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SHEET_ROWS = 1_048_576
 """Rows of a sheet, by the Excel specification of limits; the names take the first."""
+
+_CELL_CHARACTERS = 32_767
+"""Characters of a cell, by the same specification; pandas cuts with a warning."""
+
+_FORMULAS_AS_NULL = Loss(
+    "text that begins with '=' is stored as a formula without a value and becomes missing",
+    "only such text",
+    Cause.CALL,
+    Relation(relations.formulas_as_null),
+    frozenset({"string-formula"}),
+)
+
+_WITHIN_16_DIGITS: dict[str, float] = {"relative_tolerance": 1e-15}
+
+_CELL_LOSSES = (
+    Loss(
+        f"text is cut after {_CELL_CHARACTERS:,} characters",
+        "the first characters are kept",
+        Cause.FORMAT,
+        Relation(relations.text_cut_at(_CELL_CHARACTERS)),
+        frozenset({"string-long"}),
+    ),
+    shared.integers_as_int64("int8", "int16", "int32", "uint8", "uint16", "uint32"),
+    Loss(
+        "integers are rounded to float64",
+        "int64 beyond 2^53 changes",
+        Cause.FORMAT,
+        Relation(relations.integers_rounded_to_float64),
+        frozenset({"int64-exact"}),
+    ),
+    shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
+    shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
+    Loss(
+        "floats keep 16 digits and lose the sign of zero",
+        "within 1e-15 of the value",
+        Cause.CALL,
+        Relation(relations.floats, **_WITHIN_16_DIGITS),
+        frozenset({"float64", "float64-zero"}),
+    ),
+    shared.float32_as_float64(**_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"),
+    shared.DECIMALS_AS_FLOAT64,
+    Loss(
+        "dates become timestamps at midnight (us)",
+        "the same days",
+        Cause.CALL,
+        Relation(relations.dates_as_timestamps),
+        frozenset({"date"}),
+    ),
+    Loss(
+        "timestamps keep milliseconds and become us",
+        "cut to milliseconds",
+        Cause.FORMAT,
+        Relation(relations.timestamps_cut_to_ms),
+        frozenset({"timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns"}),
+    ),
+    Loss(
+        "durations become days as float64",
+        "within 1e-15 days, and 1e-15 of the value",
+        Cause.CALL,
+        Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=1e-15),
+        frozenset({"duration"}),
+    ),
+    shared.written_as_text(
+        "binary",
+        "time",
+        "list",
+        "struct",
+        "map",
+        expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
+    ),
+)
 
 
 class ExcelPandas(TabularFormat):
@@ -29,6 +104,35 @@ class ExcelPandas(TabularFormat):
     }
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     max_rows = _SHEET_ROWS - 1
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What a cell cannot hold (numbers are float64, times have milliseconds), and what the reader guesses."""
+        formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.NAN_AS_NULL,
+            *formulas,
+            shared.missing_words(shared.READ_CSV_WORDS),
+            shared.NUMERIC_TEXT,
+            *_CELL_LOSSES,
+        )
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with pandas 3.1."""
+        faults = {
+            "int64": "integers near 2^63 come back as objects, because a cell holds a float64",
+            "uint64": "integers beyond 2^53 come back as other integers or as objects, because a cell holds a float64",
+        }
+        if self.values["save"] == "xlsxwriter":
+            faults["string-formula"] = "text that begins with '=' comes back as the number 0"
+            faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
+            if self.values["read"] == "openpyxl":
+                faults["string-return"] = "a carriage return comes back as '_x000D_'"
+        if self.values["read"] == "calamine":
+            faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
+        return faults
 
     def load_library(self) -> None:
         """Import pandas with the two libraries that this variant names."""

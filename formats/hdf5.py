@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.losses import Loss
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +55,11 @@ class _HdfPandas(TabularFormat):
 class HdfFixed(_HdfPandas):
     """Each block of columns as one array; text as pickled objects."""
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """An Arrow table has to become a DataFrame first."""
+        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+
     format = "hdf5-fixed"
     title = "HDF5 fixed"
     layout = "fixed"
@@ -61,6 +68,11 @@ class HdfFixed(_HdfPandas):
 
 class HdfTable(_HdfPandas):
     """Rows of one compound type; text as fixed-width bytes."""
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """An Arrow table has to become a DataFrame first."""
+        return (shared.NAN_AS_NULL,)
 
     format = "hdf5-table"
     title = "HDF5 table"

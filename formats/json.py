@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +25,54 @@ class JsonPandas(TabularFormat):
     suffix = ".json"
     settings: ClassVar = {"double_precision": Setting(("10", "15"), "10", "decimals of a float")}
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What JSON has no notation for, and the decimals of the call's default."""
+        decimals = int(str(self.values["double_precision"]))
+        lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
+        within = {"tolerance": 10.0**-decimals, "relative_tolerance": 2e-15}
+        bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.NAN_AS_NULL,
+            Loss(
+                "infinite floats become missing",
+                "only they",
+                Cause.CALL,
+                Relation(relations.infinite_as_null),
+                frozenset({"float64-infinite"}),
+            ),
+            shared.float32_as_float64(**within, bound=f"float64 {bound}"),
+            Loss(
+                f"floats keep {decimals} decimals",
+                bound,
+                Cause.CALL,
+                Relation(relations.floats_of_decimals(decimals), **within),
+                frozenset({"float64", "float64-range", "float64-subnormal", "float64-zero"}),
+                lossless=lossless,
+            ),
+            shared.decimals_as_float64(**within),
+            shared.NUMERIC_TEXT,
+            shared.INTEGERS_AS_INT64,
+            shared.INTEGERS_WITH_NULLS_AS_FLOAT64,
+            shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
+            Loss(
+                "dates and timestamps become milliseconds since 1970 (int64, with nulls float64)",
+                "what is below a millisecond, and the zone, are lost",
+                Cause.CALL,
+                Relation(relations.times_as_ms_since_1970),
+                frozenset({"date", *shared.TIMESTAMPS}),
+            ),
+            Loss(
+                "durations become whole milliseconds (int64, with nulls float64)",
+                "what is below a millisecond is lost",
+                Cause.CALL,
+                Relation(relations.durations_as_ms),
+                frozenset({"duration"}),
+            ),
+            shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+        )
 
     def load_library(self) -> None:
         """Import pandas with its JSON reader."""

@@ -5,10 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_TIMESTAMPS_AS_NS_IN_UTC = Loss(
+    "timestamps become ns, and UTC where they have a zone",
+    "the same points in time",
+    Cause.FORMAT,
+    Relation(relations.timestamps_in(["s", "ms", "us"], "ns", "UTC")),
+    frozenset(f"timestamp-{name}" for name in ("s", "ms", "us", "s-zone", "ms-zone", "us-zone", "ns-zone")),
+)
 
 
 class OrcPyarrow(TabularFormat):
@@ -28,6 +38,11 @@ class OrcPyarrow(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """ORC has timestamps in nanoseconds alone, and no names of zones."""
+        return (_TIMESTAMPS_AS_NS_IN_UTC,)
 
     def load_library(self) -> None:
         """Import pyarrow.orc and the file systems that its read call asks for."""

@@ -5,10 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_SECONDS_AS_MS = Loss(
+    "timestamps in s become ms",
+    "the same points in time",
+    Cause.FORMAT,
+    Relation(relations.timestamps_in(["s"], "ms")),
+    frozenset({"timestamp-s", "timestamp-s-zone"}),
+)
 
 
 class ParquetPyarrow(TabularFormat):
@@ -32,6 +42,11 @@ class ParquetPyarrow(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Parquet has no seconds."""
+        return (_SECONDS_AS_MS,)
 
     def load_library(self) -> None:
         """Import pyarrow.parquet."""

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.losses import Loss
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,11 @@ class PicklePandas(TabularFormat):
     native = Native.PANDAS
     suffix = ".pkl"
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Pickle keeps a DataFrame as it is; an Arrow table has to become one first."""
+        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
 
     def load_library(self) -> None:
         """Import pandas."""

@@ -6,10 +6,20 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adapters import relations
 from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_DICTIONARY_AS_VALUES = Loss(
+    "categoricals become plain columns",
+    "the same values",
+    Cause.FORMAT,
+    Relation(relations.dictionary_as_values),
+    frozenset({"categorical"}),
+)
 
 
 class VortexData(TabularFormat):
@@ -24,6 +34,11 @@ class VortexData(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """A dictionary is one of Vortex's encodings, not a type."""
+        return (_DICTIONARY_AS_VALUES,)
 
     def load_library(self) -> None:
         """Import vortex; with threads=1 its pool of workers, beside the calling thread, is emptied."""

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.losses import Loss
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +23,21 @@ class XmlPandas(TabularFormat):
     native = Native.PANDAS
     suffix = ".xml"
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses, and what the reader takes for missing."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.NAN_AS_NULL,
+            shared.missing_words(shared.READ_CSV_WORDS),
+            shared.NUMERIC_TEXT,
+            shared.INTEGERS_AS_INT64,
+            shared.float32_as_float64(bound="the same number as float64"),
+            shared.DECIMALS_AS_FLOAT64,
+            shared.written_as_text("binary", "date", "date-early", "time", "duration", "struct", *shared.TIMESTAMPS),
+            *shared.TEXT_TYPES_WITH_NULLS,
+        )
 
     def load_library(self) -> None:
         """Import pandas with its XML reader and writer, and lxml."""

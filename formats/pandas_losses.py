@@ -1,0 +1,201 @@
+"""Losses that several of pandas' text formats share, declared once.
+
+`cause` is the format where no call could keep the thing, and the call where pandas' reader or writer decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adapters import relations
+from adapters.losses import Cause, Expect, Loss, Relation
+
+READ_CSV_WORDS = frozenset(
+    {
+        "",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "None",
+        "n/a",
+        "nan",
+        "null",
+    }
+)
+"""What pandas.read_csv takes for missing by default, from its documentation (`keep_default_na`)."""
+
+TIMESTAMPS = frozenset(f"timestamp-{unit}{zone}" for unit in ("s", "ms", "us", "ns") for zone in ("", "-zone"))
+
+_NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+
+_ARROW = frozenset({"arrow"})
+_PANDAS = frozenset({"pandas"})
+
+NAN_AS_NULL = Loss(
+    "NaN becomes null",
+    "only NaN",
+    Cause.CALL,
+    Relation(relations.nan_as_null),
+    frozenset({"float64-nan"}),
+    targets=_ARROW,
+)
+
+DECIMAL_PRECISION = Loss(
+    "decimals get the precision that their values need",
+    "the same numbers and scale",
+    Cause.CALL,
+    Relation(relations.decimals_of_needed_precision),
+    frozenset({"decimal"}),
+    targets=_ARROW,
+)
+
+DICTIONARY_AS_TEXT = Loss(
+    "categoricals become plain text",
+    "the same values",
+    Cause.FORMAT,
+    Relation(relations.dictionary_as_values),
+    frozenset({"categorical"}),
+)
+
+NUMERIC_TEXT = Loss(
+    "text of which every value is a number becomes numbers",
+    "int64, with nulls or fractions float64",
+    Cause.CALL,
+    Relation(relations.numeric_text_as_numbers),
+    frozenset({"string-digits"}),
+)
+
+NULL_AS_EMPTY_TEXT = Loss(
+    "missing text becomes empty text",
+    "only nulls",
+    Cause.CALL,
+    Relation(relations.null_as_empty_text),
+    frozenset({"string", "string-unicode"}),
+)
+
+ANYTHING_WITH_NULLS_AS_TEXT = Loss(
+    "columns with missing values become text",
+    "the text stands for the same values",
+    Cause.CALL,
+    Relation(relations.anything_with_nulls, parse=relations.parse_text),
+    frozenset({"int64", "float64", "float64-nan", "bool", "decimal"}),
+)
+
+
+def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
+    """Some words of text are read as missing."""
+    return Loss(
+        "'NA', 'null', '' and the like become missing",
+        "only the words that read_csv documents",
+        Cause.CALL,
+        Relation(relations.words_as_null(words)),
+        frozenset({"string-empty", "string-missing"}),
+        lossless=lossless,
+    )
+
+
+def integers_as_int64(*kinds: str) -> Loss:
+    """Integers without nulls lose their width."""
+    return Loss(
+        "integers become int64 (uint64 where needed)",
+        "the same numbers",
+        Cause.FORMAT,
+        Relation(relations.integers_as_int64),
+        frozenset(kinds),
+    )
+
+
+def integers_with_nulls_as_float64(*kinds: str) -> Loss:
+    """Integers with nulls become what numpy has for them."""
+    return Loss(
+        "integers with nulls become float64",
+        "rounded to float64",
+        Cause.CALL,
+        Relation(relations.integers_with_nulls_as_float64),
+        frozenset(kinds),
+    )
+
+
+INTEGERS_AS_INT64 = integers_as_int64(*_NARROW)
+
+INTEGERS_WITH_NULLS_AS_FLOAT64 = integers_with_nulls_as_float64(*_NARROW, "int64", "int64-exact", "uint64")
+
+BOOLEANS_WITH_NULLS_AS_FLOAT64 = Loss(
+    "booleans with nulls become float64",
+    "1.0 and 0.0",
+    Cause.CALL,
+    Relation(relations.booleans_with_nulls_as_float64),
+    frozenset({"bool"}),
+)
+
+TEXT_TYPES_WITH_NULLS = (
+    Loss(
+        "integers with nulls become float64",
+        "rounded to float64",
+        Cause.CALL,
+        Relation(relations.small_integers_with_nulls_as_float64),
+        frozenset({*_NARROW, "int64", "int64-exact"}),
+    ),
+    Loss(
+        "integers beyond int64 become text when some are missing",
+        "the text stands for the same numbers",
+        Cause.CALL,
+        Relation(relations.large_integers_with_nulls, parse=relations.parse_text),
+        frozenset({"uint64"}),
+    ),
+    Loss(
+        "booleans with nulls become objects",
+        "True, False and missing",
+        Cause.CALL,
+        Relation(relations.booleans_with_nulls, nulls="numpy"),
+        frozenset({"bool"}),
+        targets=_PANDAS,
+    ),
+)
+
+
+def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
+    """float32 loses its width."""
+    return Loss(
+        "float32 becomes float64",
+        bound,
+        Cause.FORMAT,
+        Relation(relations.float32_as_float64, tolerance, relative_tolerance),
+        frozenset({"float32"}),
+    )
+
+
+def decimals_as_float64(*, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
+    """Decimals become floats."""
+    return Loss(
+        "decimals become float64",
+        "rounded to float64",
+        Cause.CALL,
+        Relation(relations.decimals_as_float64, tolerance, relative_tolerance),
+        frozenset({"decimal"}),
+    )
+
+
+DECIMALS_AS_FLOAT64 = decimals_as_float64(relative_tolerance=2.0**-52)
+
+
+def written_as_text(*kinds: str, expect: Expect = relations.written_as_text) -> Loss:
+    """Types that the format has no notation for come back as the text that pandas writes for them."""
+    return Loss(
+        "dates, times, bytes and nested values become text",
+        "the text stands for the same values",
+        Cause.FORMAT,
+        Relation(expect, parse=relations.parse_text),
+        frozenset(kinds),
+    )
