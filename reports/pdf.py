@@ -37,12 +37,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 A4_INCHES = (8.27, 11.69)
-MOST_ROWS = 22
+MOST_ROWS = 20
 """Variants that fit on one page; further ones go to a second page of the same table."""
 FEWEST_ROWS = 10
 """Room for this many, so that the bars of a short table are no slabs."""
 MOST_KINDS = 34
 """Kinds of columns that fit under each other, for two targets on one page."""
+MOST_LINES = 15
+"""Lines of remarks that fit beside the charts."""
 BANDS = (
     (1.0, "#08306b", "best, or tied with it"),
     (2.0, "#2f7fbc", "under 2 times the best"),
@@ -244,6 +246,8 @@ def _bar(axes: Axes, place: int, table: Table, row: Row, column: Column, unit: U
             fontsize=6,
             color=_FAINT,
             style="italic",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+            zorder=5,
         )
         return
     value = _value(table, row, column, unit)
@@ -322,9 +326,9 @@ def _explain(axes: Axes, table: Table, rows: Sequence[Row]) -> None:
     )
     lines = []
     for paragraph in _paragraphs(table, rows):
-        lines += textwrap.wrap(paragraph, 64, subsequent_indent="   ")
-    if len(lines) > 22:
-        lines = [*lines[:21], "   ... more in the terminal's report"]
+        lines += textwrap.wrap(textwrap.shorten(paragraph, 180, placeholder=" ..."), 64, subsequent_indent="   ")
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], "   ... more on the terminal: format-bench report"]
     axes.text(0, 0.60, "\n".join(lines), fontsize=6.2, va="top", linespacing=1.35, transform=axes.transAxes)
 
 

@@ -34,7 +34,9 @@ from reports.tables import (
 )
 
 WIDTH = 100
-"""Columns of the output where there is no terminal to ask."""
+"""Columns of the output, whatever the terminal has: a pipe has no width, and tables must not be cut."""
+LABEL_WIDTH = 19
+"""What the figures leave of them for the format."""
 _SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
 _NOTHING = "-"
 
@@ -126,8 +128,13 @@ def _grid(table: Table) -> Grid:
         grid.add_column(header, justify="right", no_wrap=True)
     grid.add_column("fidelity", no_wrap=True)
     for row in table.rows:
-        grid.add_row(escape(row.label), *_values(table, row, time, size), style=_style(row))
+        grid.add_row(escape(_folded(row.label)), *_values(table, row, time, size), style=_style(row))
     return grid
+
+
+def _folded(label: str) -> str:
+    """A long label breaks before its settings, not within a word."""
+    return label if len(label) <= LABEL_WIDTH else label.replace("[", "\n [", 1)
 
 
 def _style(row: Row) -> str:
