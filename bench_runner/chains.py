@@ -170,9 +170,8 @@ def _operation(
     else:
         _refuse_strays(folder, location)
         figures |= _sizes(location)
-    if chain.conditions.threads == "1" and figures["cpu_ns"] > ONE_THREAD_LIMIT * figures["wall_ns"]:
-        cores = figures["cpu_ns"] / figures["wall_ns"]
-        raise ChainFailed(Failure(kind="threads", reason=f"used {cores:.2f} cores under the condition threads=1"))
+    if chain.conditions.threads == "1":
+        refuse_more_than_one_core(figures)
     return replace(
         blank,
         figures=figures,
@@ -183,6 +182,13 @@ def _operation(
         warnings=tuple(_warnings(outcome, rest)),
         unsettled=not rest.settled,
     )
+
+
+def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
+    """Rule 9: under threads=1 a sample whose CPU time exceeds its wall time is not one."""
+    cores = figures["cpu_ns"] / max(figures["wall_ns"], 1)
+    if cores > ONE_THREAD_LIMIT:
+        raise ChainFailed(Failure(kind="threads", reason=f"used {cores:.2f} cores under the condition threads=1"))
 
 
 def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) -> dict[str, int]:

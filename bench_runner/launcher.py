@@ -106,6 +106,10 @@ class Launcher:
                 killed_for = _watch(worker, answers, phase, limits, outcome)
             status = worker.wait()
             outcome.ended_ns = now_ns()
+        except BaseException:
+            # What the forkserver still has to say belongs to this job: the next one gets a new forkserver.
+            self.close()
+            raise
         finally:
             for descriptor in (answers, answers_worker, phase_page):
                 if descriptor >= 0:
@@ -232,20 +236,25 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
             if now_ns() - phase_since > limits.timeout_s * 1e9:
                 killed_for = killed_for or "timeout"
             if killed_for:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                _kill(handle)
             if answers in ready and not _drain(answers, received, outcome):
                 poll.unregister(answers)
             alive = handle not in ready
         _drain(answers, received, outcome)
     finally:
         # Also on Ctrl-C: the worker never outlives this call, nor does anything that it started.
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        _kill(handle)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.pid, signal.SIGKILL)
         os.close(handle)
         reader.close()
     return killed_for
+
+
+def _kill(handle: int) -> None:
+    """End the process; it may have gone already, and been waited for."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def _drain(answers: int, received: bytearray, outcome: Outcome) -> bool:

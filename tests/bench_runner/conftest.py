@@ -35,18 +35,19 @@ def dataset(cache_folder: Path) -> StoredDataset:
     )
 
 
-@pytest.fixture
-def faulty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[None]:
     """The format `faulty` is registered, here and in workers."""
-    monkeypatch.syspath_prepend(PLUGINS)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
-    importlib.invalidate_caches()
-    FORMATS.__dict__.pop("entries", None)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PLUGINS)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
+        importlib.invalidate_caches()
+        FORMATS.__dict__.pop("entries", None)
+        yield
     FORMATS.__dict__.pop("entries", None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def launcher(faulty: None) -> Iterator[Launcher]:
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made

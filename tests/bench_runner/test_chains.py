@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from bench_runner import linux
-from bench_runner.chains import Bench, execute
+from bench_runner.chains import Bench, ChainFailed, execute, refuse_more_than_one_core
 from bench_runner.settle import Settler
 from data_generator.cache import StoredDataset
 from tests.bench_runner.conftest import Executor, chain_of
@@ -91,11 +91,8 @@ def test_a_write_outside_its_place_is_found(run_faulty: Executor, bench: Bench, 
     assert list(bench.folder.iterdir()) == []
 
 
-def test_a_write_anywhere_else_is_refused_by_the_kernel(
-    run_faulty: Executor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    elsewhere = tmp_path / "elsewhere.txt"
-    monkeypatch.setenv("FAULTY_ELSEWHERE", str(elsewhere))
+def test_a_write_anywhere_else_is_refused_by_the_kernel(run_faulty: Executor, bench: Bench) -> None:
+    elsewhere = bench.folder / "elsewhere.txt"
     if not _landlock():
         pytest.skip("this kernel has no Landlock")
     save, _ = run_faulty("stray_elsewhere")
@@ -220,9 +217,12 @@ def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, faul
         single.close()
     assert save.failure is None
     assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
-    free, _ = run_faulty("busy_threads")
-    if (os.cpu_count() or 1) > 1:
-        assert free.figures["cpu_ns"] > 1.05 * free.figures["wall_ns"]
+
+
+def test_more_than_one_core_is_refused() -> None:
+    refuse_more_than_one_core({"cpu_ns": 104, "wall_ns": 100})
+    with pytest.raises(ChainFailed, match=r"1\.06 cores"):
+        refuse_more_than_one_core({"cpu_ns": 106, "wall_ns": 100})
 
 
 def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredDataset) -> None:

@@ -131,7 +131,7 @@ class Faulty(TabularFormat):
         if fault == "stray_in_temporary":
             Path(os.environ.get("TMPDIR", tempfile.gettempdir()), "stray.txt").write_text("stray")
         if fault == "stray_elsewhere":
-            Path(os.environ["FAULTY_ELSEWHERE"]).write_text("stray")
+            (location.parents[2] / "elsewhere.txt").write_text("stray")
         if fault == "starts_a_child":
             child = os.fork()
             if child == 0:
