@@ -41,8 +41,8 @@ MOST_ROWS = 20
 """Variants that fit on one page; further ones go to a second page of the same table."""
 FEWEST_ROWS = 10
 """Room for this many, so that the bars of a short table are no slabs."""
-MOST_KINDS = 34
-"""Kinds of columns that fit under each other, for two targets on one page."""
+MOST_KINDS = 48
+"""Kinds of columns that fit under each other on a page; two targets share one when half as many do."""
 MOST_LINES = 15
 """Lines of remarks that fit beside the charts."""
 BANDS = (
@@ -363,25 +363,29 @@ def _rounds(rows: Sequence[Row]) -> str:
 
 
 def _fidelity_pages(found: Sequence[Matrix]) -> list[list[tuple[Matrix, tuple[str, ...]]]]:
-    """Which matrices, with which of their kinds, share a page."""
-    parts = [
-        (matrix, matrix.kinds[start : start + MOST_KINDS])
-        for matrix in found
-        for start in range(0, len(matrix.kinds), MOST_KINDS)
-    ]
-    return [parts[start : start + 2] for start in range(0, len(parts), 2)]
+    """Which matrices, with which of their kinds, share a page: two short ones, or one."""
+    pages: list[list[tuple[Matrix, tuple[str, ...]]]] = []
+    for matrix in found:
+        for start in range(0, len(matrix.kinds), MOST_KINDS):
+            kinds = matrix.kinds[start : start + MOST_KINDS]
+            before = pages[-1] if pages else []
+            if len(before) == 1 and max(len(kinds), len(before[0][1])) <= MOST_KINDS // 2:
+                before.append((matrix, kinds))
+            else:
+                pages.append([(matrix, kinds)])
+    return pages
 
 
 def _fidelity_page(run: Run, parts: Sequence[tuple[Matrix, tuple[str, ...]]]) -> Figure:
     figure = _new_page(
         run, "what comes back", "each kind of column, without nulls (left half) and with nulls (right half)"
     )
-    top, gap = 0.925, 0.125
-    height = (top - 0.10 - gap * 2) / 2
-    for number, (matrix, kinds) in enumerate(parts):
-        upper = top - gap - number * (height + gap)
-        box = (0.19, upper - height, 0.775, height)
-        _matrix(figure.add_axes(box), matrix, kinds)
+    top, bottom, labels, row = 0.925, 0.095, 0.125, 0.0165
+    room = (top - bottom) / len(parts) - labels
+    for matrix, kinds in parts:
+        height = min(room, row * len(kinds))
+        _matrix(figure.add_axes((0.19, top - labels - height, 0.775, height)), matrix, kinds)
+        top -= labels + height
     _fidelity_legend(figure, [matrix for matrix, _ in parts])
     return figure
 
@@ -449,9 +453,14 @@ def _fidelity_legend(figure: Figure, found: Sequence[Matrix]) -> None:
     }
     patches = [Patch(facecolor=_OUTCOME_COLOURS[name], label=text) for name, text in meanings.items()]
     figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.04, 0.066), ncols=4, frameon=False, fontsize=7)
-    alone = dict.fromkeys(text for matrix in found for texts in matrix.target_alone.values() for text in texts)
+    alone = dict.fromkeys(
+        textwrap.shorten(text, 90, placeholder=" ...")
+        for matrix in found
+        for texts in matrix.target_alone.values()
+        for text in texts
+    )
     if alone:
-        lines = textwrap.wrap(f"† the target alone already loses something: {'; '.join(alone)}", 165)
+        lines = textwrap.wrap(f"† the target alone already loses something: {'; '.join(alone)}", 175)
         figure.text(0.05, 0.066, "\n".join(lines[:2]), fontsize=6, color=_FAINT, va="top")
 
 
