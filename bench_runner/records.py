@@ -110,9 +110,7 @@ class Sample:
     def __post_init__(self) -> None:
         unknown = set(self.figures) - set(FIGURES)
         if unknown:
-            raise ValueError(
-                f"figures not in the register (bench_runner/figures.py): {', '.join(sorted(unknown))}"
-            )
+            raise ValueError(f"figures not in the register (bench_runner/figures.py): {', '.join(sorted(unknown))}")
         if self.failure is not None and self.figures:
             raise ValueError("a sample with a failure has no figures")
 
@@ -124,9 +122,7 @@ class Sample:
     @property
     def cell(self) -> Cell:
         """The identity that statistics group by."""
-        return Cell(
-            self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine
-        )
+        return Cell(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +294,7 @@ def read_run(folder: Path) -> Run:
 _Record = TypeVar("_Record", Sample, Fidelity)
 
 
-def _records(
-    path: Path, record: type[_Record], build: Callable[[dict[str, Any]], _Record]
-) -> Iterator[_Record]:
+def _records(path: Path, record: type[_Record], build: Callable[[dict[str, Any]], _Record]) -> Iterator[_Record]:
     if not path.exists():
         return
     seen: dict[object, int] = {}
@@ -315,9 +309,7 @@ def _records(
                     raise ValueError(f"schema is {found!r}, this version reads {SCHEMA}")
                 built = build(_checked(shape, record))
             except ValueError as error:
-                raise RecordError(
-                    f"{path}, line {number}: {error}; remove the line to read the rest"
-                ) from None
+                raise RecordError(f"{path}, line {number}: {error}; remove the line to read the rest") from None
             first = seen.setdefault(_identity(built), number)
             if first != number:
                 raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
