@@ -19,7 +19,7 @@ Schema = str | dict[str, Any] | list[Any]
 
 _ROW_NAME = "row"
 
-_TO_AVRO = {
+_TO_AVRO: Mapping[str, Schema] = {
     "bool": "boolean",
     "int8": "int",
     "int16": "int",
@@ -115,15 +115,16 @@ class AvroFastavro(TabularFormat):
     def save(self, table: Records, location: Path) -> None:
         """Write one file of records."""
         schema = self._fastavro.parse_schema(avro_schema(table.schema))
-        codec = "null" if self.values["codec"] == "none" else self.values["codec"]
+        codec = "null" if self.values["codec"] == "none" else str(self.values["codec"])
+        level: Any = self.values["level"]
         with location.open("wb") as file:
-            self._fastavro.writer(file, schema, table.rows, codec=codec, codec_compression_level=self.values["level"])
+            self._fastavro.writer(file, schema, table.rows, codec=codec, codec_compression_level=level)
 
     def read(self, location: Path) -> Records:
         """Read all records, with the Arrow schema that the file's own schema stands for."""
         with location.open("rb") as file:
             reader = self._fastavro.reader(file)
-            return Records(arrow_schema(reader.writer_schema), list(reader))
+            return Records(arrow_schema(reader.writer_schema), list(reader))  # type: ignore[arg-type]
 
     def stored(self, location: Path) -> Stored:
         """The codec in the file's header."""

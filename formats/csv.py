@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -58,10 +59,10 @@ class CsvPandas(TabularFormat):
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
 
     def load_library(self) -> None:
-        """Import pandas with its CSV parser and formatter."""
+        """Import pandas with what it loads on the first call."""
         import pandas
-        import pandas.io.formats.csvs
 
+        import_module("pandas.io.formats.csvs")
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,7 +29,7 @@ _FORMULAS_AS_NULL = Loss(
     frozenset({"string-formula"}),
 )
 
-_WITHIN_16_DIGITS: dict[str, float] = {"relative_tolerance": 1e-15}
+_WITHIN_16_DIGITS = 1e-15
 
 _CELL_LOSSES = (
     Loss(
@@ -52,10 +53,10 @@ _CELL_LOSSES = (
         "floats keep 16 digits and lose the sign of zero",
         "within 1e-15 of the value",
         Cause.CALL,
-        Relation(relations.floats, **_WITHIN_16_DIGITS),
+        Relation(relations.floats, relative_tolerance=_WITHIN_16_DIGITS),
         frozenset({"float64", "float64-zero"}),
     ),
-    shared.float32_as_float64(**_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"),
+    shared.float32_as_float64(relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"),
     shared.DECIMALS_AS_FLOAT64,
     Loss(
         "dates become timestamps at midnight (us)",
@@ -75,7 +76,7 @@ _CELL_LOSSES = (
         "durations become days as float64",
         "within 1e-15 days, and 1e-15 of the value",
         Cause.CALL,
-        Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=1e-15),
+        Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
         frozenset({"duration"}),
     ),
     shared.written_as_text(
@@ -87,6 +88,18 @@ _CELL_LOSSES = (
         expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
     ),
 )
+
+_MODULES: Mapping[str | int | None, tuple[str, ...]] = {
+    "openpyxl": (
+        "openpyxl.cell._writer",
+        "openpyxl.packaging.extended",
+        "pandas.io.excel._openpyxl",
+        "encodings.cp437",
+    ),
+    "xlsxwriter": ("xlsxwriter.workbook", "pandas.io.excel._xlsxwriter", "encodings.utf_16_le"),
+    "calamine": ("python_calamine", "pandas.io.excel._calamine"),
+}
+"""What pandas loads for each of these libraries on its first call."""
 
 
 class ExcelPandas(TabularFormat):
@@ -135,20 +148,20 @@ class ExcelPandas(TabularFormat):
         return faults
 
     def load_library(self) -> None:
-        """Import pandas with the two libraries that this variant names."""
+        """Import pandas with the two libraries that this variant names, and what they load on the first call."""
         import pandas
-        import pandas.io.excel
-        import pandas.io.formats.excel
 
+        for module in ("pandas.io.formats.excel", *_MODULES[self.values["save"]], *_MODULES[self.values["read"]]):
+            import_module(module)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one sheet without the index."""
-        table.to_excel(location, index=False, engine=self.values["save"])
+        table.to_excel(location, index=False, engine=self.values["save"])  # type: ignore[arg-type]
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read the first sheet."""
-        return self._pandas.read_excel(location, engine=self.values["read"])
+        return self._pandas.read_excel(location, engine=self.values["read"])  # type: ignore[arg-type]
 
     def stored(self, location: Path) -> Stored:
         """The library that wrote the workbook, as its properties name it; the zip's method belongs to the format."""

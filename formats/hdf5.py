@@ -38,11 +38,11 @@ class _HdfPandas(TabularFormat):
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file with one key, without an index over the rows."""
-        table.to_hdf(location, key=_KEY, mode="w", format=self.layout, index=False)
+        table.to_hdf(location, key=_KEY, mode="w", format=self.layout, index=False)  # type: ignore[arg-type]
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read the key."""
-        return self._pandas.read_hdf(location, key=_KEY)
+        return self._pandas.read_hdf(location, key=_KEY)  # type: ignore[return-value]
 
     def stored(self, location: Path) -> Stored:
         """The filters of all arrays in the file."""

@@ -13,6 +13,9 @@ from formats import pandas_losses as shared
 if TYPE_CHECKING:
     import pandas as pd
 
+_RELATIVE = 2e-15
+"""What the reader's own parsing of floats may be off by, relative to the value."""
+
 
 class JsonPandas(TabularFormat):
     """pandas.to_json and read_json with lines=True."""
@@ -31,7 +34,7 @@ class JsonPandas(TabularFormat):
         """What JSON has no notation for, and the decimals of the call's default."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
-        within = {"tolerance": 10.0**-decimals, "relative_tolerance": 2e-15}
+        tolerance = 10.0**-decimals
         bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
         return (
             shared.DICTIONARY_AS_TEXT,
@@ -43,16 +46,16 @@ class JsonPandas(TabularFormat):
                 Relation(relations.infinite_as_null),
                 frozenset({"float64-infinite"}),
             ),
-            shared.float32_as_float64(**within, bound=f"float64 {bound}"),
+            shared.float32_as_float64(tolerance=tolerance, relative_tolerance=_RELATIVE, bound=f"float64 {bound}"),
             Loss(
                 f"floats keep {decimals} decimals",
                 bound,
                 Cause.CALL,
-                Relation(relations.floats_of_decimals(decimals), **within),
+                Relation(relations.floats_of_decimals(decimals), tolerance=tolerance, relative_tolerance=_RELATIVE),
                 frozenset({"float64", "float64-range", "float64-subnormal", "float64-zero"}),
                 lossless=lossless,
             ),
-            shared.decimals_as_float64(**within),
+            shared.decimals_as_float64(tolerance=tolerance, relative_tolerance=_RELATIVE),
             shared.NUMERIC_TEXT,
             shared.INTEGERS_AS_INT64,
             shared.INTEGERS_WITH_NULLS_AS_FLOAT64,

@@ -49,7 +49,8 @@ class ParquetPyarrow(TabularFormat):
         return (_SECONDS_AS_MS,)
 
     def load_library(self) -> None:
-        """Import pyarrow.parquet."""
+        """Import pyarrow.parquet, and the data sets that its read call goes through."""
+        import pyarrow.dataset
         import pyarrow.parquet
 
         self._parquet = pyarrow.parquet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,12 +41,11 @@ class XmlPandas(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import pandas with its XML reader and writer, and lxml."""
-        import lxml.etree  # noqa: F401  # the parser that pandas takes
+        """Import lxml, and pandas with what it loads on the first call."""
         import pandas
-        import pandas.io.formats.xml
-        import pandas.io.xml
 
+        for module in ("lxml.etree", "pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict"):
+            import_module(module)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
