@@ -113,9 +113,6 @@ class TabularFormat(ABC):
     """The settings that equal the library's bare call: the track `default`."""
     equal: ClassVar[Mapping[str, str]] = {}
     """The settings of the track `equal`, zstd at level 1; empty for an engine that does not have it."""
-    refuses_masked: ClassVar[bool] = False
-    """Whether the call takes no Int64 or boolean column (integers and booleans with nulls): then it is measured with
-    nulls=numpy besides."""
     capabilities: ClassVar[frozenset[Can]]
     levels: ClassVar[Mapping[str, range]] = {}
     """The levels that the setting `level` may have with each codec; a codec that is absent here takes none."""

@@ -411,9 +411,15 @@ def report(
                 for path in render.write_csv(stored, folder):
                     click.echo(path)
             if fidelity:
-                render.show_fidelity(stored, _console())
+                if markdown:
+                    click.echo(render.fidelity_markdown(stored))
+                else:
+                    render.show_fidelity(stored, _console())
             if against:
-                render.show_against_thesis(stored, _console())
+                if markdown:
+                    click.echo(render.against_thesis_markdown(stored))
+                else:
+                    render.show_against_thesis(stored, _console())
             if not (pdf or csv_files or fidelity or against):
                 render.show(stored, _console())
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from adapters.contract import Native, TabularFormat
-from adapters.spelling import parse
+from adapters.spelling import parse, spell
 from bench_runner.errors import PlanError
 from bench_runner.records import Conditions, Failure
 from bench_runner.suites import Suite
@@ -92,7 +92,6 @@ class Plan:
     datasets: Mapping[str, Dataset]
     chains: tuple[Chain, ...]
     excluded: tuple[Excluded, ...] = ()
-    titles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -205,7 +204,7 @@ def _chains(
                 strings=request.strings,
                 work_dir=work_dir,
             )
-            yield from _null_variants(suite, dataset, operations, adapter, conditions)
+            yield _chain(suite, dataset, operations, adapter, conditions)
 
 
 def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat]]]:
@@ -245,10 +244,10 @@ def _wanted(variant: str, request: Request) -> bool:
     return not any(re.search(pattern, variant) for pattern in request.formats_not)
 
 
-def _null_variants(
+def _chain(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], adapter: TabularFormat, conditions: Conditions
-) -> Iterator[tuple[Chain, Failure | None]]:
-    """Rule 8: an engine that refuses Int64 and boolean says so, and is measured with nulls=numpy apart."""
+) -> tuple[Chain, Failure | None]:
+    """The chain, and why it is not run when that can be known already."""
     availability = FORMATS.availability(type(adapter))
     main = next(iter(availability.versions.items()), None)
     chain = Chain(
@@ -266,26 +265,37 @@ def _null_variants(
     )
     if not availability.installed:
         missing = ", ".join(availability.missing)
-        yield chain, Failure(kind="not installed", reason=f"needs {missing}: {availability.install}")
-        return
+        return chain, Failure(kind="not installed", reason=f"needs {missing}: {availability.install}")
     reason = adapter.refusal(dataset.schema, dataset.rows)
-    if reason is not None:
-        yield chain, Failure(kind="refused", reason=reason)
-        return
-    masked = _masked_columns(dataset.schema) if conditions.target == "pandas" and adapter.refuses_masked else []
-    if not masked:
-        yield chain, None
-        return
-    reason = f"{adapter.engine} refuses the dtypes Int64 and boolean, which these columns need: {', '.join(masked[:4])}"
-    yield chain, Failure(kind="refused", reason=f"{reason}; measured with nulls=numpy")
-    name, _, rest = adapter.variant.partition("[")
-    variant = f"{name}[{rest[:-1]},nulls=numpy]" if rest else f"{name}[nulls=numpy]"
-    yield replace(chain, variant=variant, target=replace(chain.target, nulls="numpy")), None
+    return chain, None if reason is None else Failure(kind="refused", reason=reason)
 
 
-def _masked_columns(schema: pa.Schema) -> list[str]:
-    return [
-        column.name
-        for column in schema
-        if column.nullable and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type))
-    ]
+def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[str]]) -> Plan:
+    """Rule 8: an engine that refuses Int64 and boolean says so, and is measured with nulls=numpy apart.
+
+    `columns_with_nulls` names, for each data set, the columns in which a value is missing: known once the data are
+    made, which `--list` does not do.
+    """
+    chains: list[Chain] = []
+    excluded = list(plan.excluded)
+    for chain in plan.chains:
+        engine, _ = FORMATS.engine(chain.spelled)
+        schema = plan.datasets[chain.dataset].schema
+        masked = [
+            column.name
+            for column in schema
+            if column.name in columns_with_nulls[chain.dataset]
+            and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type))
+        ]
+        if not (masked and not engine.takes_masked and chain.conditions.target == "pandas"):
+            chains.append(chain)
+            continue
+        reason = (
+            f"{engine.engine} refuses the dtypes Int64 and boolean, which {len(masked)} columns need "
+            f"({', '.join(masked[:3])}); measured with nulls=numpy"
+        )
+        excluded.append(Excluded(chain, Failure(kind="refused", reason=reason)))
+        name, settings = parse(chain.variant)
+        variant = spell(name, {**settings, "nulls": "numpy"})
+        chains.append(replace(chain, variant=variant, target=replace(chain.target, nulls="numpy")))
+    return replace(plan, chains=tuple(chains), excluded=tuple(excluded))

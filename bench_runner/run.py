@@ -18,17 +18,19 @@ from typing import Any, Protocol
 
 import data_generator.cache as data_cache
 from adapters.contract import Native
+from adapters.spelling import parse
 from bench_runner import doctor, environment, probe_check
 from bench_runner.chains import Bench, execute
 from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher
-from bench_runner.plan import Chain, Plan, Request
+from bench_runner.plan import Chain, Plan, Request, with_null_variants
 from bench_runner.prediction import MEMORY_SHARE, Prediction, predict, rehearsal_rows
 from bench_runner.records import Failure, Fidelity, Run, Sample, SampleWriter, read_run, write_run_info
 from bench_runner.schedule import Schedule, within_budget
 from bench_runner.settle import Settler
 from bench_runner.work_folder import work_folders
+from data_generator.catalogue import CATALOGUE
 from formats.registry import FORMATS
 
 CALIBRATIONS = 5
@@ -294,7 +296,12 @@ def _look_at_work_folders(session: _Session, work: Mapping[str, Path]) -> None:
 
 def _save_info(session: _Session) -> None:
     session.info["datasets"] = {
-        name: {"digest": stored.digest, "rows": stored.rows, "size_bytes": stored.size_bytes}
+        name: {
+            "digest": stored.digest,
+            "rows": stored.rows,
+            "size_bytes": stored.size_bytes,
+            "title": CATALOGUE[parse(name)[0]].title,
+        }
         for name, stored in session.datasets.items()
     }
     write_run_info(session.folder, environment.replace_host(session.info, session.options.machine))
@@ -320,6 +327,8 @@ def _make_datasets(session: _Session) -> None:
 
         session.watcher.step(name, None)
         session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
+    with_nulls = {name: data_cache.columns_with_nulls(stored.path) for name, stored in session.datasets.items()}
+    session.plan = with_null_variants(session.plan, with_nulls)
 
 
 def _record_excluded(session: _Session, earlier: Run | None) -> None:

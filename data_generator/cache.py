@@ -86,21 +86,34 @@ def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | Non
     as long as that part is copied.
     """
     with pa.OSFile(str(path)) as file, pa.memory_map(str(path)) as mapping:
-        schema = pa.ipc.open_file(mapping).schema
+        mapped = pa.ipc.open_file(mapping)
+        schema = mapped.schema
         names = schema.names if columns is None else list(columns)
         options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in names])
-        private, mapped = pa.ipc.open_file(file, options=options), pa.ipc.open_file(mapping, options=options)
+        private = pa.ipc.open_file(file, options=options)
         batches: list[pa.RecordBatch] = []
         missing = rows
         for index in range(mapped.num_record_batches):
             stored = mapped.get_batch(index)
             if missing is not None and missing < stored.num_rows:
-                batches.append(_copied(stored.slice(0, missing)))
+                batches.append(_copied(stored.slice(0, missing).select(names)))
                 break
-            batches.append(private.get_batch(index))
+            batches.append(private.get_batch(index).select(names))
             missing = None if missing is None else missing - stored.num_rows
         selected = pa.schema([schema.field(name) for name in names], schema.metadata)
-        return pa.Table.from_batches([batch.select(names) for batch in batches if batch.num_rows], selected)
+        return pa.Table.from_batches([batch for batch in batches if batch.num_rows], selected)
+
+
+def columns_with_nulls(path: Path) -> frozenset[str]:
+    """The columns of a cached data set in which a value is missing: read from the file's metadata alone."""
+    with pa.memory_map(str(path)) as mapping:
+        stored = pa.ipc.open_file(mapping)
+        names = stored.schema.names
+        found: set[str] = set()
+        for index in range(stored.num_record_batches):
+            batch = stored.get_batch(index)
+            found.update(name for name, column in zip(names, batch.columns, strict=True) if column.null_count)
+        return frozenset(found)
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
