@@ -1,0 +1,132 @@
+"""A plan is complete and checked before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from data_generator.errors import DataError
+
+from adapters.registry import Availability
+from bench_runner.errors import PlanError
+from bench_runner.plan import Plan, Request, make_plan, with_null_variants
+from bench_runner.suites import SUITES
+from formats.registry import FORMATS
+
+TABULAR = [SUITES["tabular"]]
+
+
+def plan(**request: object) -> Plan:
+    return make_plan(TABULAR, Request(**{"rows": 1000, **request}))  # type: ignore[arg-type]
+
+
+def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
+    made = plan()
+    plain = [chain for chain in made.chains if chain.conditions.track == "plain"]
+    assert {chain.dataset for chain in plain} == {"eq", "int", "float", "bool", "str", "core"}
+    for dataset in made.datasets:
+        formats = [chain.variant.partition("[")[0] for chain in plain if chain.dataset == dataset]
+        assert sorted(formats) == list(FORMATS)
+
+
+def test_the_default_track_holds_what_differs_from_plain() -> None:
+    default = {chain.variant for chain in plan().chains if chain.conditions.track == "default"}
+    assert "parquet[engine=pyarrow,codec=snappy]" in default
+    assert "feather[engine=pyarrow,codec=lz4]" in default
+    assert not any(variant.startswith(("csv", "floor")) for variant in default)
+
+
+def test_every_variant_names_its_engine() -> None:
+    for chain in plan().chains:
+        assert "engine=" in chain.variant or {"save=", "read="} <= {part + "=" for part in ("save", "read")}
+        assert "[" in chain.variant
+
+
+def test_the_floor_stays_and_never_converts() -> None:
+    made = plan(formats=("parquet",), datasets=("eq",))
+    floors = [chain for chain in made.chains if chain.is_floor]
+    assert len(floors) == 1
+    assert floors[0].target.kind == floors[0].conditions.target == "arrow"
+
+
+def test_formats_are_chosen_and_dropped() -> None:
+    made = plan(formats=("parquet|csv",), formats_not=("snappy",), datasets=("^eq$",))
+    assert {chain.variant.partition("[")[0] for chain in made.chains} == {"csv", "parquet", "floor"}
+    assert not any("snappy" in chain.variant for chain in made.chains)
+
+
+def test_on_request_means_by_name() -> None:
+    assert "webface" not in plan(datasets=(".*",)).datasets
+    assert list(plan(datasets=("webface",)).datasets) == ["webface"]
+    assert list(plan(datasets=("^eq$", "bi")).datasets) == ["eq", "bi"]
+    assert list(plan(datasets=("synthetic[int=2,str=1]",)).datasets) == ["synthetic[int=2,str=1]"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"datasets": ("nosuch",)}, "matches no data set"),
+        ({"datasets": ("(",)}, "not a regular expression"),
+        ({"formats": ("[",)}, "not a regular expression"),
+        ({"operations": ("fly",)}, "matches no operation"),
+    ],
+)
+def test_a_wrong_request_says_what_exists(request_: dict[str, object], words: str) -> None:
+    with pytest.raises(PlanError, match=words) as raised:
+        plan(**request_)
+    assert "\n  " in str(raised.value)
+
+
+def test_a_wrong_parameter_of_a_data_set() -> None:
+    with pytest.raises(DataError):
+        plan(datasets=("synthetic[ints=5]",))
+
+
+def test_excel_refuses_too_many_rows_with_a_reason() -> None:
+    made = plan(rows=1_100_000, datasets=("eq",), formats=("excel",))
+    (excluded,) = made.excluded
+    assert excluded.failure.kind == "refused"
+    assert "1,048,575" in excluded.failure.reason
+    assert all("excel" not in chain.variant for chain in made.chains)
+
+
+def test_a_missing_library_is_a_row_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = FORMATS.availability
+
+    def availability(engine: type) -> Availability:
+        found = real(engine)
+        return replace(found, missing=("pylance",)) if engine.format == "lance" else found  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(FORMATS, "availability", availability)
+    (excluded,) = plan(datasets=("eq",)).excluded
+    assert excluded.failure.kind == "not installed"
+    assert "pip install" in excluded.failure.reason
+
+
+def test_masked_nulls_are_refused_and_measured_apart() -> None:
+    made = with_null_variants(
+        plan(datasets=("synthetic[int=1,str=1,nulls=0.1]",), formats=("hdf5-table", "csv"), tracks=("plain",)),
+        {"synthetic[int=1,str=1,nulls=0.1]": frozenset({"int_1", "str_1"})},
+    )
+    (excluded,) = made.excluded
+    assert excluded.chain.variant == "hdf5-table[engine=pandas]"
+    assert "Int64" in excluded.failure.reason
+    apart = next(chain for chain in made.chains if "hdf5" in chain.variant)
+    assert apart.variant == "hdf5-table[engine=pandas,nulls=numpy]"
+    assert apart.target.nulls == "numpy"
+    assert apart.spelled == "hdf5-table[engine=pandas]"
+
+
+def test_text_with_nulls_is_no_reason_to_refuse() -> None:
+    made = plan(datasets=("synthetic[int=1,str=1,nulls=0.1]",), formats=("hdf5-table",))
+    again = with_null_variants(made, {"synthetic[int=1,str=1,nulls=0.1]": frozenset({"str_1"})})
+    assert again == made
+
+
+def test_save_alone_is_still_verified_by_a_read() -> None:
+    assert {chain.operations for chain in plan(operations=("save",)).chains} == {("save", "read")}
+
+
+def test_work_dirs_are_conditions() -> None:
+    made = plan(datasets=("eq",), formats=("csv",), work_dirs=("default", "/mnt/other"))
+    assert {chain.conditions.work_dir for chain in made.chains} == {"default", "/mnt/other"}
