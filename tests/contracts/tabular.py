@@ -1,0 +1,251 @@
+"""What every tabular format must hold. A format's own test file names its variant in three lines:
+
+    class TestParquet(TabularFormatContract):
+        variant = "parquet[engine=pyarrow,codec=none]"
+
+Formats with limits declare them (refusals, losses, known faults); they do not override tests.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from adapters.contract import TabularFormat
+from adapters.errors import RefusedSetting
+from adapters.registry import Registry
+from bench_runner import fidelity, targets, verify
+from bench_runner.linux import file_mappings
+from bench_runner.records import Fidelity
+from bench_runner.targets import Target
+from data_generator.kinds import KINDS
+from formats.registry import FORMATS
+
+ROOT = Path(__file__).parents[2]
+TARGETS = (Target("pandas"), Target("arrow"))
+
+LOADS_NOTHING = """
+import sys, warnings
+from pathlib import Path
+import pyarrow as pa
+from bench_runner import targets
+from formats.registry import FORMATS
+
+warnings.simplefilter("ignore")
+variant, kind, location = sys.argv[1:4]
+target = targets.Target(kind)
+targets.apply_strings(target)
+adapter = FORMATS.build(variant)
+adapter.load_library()
+held = targets.make(pa.table({"i": [1, 2], "f": [0.5, 1.5], "b": [True, False], "s": ["a", "b"]}), target)
+before = set(sys.modules)
+adapter.save(targets.to_native(held, target, adapter.native), Path(location))
+targets.touch(targets.from_native(adapter.read(Path(location)), target, adapter.native))
+print(",".join(sorted(set(sys.modules) - before)))
+"""
+
+
+def ordinary_table(rows: int = 2_000) -> pa.Table:
+    """What every format takes, large enough to have pages and more than one buffer."""
+    return pa.table(
+        {
+            "i": pa.array(range(rows), pa.int64()),
+            "f": pa.array([row * 0.25 for row in range(rows)], pa.float64()),
+            "b": pa.array([row % 3 == 0 for row in range(rows)], pa.bool_()),
+            "s": pa.array([f"word {row % 97}" for row in range(rows)], pa.string()),
+        }
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+class TabularFormatContract:
+    """Inherit, and set `variant`."""
+
+    variant: ClassVar[str]
+    registry: ClassVar[Registry] = FORMATS
+
+    @pytest.fixture
+    def adapter(self) -> TabularFormat:
+        adapter = self.registry.build(self.variant)
+        adapter.load_library()
+        return adapter
+
+    @pytest.fixture(params=TARGETS, ids=lambda target: target.kind)
+    def target(self, request: pytest.FixtureRequest) -> Target:
+        targets.apply_strings(request.param)
+        return request.param
+
+    @pytest.fixture(scope="class")
+    def outcomes(self, request: pytest.FixtureRequest, tmp_path_factory: Any) -> dict[str, list[Fidelity]]:
+        """What the variant does to every kind of column, by target."""
+        adapter = request.cls.registry.build(request.cls.variant)
+        adapter.load_library()
+        found = {}
+        for target in TARGETS:
+            targets.apply_strings(target)
+            folder = tmp_path_factory.mktemp("kinds")
+            found[target.kind] = list(fidelity.probe(request.cls.variant, adapter, target, folder))
+        return found
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "place"
+        folder.mkdir()
+        return folder
+
+    def save(self, adapter: TabularFormat, target: Target, location: Path) -> None:
+        held = targets.make(ordinary_table(), target)
+        adapter.save(targets.to_native(held, target, adapter.native), location)
+
+    def read(self, adapter: TabularFormat, target: Target, location: Path) -> Any:
+        return targets.from_native(adapter.read(location), target, adapter.native)
+
+    # --- what comes back -------------------------------------------------------------------------------------------
+
+    def test_an_ordinary_table_comes_back(self, adapter: TabularFormat, target: Target, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        self.save(adapter, target, location)
+        comparison = verify.compare(ordinary_table(), self.read(adapter, target, location), target, adapter.losses)
+        assert comparison.problems == ()
+
+    def test_every_kind_comes_back_as_declared(
+        self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]
+    ) -> None:
+        for records in outcomes.values():
+            assert len(records) == 2 * len(KINDS)
+            undeclared = [
+                f"{record.target} {record.kind} nulls={record.nulls}: {record.how}"
+                for record in records
+                if record.outcome == fidelity.ERROR and record.kind not in adapter.known_faults
+            ]
+            assert undeclared == []
+
+    def test_known_faults_are_still_there(self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]) -> None:
+        seen = {record.kind for records in outcomes.values() for record in records if record.outcome == fidelity.ERROR}
+        assert set(adapter.known_faults) - seen == set(), "mended? then declare it no longer"
+
+    def test_losses_name_kinds_that_exist(self, adapter: TabularFormat) -> None:
+        for loss in adapter.losses:
+            assert loss.kinds, loss.what
+            assert loss.kinds <= KINDS.keys(), loss.what
+            if loss.lossless is not None:
+                self.registry.build(loss.lossless)
+
+    def test_masked_columns_are_refused_only_where_it_is_declared(
+        self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]
+    ) -> None:
+        outcome = next(
+            record.outcome for record in outcomes["pandas"] if (record.kind, record.nulls) == ("int64-exact", True)
+        )
+        assert (outcome == fidelity.REFUSED) == (not adapter.takes_masked)
+
+    def test_a_result_lies_in_private_memory(self, adapter: TabularFormat, target: Target, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        self.save(adapter, target, location)
+        result = self.read(adapter, target, location)
+        stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(place))]
+        mapped = [
+            address
+            for address, size_bytes in targets.buffers(result)
+            if any(address < end and start < address + size_bytes for start, end in stored)
+        ]
+        # Text and booleans of a DataFrame are copies even then, so some buffers of a mapped variant are private.
+        assert bool(mapped) == (adapter.values.get("mapped") == "true" and adapter.values["codec"] == "none")
+
+    # --- what is left on the disk ------------------------------------------------------------------------------------
+
+    def test_writes_only_at_its_location(
+        self, adapter: TabularFormat, target: Target, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        working, temporary = tmp_path / "working", tmp_path / "temporary"
+        working.mkdir()
+        temporary.mkdir()
+        monkeypatch.chdir(working)
+        monkeypatch.setenv("TMPDIR", str(temporary))
+        location = place / f"t{adapter.suffix}"
+        self.save(adapter, target, location)
+        self.read(adapter, target, location)
+        assert list(place.iterdir()) == [location]
+        assert list(working.iterdir()) == []
+        assert list(temporary.iterdir()) == []
+
+    def test_what_it_stores_is_files(self, adapter: TabularFormat, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        self.save(adapter, TARGETS[0], location)
+        found = [location, *location.rglob("*")]
+        assert all(path.is_dir() or path.is_file() for path in found)
+        assert not any(path.is_symlink() for path in found)
+        assert sum(path.stat().st_size for path in found if path.is_file()) > 0
+
+    def test_saves_again_at_another_place(self, adapter: TabularFormat, target: Target, place: Path) -> None:
+        for name in ("first", "second"):
+            self.save(adapter, target, place / f"{name}{adapter.suffix}")
+        for name in ("first", "second"):
+            result = self.read(adapter, target, place / f"{name}{adapter.suffix}")
+            assert verify.compare(ordinary_table(), result, target, adapter.losses).problems == ()
+
+    def test_leaves_no_handle_open(self, adapter: TabularFormat, target: Target, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        self.save(adapter, target, location)
+        assert list(_open_below(place)) == []
+        self.read(adapter, target, location)
+        assert list(_open_below(place)) == []
+
+    def test_the_file_says_its_codec(self, adapter: TabularFormat, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        self.save(adapter, TARGETS[0], location)
+        assert adapter.stored(location).codec == adapter.values.get("codec", adapter.stored(location).codec)
+
+    # --- what it says of itself --------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("kind", ["pandas", "arrow"])
+    def test_save_and_read_load_nothing(self, kind: str, adapter: TabularFormat, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        path = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
+        done = subprocess.run(
+            [sys.executable, "-c", LOADS_NOTHING, self.variant, kind, str(location)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == ""
+
+    def test_refuses_what_it_cannot_honour(self, adapter: TabularFormat) -> None:
+        with pytest.raises(RefusedSetting, match="no setting is called 'colour'"):
+            type(adapter)({"colour": "blue"})
+        for key in adapter.settings:
+            with pytest.raises(RefusedSetting, match=key):
+                type(adapter)({key: "never"})
+
+    def test_its_spelling_names_it_again(self, adapter: TabularFormat) -> None:
+        again = self.registry.build(adapter.variant)
+        assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
+
+    def test_the_tracks_can_be_built(self, adapter: TabularFormat) -> None:
+        for settings in (adapter.plain, adapter.bare_call):
+            type(adapter)(settings)
+
+    def test_refuses_more_rows_than_it_holds(self, adapter: TabularFormat) -> None:
+        schema = ordinary_table(1).schema
+        assert adapter.refusal(schema, 1) is None
+        if adapter.max_rows is not None:
+            assert adapter.refusal(schema, adapter.max_rows) is None
+            assert f"{adapter.max_rows:,}" in str(adapter.refusal(schema, adapter.max_rows + 1))
+
+
+def _open_below(folder: Path) -> Iterator[str]:
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            path = os.readlink(entry)
+        except FileNotFoundError:
+            continue  # the handle of this very listing
+        if path.startswith(str(folder)):
+            yield path

@@ -1,0 +1,7 @@
+"""The floor keeps the contract."""
+
+from tests.contracts.tabular import TabularFormatContract
+
+
+class TestFloor(TabularFormatContract):
+    variant = "floor"

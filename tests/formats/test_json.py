@@ -1,0 +1,11 @@
+"""JSON Lines keeps the contract."""
+
+from tests.contracts.tabular import TabularFormatContract
+
+
+class TestJson(TabularFormatContract):
+    variant = "json[engine=pandas]"
+
+
+class TestJsonOf15Decimals(TabularFormatContract):
+    variant = "json[engine=pandas,double_precision=15]"

@@ -1,0 +1,7 @@
+"""Pickle keeps the contract."""
+
+from tests.contracts.tabular import TabularFormatContract
+
+
+class TestPickle(TabularFormatContract):
+    variant = "pickle[engine=pandas]"

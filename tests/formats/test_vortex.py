@@ -1,0 +1,7 @@
+"""Vortex keeps the contract."""
+
+from tests.contracts.tabular import TabularFormatContract
+
+
+class TestVortex(TabularFormatContract):
+    variant = "vortex[engine=vortex-data]"
