@@ -57,7 +57,7 @@ def column_statistics(column: pa.ChunkedArray) -> ColumnStatistics:
         distinct_ratio=len(counts) / rows,
         null_ratio=column.null_count / rows,
         sortedness=sortedness,
-        zipf_exponent=_zipf_exponent(counts),
+        zipf_exponent=zipf_exponent(counts),
         top_value_share=float(counts[0] / counts.sum()),
         mean_run_length=run_length,
         width_bytes=pc.mean(pc.binary_length(values)).as_py() if is_text else None,
@@ -72,7 +72,8 @@ def _order_preserving_codes(values: pa.ChunkedArray) -> NDArray[np.int64]:
     return place[encoded.indices.to_numpy()]
 
 
-def _zipf_exponent(counts: NDArray[np.int64]) -> float:
+def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
+    """Minus the slope of log count over log rank; `counts` descending. 0 for fewer than three."""
     if len(counts) < 3:
         return 0.0
     log_rank = np.log(np.arange(1, len(counts) + 1))
