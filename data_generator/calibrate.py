@@ -1,11 +1,13 @@
 """Finds the recipes of the realistic tables: `python -m data_generator.calibrate > data_generator/recipes.py`.
 
-The columns of a type take percentiles that are spread evenly from the 20th to the 80th, the middle ones the 50th (those of
-`classic` were found with 15th to 85th).
+The columns of a type take percentiles that are spread evenly from the 20th to the 80th, the middle ones the 50th.
 More distinct values go with a smaller share of the commonest, shorter runs and less order; widths and missing values
 have orders of their own; exponents go to the columns whose other statistics ask for them. Then each column is made
-and measured, and its recipe corrected, until it is close. Not part of a run: what it finds is kept, so that
-every machine uses the same recipes.
+and measured, and its recipe corrected, until it is close.
+
+Not part of a run: what it finds is kept, so that every machine uses the same recipes. It needs about ten minutes;
+most recipes that are kept come from earlier states of it, so that running it again gives other ones, equally close.
+New recipes need a new `realistic.VERSION`.
 """
 
 from __future__ import annotations
