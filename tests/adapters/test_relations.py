@@ -1,0 +1,109 @@
+"""Each relation against values worked out by hand."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from adapters import relations
+
+
+def column(values: list[Any], arrow_type: pa.DataType | None = None) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(values, arrow_type)])
+
+
+MOMENT = dt.datetime(2024, 2, 29, 12, 34, 56, 123456)
+
+CHANGES = [
+    (relations.integers_as_int64, column([1], pa.int8()), column([1])),
+    (relations.integers_as_int64, column([1, 2]), None),
+    (relations.integers_as_int64, column([1, None], pa.int8()), None),
+    (relations.integers_as_int64, column([2**63], pa.uint64()), None),
+    (relations.integers_as_int32_or_int64, column([1], pa.uint16()), column([1], pa.int32())),
+    (relations.integers_as_int32_or_int64, column([1], pa.uint32()), column([1])),
+    (relations.integers_with_nulls_as_float64, column([2**53 + 1, None]), column([2.0**53, None])),
+    (relations.small_integers_with_nulls_as_float64, column([2**63, None], pa.uint64()), None),
+    (relations.integers_rounded_to_float64, column([2**53 + 1]), column([2**53])),
+    (relations.integers_rounded_to_float64, column([2**63 - 1]), None),
+    (relations.booleans_with_nulls_as_float64, column([True, None]), column([1.0, None])),
+    (relations.float32_as_float64, column([0.5], pa.float32()), column([0.5])),
+    (relations.infinite_as_null, column([1.0, float("inf")]), column([1.0, None])),
+    (relations.nan_as_null, column([1.0, float("nan")]), column([1.0, None])),
+    (relations.nan_as_null, column([1.0]), None),
+    (relations.floats_of_decimals(3), column([0.12345, 1.23456e20]), column([0.12345, 1.23e20])),
+    (relations.decimals_as_float64, column([Decimal("0.10")]), column([0.1])),
+    (
+        relations.decimals_of_needed_precision,
+        column([Decimal("-12.50")], pa.decimal128(12, 2)),
+        column([Decimal("-12.50")], pa.decimal128(4, 2)),
+    ),
+    (relations.words_as_null({"NA"}), column(["NA", "a"]), column([None, "a"])),
+    (relations.words_as_null({"NA"}), column(["b", "a"]), None),
+    (relations.formulas_as_null, column(["=1", "1="]), column([None, "1="])),
+    (relations.numeric_text_as_numbers, column(["007", "8"]), column([7, 8])),
+    (relations.numeric_text_as_numbers, column(["007", None]), column([7.0, None])),
+    (relations.numeric_text_as_numbers, column(["0.5", "8"]), column([0.5, 8.0])),
+    (relations.numeric_text_as_numbers, column(["007", "x"]), None),
+    (relations.text_cut_at(2), column(["abc", "é"]), column(["ab", "é"])),
+    (relations.null_as_empty_text, column(["a", None]), column(["a", ""])),
+    (relations.dictionary_as_values, column(["a"]).dictionary_encode(), column(["a"])),
+    (relations.timestamps_in(["s"], "ms"), column([1], pa.timestamp("s")), column([1000], pa.timestamp("ms"))),
+    (relations.timestamps_in(["s"], "ms"), column([1], pa.timestamp("us")), None),
+    (
+        relations.timestamps_in(["s"], "ms", "UTC"),
+        column([1], pa.timestamp("us", "Europe/Prague")),
+        column([1], pa.timestamp("us", "UTC")),
+    ),
+    (
+        relations.timestamps_cut_to_ms,
+        column([MOMENT], pa.timestamp("us")),
+        column([MOMENT.replace(microsecond=123000)], pa.timestamp("us")),
+    ),
+    (relations.dates_as_timestamps, column([dt.date(1970, 1, 2)]), column([86_400_000_000], pa.timestamp("us"))),
+    (relations.times_as_ms_since_1970, column([dt.date(1970, 1, 2), None]), column([86_400_000.0, None])),
+    (relations.times_as_ms_since_1970, column([-1], pa.timestamp("us")), column([-1])),
+    (relations.durations_as_ms, column([-1, 2_500], pa.duration("us")), column([-1, 2])),
+    (relations.durations_as_days, column([43_200], pa.duration("s")), column([0.5])),
+    (relations.anything_with_nulls, column([1.0, float("nan")]), column([1.0, None])),
+    (relations.anything_with_nulls, column(["a", None]), None),
+]
+
+
+@pytest.mark.parametrize(("expect", "stored", "wanted"), CHANGES)
+def test_what_is_expected(expect: Any, stored: pa.ChunkedArray, wanted: pa.ChunkedArray | None) -> None:
+    found = expect(stored)
+    assert found is None if wanted is None else found.equals(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "arrow_type"),
+    [
+        ("2024-02-29", dt.date(2024, 2, 29), pa.date32()),
+        ("12:34:56.000001", dt.time(12, 34, 56, 1), pa.time64("us")),
+        ("00:00:00", dt.time(), pa.time64("us")),
+        ("2024-02-29 12:34:56.123000", MOMENT.replace(microsecond=123000), pa.timestamp("ms")),
+        ("2024-02-29 13:34:56.123456+01:00", MOMENT.replace(tzinfo=dt.UTC), pa.timestamp("us", "Europe/Prague")),
+        ("-1 days +23:59:59.999999", dt.timedelta(microseconds=-1), pa.duration("us")),
+        ("b'\\x00a'", b"\0a", pa.binary()),
+        ("[1 2]", [1, 2], pa.list_(pa.int64())),
+        ("{'a': 1}", {"a": 1}, pa.struct({"a": pa.int64()})),
+        ("[('a', 1)]", [("a", 1)], pa.map_(pa.string(), pa.int64())),
+        ("True", True, pa.bool_()),
+        ("0.10", Decimal("0.10"), pa.decimal128(12, 2)),
+        ("", None, pa.int64()),
+    ],
+)
+def test_what_text_stands_for(text: str, value: Any, arrow_type: pa.DataType) -> None:
+    assert relations.parse_text(column([text]), arrow_type).equals(column([value], arrow_type))
+
+
+@pytest.mark.parametrize(
+    ("text", "arrow_type"), [("soon", pa.date32()), ("2024-02-29 12:34:56.1234", pa.timestamp("ms"))]
+)
+def test_text_that_stands_for_nothing(text: str, arrow_type: pa.DataType) -> None:
+    with pytest.raises((pa.ArrowInvalid, ValueError)):
+        relations.parse_text(column([text]), arrow_type)
