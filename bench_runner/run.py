@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import data_generator.cache as data_cache
@@ -26,7 +27,7 @@ from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher
 from bench_runner.plan import Chain, Plan, Request, with_null_variants
 from bench_runner.prediction import MEMORY_SHARE, Prediction, predict, rehearsal_rows
-from bench_runner.records import Failure, Fidelity, Run, Sample, SampleWriter, read_run, write_run_info
+from bench_runner.records import Conditions, Failure, Fidelity, Run, Sample, SampleWriter, read_run, write_run_info
 from bench_runner.schedule import Schedule, within_budget
 from bench_runner.settle import Settler
 from bench_runner.work_folder import work_folders
@@ -97,7 +98,8 @@ class _Session:
 
     def keep(self, samples: Sequence[Sample]) -> None:
         for sample in samples:
-            self.writer.append(sample)
+            conditions = _public(sample.conditions, self.options)
+            self.writer.append(replace(sample, conditions=conditions))
         self.position += len(samples)
         self.failed |= any(sample.failure is not None and sample.failure.is_failure for sample in samples)
 
@@ -333,11 +335,11 @@ def _make_datasets(session: _Session) -> None:
 
 def _record_excluded(session: _Session, earlier: Run | None) -> None:
     """Refused and not installed: rows with their reason, never a shorter table without a word."""
-    known = {(sample.cell, sample.operation) for sample in earlier.samples} if earlier else set()
+    known = {sample.cell for sample in earlier.samples} if earlier else set()
     for excluded in session.plan.excluded:
         for operation in excluded.chain.operations:
             sample = _reason_sample(session, excluded.chain, operation, excluded.failure)
-            if (sample.cell, sample.operation) not in known:
+            if sample.cell not in known:
                 session.keep([sample])
 
 
@@ -351,7 +353,7 @@ def _reason_sample(session: _Session, chain: Chain, operation: str, failure: Fai
         rows=dataset.rows,
         variant=chain.variant,
         library=chain.library,
-        conditions=chain.conditions,
+        conditions=_public(chain.conditions, session.options),
         machine=session.machine,
         round=0,
         position=session.position,
@@ -396,8 +398,9 @@ def _time_imports(session: _Session) -> None:
         if key not in seen:
             session.watcher.step(chain.variant, None)
             bench = session.bench(chain)
-            task = {"job": "import", "variant": chain.spelled, **_scratch(bench.folder)}
-            outcome = bench.launcher.run(task, bench.limits(), spawn=True)
+            with _scratch(bench.folder) as places:
+                task = {"job": "import", "variant": chain.spelled, **places}
+                outcome = bench.launcher.run(task, bench.limits(), spawn=True)
             if outcome.failure is not None:
                 warn(session, f"{chain.variant}: {outcome.failure[1]}", "see what 'python -c \"import ...\"' says")
                 continue
@@ -406,15 +409,11 @@ def _time_imports(session: _Session) -> None:
     _save_info(session)
 
 
-def _scratch(folder: Path) -> dict[str, str]:
-    scratch = folder / "scratch"
-    scratch.mkdir(exist_ok=True)
-    return {
-        "scratch": str(scratch),
-        "printed": str(folder / "printed"),
-        "location": str(scratch),
-        "confine": str(scratch),
-    }
+@contextmanager
+def _scratch(folder: Path) -> Iterator[dict[str, str]]:
+    """An empty folder for a job that measures nothing, as a task names it; gone afterwards."""
+    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as scratch:
+        yield {"scratch": scratch, "printed": str(folder / "printed"), "location": scratch, "confine": scratch}
 
 
 def _find_losses(session: _Session, earlier: Run | None) -> None:
@@ -433,8 +432,9 @@ def _find_losses(session: _Session, earlier: Run | None) -> None:
 
 def _fidelity_of(session: _Session, chain: Chain, target: Any) -> None:
     bench = session.bench(chain)
-    task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(target), **_scratch(bench.folder)}
-    outcome = bench.launcher.run(task, bench.limits())
+    with _scratch(bench.folder) as places:
+        task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(target), **places}
+        outcome = bench.launcher.run(task, bench.limits())
     for answer in outcome.answers:
         if answer["event"] == "fidelity":
             record = Fidelity(**answer["record"])
@@ -466,7 +466,7 @@ def _rehearse(session: _Session, earlier: Run | None) -> dict[Chain, Prediction]
         rows = rehearsal_rows(dataset.rows)
         chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
-            samples = rehearsed.get(_identity(chain))
+            samples = rehearsed.get(_identity(session, chain))
             if samples is None:
                 session.watcher.step(chain.label(), None)
                 samples = _run_chain(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
@@ -485,7 +485,7 @@ def _rehearse(session: _Session, earlier: Run | None) -> dict[Chain, Prediction]
             too_much = _too_much(session, chain, prediction)
             if too_much is None:
                 predictions[chain] = prediction
-            elif earlier is None or not rehearsed.get(_identity(chain)):
+            elif earlier is None or not rehearsed.get(_identity(session, chain)):
                 session.keep([_reason_sample(session, chain, operation, too_much) for operation in chain.operations])
     return predictions
 
@@ -498,8 +498,13 @@ def _rehearsed(earlier: Run | None) -> dict[object, list[Sample]]:
     return found
 
 
-def _identity(chain: Chain) -> object:
-    return chain.suite, chain.dataset, chain.variant, chain.conditions
+def _public(conditions: Conditions, options: Options) -> Conditions:
+    """The conditions as records hold them: with `--machine`, the host's name is gone from the path as well."""
+    return replace(conditions, work_dir=environment.replace_host(conditions.work_dir, options.machine))
+
+
+def _identity(session: _Session, chain: Chain) -> object:
+    return chain.suite, chain.dataset, chain.variant, _public(chain.conditions, session.options)
 
 
 def _sample_identity(sample: Sample) -> object:
@@ -561,7 +566,7 @@ def _count_rounds(session: _Session, predictions: Mapping[Chain, Prediction], ea
             return
         session.watcher.stage(f"round {number}")
         for index, chain in enumerate(due):
-            samples = done.get((_identity(chain), number))
+            samples = done.get((_identity(session, chain), number))
             if samples is None:
                 session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
                 started = now_ns()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from data_generator.errors import DataError
 
 from adapters.registry import Availability
 from bench_runner.errors import PlanError
 from bench_runner.plan import Plan, Request, make_plan, with_null_variants
 from bench_runner.suites import SUITES
+from data_generator.errors import DataError
 from formats.registry import FORMATS
 
 TABULAR = [SUITES["tabular"]]

@@ -67,9 +67,7 @@ SAMPLES = (
         machine="redacted",
         round=1,
         position=2,
-        failure=Failure(
-            kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 2,000,000"
-        ),
+        failure=Failure(kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 2,000,000"),
     ),
 )
 FIDELITY = Fidelity(
@@ -179,6 +177,4 @@ def test_a_folder_that_is_no_result_says_so(tmp_path: Path, content: str | None,
 
 def test_a_sample_takes_registered_figures_only() -> None:
     with pytest.raises(ValueError, match="speed"):
-        Sample(
-            **{**{name: getattr(SAMPLES[0], name) for name in SAMPLES[0].__slots__}, "figures": {"speed": 1}}
-        )
+        Sample(**{**{name: getattr(SAMPLES[0], name) for name in SAMPLES[0].__slots__}, "figures": {"speed": 1}})
