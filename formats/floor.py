@@ -17,8 +17,8 @@ from adapters.errors import AdapterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HEADER = struct.Struct("<8sQ48x")
-"""Magic and the bytes that follow; 64 bytes, so that the buffers keep Arrow's alignment in memory."""
+_HEADER = struct.Struct("<8sQ")
+"""Magic, and how many bytes follow; 16 bytes keep the alignment that an Arrow stream gives its buffers."""
 
 _MAGIC = b"FB-FLOOR"
 

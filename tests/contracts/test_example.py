@@ -1,0 +1,44 @@
+"""A third party's format, found through an entry point, keeps the contract; docs/adding-a-format.md shows it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.errors import AdapterError
+from adapters.registry import Entry, Registry
+from tests.contracts.tabular import TabularFormatContract
+
+EXAMPLE = Path(__file__).parent / "example"
+PAGE = Path(__file__).parents[2] / "docs" / "adding-a-format.md"
+
+
+class TestExampleFormat(TabularFormatContract):
+    variant = "arrow-stream[engine=pyarrow,batch_rows=500]"
+
+    @pytest.fixture(autouse=True, scope="class")
+    def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:
+        """As if `pip install example-format` had been run: for this process and for those that it starts."""
+        before = os.environ.get("PYTHONPATH")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(str(EXAMPLE))
+            patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(EXAMPLE), before])))
+            request.cls.registry = Registry({}, "format_bench.formats")
+            yield
+
+    def test_it_is_found(self) -> None:
+        assert "arrow-stream" in list(self.registry)
+
+    def test_it_may_not_take_a_name_of_ours(self) -> None:
+        taken = Registry({"arrow-stream": Entry("formats.parquet:ENGINES")}, "format_bench.formats")
+        with pytest.raises(AdapterError, match="name that is taken"):
+            list(taken)
+
+
+def test_the_page_shows_the_example_in_full() -> None:
+    page = PAGE.read_text()
+    assert (EXAMPLE / "example_format.py").read_text() in page
+    assert (EXAMPLE / "example_format-1.0.dist-info" / "entry_points.txt").read_text().splitlines()[1] in page.replace(
+        '"', ""
+    )
