@@ -197,6 +197,8 @@ class TabularFormatContract:
         assert list(_open_below(place)) == []
         self.read(adapter, target, location)
         assert list(_open_below(place)) == []
+        adapter.stored(location)
+        assert list(_open_below(place)) == []
 
     def test_the_file_says_its_codec(self, adapter: TabularFormat, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
