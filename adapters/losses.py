@@ -60,9 +60,11 @@ class Loss:
     kinds: frozenset[str]
     targets: frozenset[str] = frozenset({"pandas", "arrow"})
     strings: frozenset[str] = frozenset({"str", "object"})
+    nulls: frozenset[str] = frozenset({"masked", "numpy"})
+    """What pandas has for integers and booleans with nulls, on the way, where this is lost."""
     lossless: str | None = None
     """A sibling variant that does not lose this."""
 
-    def holds_for(self, target: str, strings: str) -> bool:
-        """Whether this loss is declared for a target, with text of this pandas dtype."""
-        return target in self.targets and (target == "arrow" or strings in self.strings)
+    def holds_for(self, target: str, strings: str, nulls: str) -> bool:
+        """Whether this loss is declared for a target, with text of this pandas dtype and nulls of this manner."""
+        return target in self.targets and nulls in self.nulls and (target == "arrow" or strings in self.strings)

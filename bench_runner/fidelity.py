@@ -67,7 +67,9 @@ def _with_missed_losses(
     missed = [
         loss.what
         for loss in adapter.losses
-        if kind.name in loss.kinds and loss.holds_for(target.kind, target.strings) and loss.what not in seen
+        if kind.name in loss.kinds
+        and loss.what not in seen
+        and loss.holds_for(target.kind, target.strings, target.nulls)
     ]
     if missed and all(trip.outcome != ERROR for trip in trips.values()):
         return {**trips, False: _Trip(ERROR, f"declared, but did not occur: {'; '.join(missed)}")}

@@ -100,7 +100,7 @@ def _compare_lossy(
     bound = _Bound()
     expected = stored
     for loss in losses:
-        changed = loss.relation.expect(expected) if loss.holds_for(target.kind, target.strings) else None
+        changed = loss.relation.expect(expected) if loss.holds_for(target.kind, target.strings, target.nulls) else None
         if changed is None:
             continue
         suffered.append(loss)

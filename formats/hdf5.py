@@ -58,7 +58,7 @@ class HdfFixed(_HdfPandas):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """An Arrow table has to become a DataFrame first."""
-        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION, shared.INTEGERS_THROUGH_NUMPY)
 
     format = "hdf5-fixed"
     title = "HDF5 fixed"
@@ -72,7 +72,7 @@ class HdfTable(_HdfPandas):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """An Arrow table has to become a DataFrame first."""
-        return (shared.NAN_AS_NULL,)
+        return (shared.NAN_AS_NULL, shared.INTEGERS_THROUGH_NUMPY)
 
     format = "hdf5-table"
     title = "HDF5 table"

@@ -51,6 +51,16 @@ NAN_AS_NULL = Loss(
     targets=_ARROW,
 )
 
+INTEGERS_THROUGH_NUMPY = Loss(
+    "integers with nulls become float64",
+    "rounded to float64",
+    Cause.CALL,
+    Relation(relations.integers_with_nulls_as_float64),
+    frozenset({"int8", "int64", "uint64"}),
+    targets=_ARROW,
+    nulls=frozenset({"numpy"}),
+)
+
 DECIMAL_PRECISION = Loss(
     "decimals get the precision that their values need",
     "the same numbers and scale",

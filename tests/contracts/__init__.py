@@ -1,0 +1,1 @@
+"""What every adapter must hold, for ours and for third parties."""
