@@ -79,7 +79,8 @@ def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | No
     rounded = column.cast(pa.float64(), safe=False)
     if (pc.max(pc.abs(rounded)).as_py() or 0) >= 2.0**63:
         return None
-    return rounded.cast(pa.int64())
+    whole = rounded.cast(pa.int64())
+    return None if whole.equals(column) else whole
 
 
 def booleans_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -132,6 +133,18 @@ def float32_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float32() else None
+
+
+def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats of which none has a fraction or is missing, as a reader guesses them from numbers without a point."""
+    import pyarrow as pa
+
+    if not _is_float(column) or column.null_count or not len(column):
+        return None
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
 
 
 def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:

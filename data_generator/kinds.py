@@ -76,6 +76,7 @@ _ALL = [
     Kind("float32", "float of 32 bits", pa.float32(), [0.1, -2.5, 3.4028234663852886e38, 1e-10, 100.0]),
     Kind("float64", "float of 64 bits, all digits used", pa.float64(), [0.1, 1 / 3, -2.5, 1.2345678901234567, 99.5]),
     Kind("float64-range", "floats near both ends of the range", pa.float64(), [1.7e308, -1e300, 1e-300, 1.5, 2e22]),
+    Kind("float64-whole", "floats without fractions", pa.float64(), [17.0, 1.0, -2.0, 100.0]),
     Kind("float64-nan", "floats, some not a number", pa.float64(), [float("nan"), 0.5, 1.5]),
     Kind("float64-infinite", "floats, some infinite", pa.float64(), [float("inf"), 0.5, float("-inf")]),
     Kind("float64-zero", "floats with zeros of both signs", pa.float64(), [-0.0, 0.5, 0.0]),

@@ -58,19 +58,20 @@ _CELL_LOSSES = (
     ),
     shared.float32_as_float64(relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"),
     shared.DECIMALS_AS_FLOAT64,
-    Loss(
-        "dates become timestamps at midnight (us)",
-        "the same days",
-        Cause.CALL,
-        Relation(relations.dates_as_timestamps),
-        frozenset({"date"}),
-    ),
+    shared.WHOLE_FLOATS_AS_INT64,
     Loss(
         "timestamps keep milliseconds and become us",
         "cut to milliseconds",
         Cause.FORMAT,
         Relation(relations.timestamps_cut_to_ms),
         frozenset({"timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns"}),
+    ),
+    Loss(
+        "dates become timestamps at midnight (us)",
+        "the same days",
+        Cause.CALL,
+        Relation(relations.dates_as_timestamps),
+        frozenset({"date"}),
     ),
     Loss(
         "durations become days as float64",

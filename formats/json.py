@@ -55,6 +55,7 @@ class JsonPandas(TabularFormat):
                 frozenset({"float64", "float64-range", "float64-subnormal", "float64-zero"}),
                 lossless=lossless,
             ),
+            shared.WHOLE_FLOATS_AS_INT64,
             shared.decimals_as_float64(tolerance=tolerance, relative_tolerance=_RELATIVE),
             shared.NUMERIC_TEXT,
             shared.INTEGERS_AS_INT64,

@@ -103,6 +103,15 @@ ANYTHING_WITH_NULLS_AS_TEXT = Loss(
 )
 
 
+WHOLE_FLOATS_AS_INT64 = Loss(
+    "floats without any fraction become int64",
+    "the same numbers",
+    Cause.CALL,
+    Relation(relations.whole_floats_as_int64),
+    frozenset({"float64-whole"}),
+)
+
+
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
     """Some words of text are read as missing."""
     return Loss(
