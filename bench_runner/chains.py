@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_runner import environment, linux
+from bench_runner.clock import now_ns
 from bench_runner.launcher import Launcher, Limits, Outcome
 from bench_runner.operations import OPERATIONS
 from bench_runner.plan import Chain
@@ -139,6 +140,7 @@ def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
 def _operation(
     bench: Bench, chain: Chain, blank: Sample, folder: Path, dataset: Path, need_bytes: int, last: bool
 ) -> Sample:
+    began = now_ns()
     operation = OPERATIONS[blank.operation]
     location = folder / "stored" / f"table{chain.suffix}"
     rest = bench.settler.settle(need_bytes)
@@ -172,6 +174,8 @@ def _operation(
         figures |= _sizes(location)
     if chain.conditions.threads == "1":
         refuse_more_than_one_core(figures)
+    accounted = sum(figures.get(part, 0) for part in ("wall_ns", "sync_ns", "prepare_ns", "settle_ns", "verify_ns"))
+    figures["harness_ns"] = max(now_ns() - began - accounted, 0)
     return replace(
         blank,
         figures=figures,

@@ -55,5 +55,6 @@ FIGURES: Mapping[str, Figure] = {
     "control_allocate_ns": Figure("ns", _IS, "control memory", "touching 64 MB of fresh memory before the sample"),
     "settle_ns": Figure("ns", _IS, "settle", "bringing the machine to rest before the sample, control included"),
     "prepare_ns": Figure("ns", _IS, "prepare", "worker start, input into private memory, priming, clean slate"),
+    "harness_ns": Figure("ns", _IS, "harness", "the rest of the sample's time: starting, asking, cleaning up"),
     "verify_ns": Figure("ns", _IS, "verify", "comparing what came back, twice, after the clock"),
 }

@@ -287,7 +287,7 @@ def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[st
             if column.name in columns_with_nulls[chain.dataset]
             and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type))
         ]
-        if not (masked and not engine.takes_masked and chain.conditions.target == "pandas"):
+        if engine.takes_masked or not masked:
             chains.append(chain)
             continue
         reason = (

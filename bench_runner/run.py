@@ -90,11 +90,20 @@ class _Session:
     datasets: dict[str, data_cache.StoredDataset]
     benches: dict[tuple[str, str], Bench]
     position: int = 0
-    done: set[tuple[Chain, int]] = field(default_factory=set)
     failed: bool = False
+    stage_began_ns: int = field(default_factory=now_ns)
+    stage_name: str = "start"
 
     def bench(self, chain: Chain) -> Bench:
         return self.benches[chain.conditions.work_dir, chain.conditions.threads]
+
+    def stage(self, name: str) -> None:
+        """Begin another part of the run, and keep what the last one took."""
+        stages = self.info.setdefault("stages_ns", {})
+        now = now_ns()
+        stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
+        self.stage_name, self.stage_began_ns = name, now
+        self.watcher.stage(name)
 
     def keep(self, samples: Sequence[Sample]) -> None:
         for sample in samples:
@@ -144,6 +153,7 @@ def measure(
             _count_rounds(session, predictions, earlier)
             info["partial"] = False
         finally:
+            session.stage("end")
             info["finished"] = utc_now().isoformat(timespec="seconds")
             info["load_after"] = environment.load()
             _save_info(session)
@@ -320,7 +330,7 @@ def warn(session: _Session, text: str, remedy: str) -> None:
 
 
 def _make_datasets(session: _Session) -> None:
-    session.watcher.stage("data")
+    session.stage("data")
     folder = data_cache.default_folder()
     for name, dataset in session.plan.datasets.items():
 
@@ -363,7 +373,7 @@ def _reason_sample(session: _Session, chain: Chain, operation: str, failure: Fai
 
 def _test_probe(session: _Session) -> None:
     """Rule 13: the memory probes against known allocations; their error goes with the run."""
-    session.watcher.stage("memory probe")
+    session.stage("memory probe")
     bench = next(iter(session.benches.values()), None)
     if bench is None:
         return
@@ -377,7 +387,7 @@ def _test_probe(session: _Session) -> None:
 
 def _time_imports(session: _Session) -> None:
     """What loading each engine costs a new interpreter: once for each, in a spawned process."""
-    session.watcher.stage("imports")
+    session.stage("imports")
     seen: dict[object, dict[str, int]] = {}
     for chain in session.plan.chains:
         engine, _ = FORMATS.engine(chain.spelled)
@@ -420,7 +430,7 @@ def _find_losses(session: _Session, earlier: Run | None) -> None:
     """Rule 12: what each variant does to each kind of column, for both targets; not timed."""
     if not session.options.fidelity:
         return
-    session.watcher.stage("fidelity")
+    session.stage("fidelity")
     known = {(record.variant, record.target) for record in earlier.fidelity} if earlier else set()
     for chain in {chain.variant: chain for chain in session.plan.chains if not chain.is_floor}.values():
         for kind in ("pandas", "arrow"):
@@ -458,7 +468,7 @@ def _rehearse(session: _Session, earlier: Run | None) -> dict[Chain, Prediction]
 
     Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first.
     """
-    session.watcher.stage("rehearsal")
+    session.stage("rehearsal")
     rehearsed = _rehearsed(earlier)
     predictions: dict[Chain, Prediction] = {}
     took_ns: dict[str, int] = {}
@@ -564,7 +574,7 @@ def _count_rounds(session: _Session, predictions: Mapping[Chain, Prediction], ea
             due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)
         if not due:
             return
-        session.watcher.stage(f"round {number}")
+        session.stage(f"round {number}")
         for index, chain in enumerate(due):
             samples = done.get((_identity(session, chain), number))
             if samples is None:

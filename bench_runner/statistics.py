@@ -204,7 +204,7 @@ def _summary(
         floor_multiple=None if is_floor(cell.variant) else ratio_interval(values.get("wall_ns", {}), floor),
         failures=_most_frequent(sample.failure for sample in failed if sample.failure is not None),
         failed_rounds=len({sample.round for sample in failed}),
-        uncounted=len(rounds) - len(failed) - len(counted),
+        uncounted=sum(sample.failure is None for sample in rounds) - len(counted),
         fidelity=_worst_fidelity(counted),
         losses=_distinct(loss for sample in counted for loss in sample.losses),
         codec=next((sample.codec for sample in counted if sample.codec), None),
