@@ -238,9 +238,9 @@ def kinds_of_failure() -> Iterator[str]:
     for path in (ROOT / "bench_runner").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Failure":
-                kind = next(keyword.value for keyword in node.keywords if keyword.arg == "kind")
-                choices = [kind.body, kind.orelse] if isinstance(kind, ast.IfExp) else [kind]
-                yield from (choice.value for choice in choices if isinstance(choice, ast.Constant))
+                for kind in [keyword.value for keyword in node.keywords if keyword.arg == "kind"]:
+                    choices = [kind.body, kind.orelse] if isinstance(kind, ast.IfExp) else [kind]
+                    yield from (choice.value for choice in choices if isinstance(choice, ast.Constant))
             if isinstance(node, ast.FunctionDef) and node.name in ("classify", "_failure"):
                 pairs = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
                 firsts = [pair.elts[0] for pair in pairs if isinstance(pair, ast.Tuple)]
