@@ -6,6 +6,7 @@ module decides nothing about order or number of rounds.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -94,7 +95,7 @@ def execute(
                 samples.append(replace(blank, failure=failure))
             except OSError as error:
                 failure = Failure(
-                    kind="disk" if error.errno == 28 else "error", reason=f"{type(error).__name__}: {error}"
+                    kind="disk" if error.errno == errno.ENOSPC else "error", reason=f"{type(error).__name__}: {error}"
                 )
                 samples.append(replace(blank, failure=failure))
     if failure is not None:
@@ -113,15 +114,10 @@ def _without_figures(sample: Sample, failure: Failure) -> Sample:
     """A save whose read did not pass has no figures: nobody knows what it stored."""
     if sample.failure is not None:
         return sample
-    reason = f"not verified, because the read failed: {failure.reason}"[:400]
+    kind = "skipped" if failure.is_failure else failure.kind
+    unverified = Failure(kind=kind, reason=f"not verified, because the read failed: {failure.reason}"[:400])
     return replace(
-        sample,
-        figures={},
-        fidelity=None,
-        losses=(),
-        codec=None,
-        encodings=(),
-        failure=Failure(kind="mismatch", reason=reason),
+        sample, figures={}, fidelity=None, losses=(), codec=None, encodings=(), unsettled=False, failure=unverified
     )
 
 

@@ -9,6 +9,8 @@ measuring or showing; it turns words into calls.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -59,19 +61,21 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does: nothing is wrong.
-        sys.stderr.close()
-        sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _forget_output() -> None:
+    """The reader of our output has gone, as `| head` does: nothing is wrong, and the last flush must not say so."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _expanded(words: list[str]) -> list[str]:
     """`--tabular --report` becomes `run tabular --report`."""
     suites = [word.removeprefix("--") for word in words if word in SUITE_FLAGS]
-    if not suites or words[0] == "run":
+    if not suites:
         return words
-    return ["run", *suites, *(word for word in words if word not in SUITE_FLAGS)]
+    rest = [word for word in words if word not in SUITE_FLAGS]
+    return ["run", *suites, *(rest[1:] if rest[:1] == ["run"] else rest)]
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -125,7 +129,10 @@ WHICH = _options(
         "'synthetic[int=5,str=1]' (repeatable).",
     ),
     click.option(
-        "--operations", metavar="REGEX", multiple=True, help="Keep operations whose name matches (repeatable)."
+        "--operations",
+        metavar="REGEX",
+        multiple=True,
+        help="Keep operations whose name matches; a save always comes with a read, which verifies it (repeatable).",
     ),
     click.option(
         "--webface",
@@ -277,7 +284,7 @@ def _request(options: dict[str, Any]) -> Request:
         target=options["target"],
         tracks=options["tracks"],
         strings=options["strings"],
-        work_dirs=options["work_dirs"] or ("default",),
+        work_dirs=tuple(dict.fromkeys(str(Path(path).resolve()) for path in options["work_dirs"])) or ("default",),
     )
 
 
@@ -314,6 +321,8 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
     )
     if how.quick and how.rounds is not None:
         raise click.UsageError("--quick is one round; leave out --rounds, or --quick")
+    if how.machine is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", how.machine):
+        raise click.UsageError(f"--machine {how.machine!r}: a name is letters, digits, '.', '_' and '-'")
     if options["report"]:
         _check_matplotlib()
     folder = _result_folder(options["out"], how.resume, lambda: new_folder(RESULTS, machine_name(how)))
@@ -321,6 +330,8 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
         with watching() as watcher:
             measured, failed = measure(plan, request, how, folder, ["format-bench", *_expanded(sys.argv[1:])], watcher)
     except KeyboardInterrupt:
+        if not (folder / "run.json").exists():
+            raise
         click.echo(
             f"stopped; all that was measured is in {folder}\n"
             f"  the same command with --out {folder} --resume measures the rest",
@@ -329,11 +340,16 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
         raise
     from reports import render
 
-    render.show(measured, _console())
+    # The files first: whoever reads our output may stop reading, as `| head` does.
     render.write_csv(measured, folder)
     if options["report"]:
         render.write_pdf(measured, folder / "report.pdf")
     click.echo(f"results: {folder}", err=True)
+    try:
+        render.show(measured, _console())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
     return FAILED if failed else 0
 
 
@@ -361,7 +377,10 @@ def _result_folder(out: Path | None, resume: bool, make: Callable[[], Path]) -> 
         return make()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise click.UsageError(f"--out {out} is there already and not an empty folder; name another, or add --resume")
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"--out {out} cannot be made ({error.strerror}); name another folder") from None
     return out
 
 
@@ -401,6 +420,8 @@ def report(
     from bench_runner.records import read_run
     from reports import render
 
+    if markdown and not (against or fidelity):
+        raise click.UsageError("--markdown goes with --against or --fidelity")
     with _errors_told():
         for folder in runs:
             stored = read_run(folder)
@@ -453,9 +474,13 @@ def _errors_told() -> Iterator[None]:
     except (AdapterError, BenchError, DataError, RecordError) as error:
         click.echo(f"error: {error}", err=True)
         raise click.exceptions.Exit(WRONG_REQUEST) from None
+    except BrokenPipeError:
+        _forget_output()
+        raise click.exceptions.Exit(0) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {where}{error.strerror or error}", err=True)
+        advice = "\n  free some space; a run goes on with --resume" if error.errno == errno.ENOSPC else ""
+        click.echo(f"error: {where}{error.strerror or error}{advice}", err=True)
         raise click.exceptions.Exit(FAILED) from None
 
 

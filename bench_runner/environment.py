@@ -7,6 +7,7 @@ nothing of samples; all but `disturbances` and the timer's resolution are read, 
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -298,13 +299,25 @@ def library_versions() -> dict[str, str]:
 
 
 def repository_state(root: Path) -> dict[str, Any]:
-    """{'commit', 'dirty'} of the checkout whose top is `root`; empty when it is none, or git is missing."""
+    """{'commit', 'dirty'} of the checkout whose top is `root`; empty when it is none, or git is missing.
+
+    With uncommitted changes also 'changes', a digest of what they are.
+    """
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top).resolve() != root.resolve():
         return {}
     commit = _git(root, "rev-parse", "HEAD")
     changes = _git(root, "status", "--porcelain")
-    return {} if not commit or changes is None else {"commit": commit, "dirty": bool(changes)}
+    if not commit or changes is None:
+        return {}
+    if not changes:
+        return {"commit": commit, "dirty": False}
+    difference = _git(root, "diff", "HEAD") or ""
+    return {
+        "commit": commit,
+        "dirty": True,
+        "changes": hashlib.sha256(f"{changes}\n{difference}".encode()).hexdigest()[:16],
+    }
 
 
 def _git(root: Path, *words: str) -> str | None:

@@ -35,7 +35,6 @@ def preload(variants: list[str]) -> dict[str, str]:
         except Exception as error:
             failures[variant] = worker.classify(error)[1]
     gc.collect()
-    gc.freeze()
     linux.trim_heap()
     return failures
 

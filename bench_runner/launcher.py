@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from bench_runner import linux
 from bench_runner.clock import now_ns
+from bench_runner.errors import BenchError
 from bench_runner.forkserver import MESSAGE_BYTES
 from bench_runner.worker import PHASE_CLOCK
 
@@ -99,7 +100,11 @@ class Launcher:
         outcome = Outcome(launched_ns=now_ns())
         try:
             start = self._spawn if spawn or self._isolate == "spawn" else self._fork
-            worker = start(request, answers_worker, phase_page)
+            try:
+                worker = start(request, answers_worker, phase_page)
+            except _ForkserverLost:
+                outcome.launched_ns = now_ns()
+                worker = start(request, answers_worker, phase_page)
             os.close(answers_worker)
             answers_worker = -1
             with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
@@ -132,24 +137,38 @@ class Launcher:
 
     def _fork(self, request: Mapping[str, Any], answers: int, phase_page: int) -> _Worker:
         control = self._forkserver()
-        socket.send_fds(control, [json.dumps(request).encode()], [answers, phase_page])
         try:
+            socket.send_fds(control, [json.dumps(request).encode()], [answers, phase_page])
             reply = json.loads(control.recv(MESSAGE_BYTES))
         except (ValueError, OSError):
             self.close()
-            raise RuntimeError("the forkserver died; it is started again for the next sample") from None
+            raise _ForkserverLost from None
         return _Forked(reply["pid"], control, self)
 
     def _forkserver(self) -> socket.socket:
-        if self._control is None:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES)
-            self._server = self._popen("bench_runner.forkserver", [theirs.fileno()], stdin=subprocess.DEVNULL)
-            theirs.close()
-            self._control = ours
-            ours.send(json.dumps({"preload": self._preload}).encode())
-            self.preload_failures = json.loads(ours.recv(MESSAGE_BYTES) or b'{"failures": {}}')["failures"]
+        if self._control is None and not self._started():
+            # A library ended the process as it was loaded. Without preloading only its own cells suffer.
+            self.preload_failures["all"] = "loading the libraries ended the forkserver; each worker loads its own"
+            self._preload = []
+            if not self._started():
+                raise BenchError("the forkserver cannot start\n  try --isolate spawn")
+        assert self._control is not None
         return self._control
+
+    def _started(self) -> bool:
+        """Start a forkserver and have it load the libraries; False when that ended it."""
+        self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES)
+        self._server = self._popen("bench_runner.forkserver", [theirs.fileno()], stdin=subprocess.DEVNULL)
+        theirs.close()
+        self._control = ours
+        try:
+            ours.send(json.dumps({"preload": self._preload}).encode())
+            self.preload_failures |= json.loads(ours.recv(MESSAGE_BYTES))["failures"]
+        except (ValueError, OSError):
+            return False
+        return True
 
     def _spawn(self, request: Mapping[str, Any], answers: int, phase_page: int) -> _Worker:
         process = self._popen("bench_runner.worker", [answers, phase_page], stdin=subprocess.PIPE)
@@ -164,17 +183,31 @@ class Launcher:
         environment["PYTHONPATH"] = os.pathsep.join(
             part for part in (str(PROJECT_ROOT), environment.get("PYTHONPATH")) if part
         )
-        command = [sys.executable, "-m", module, str(os.getpid()), *map(str, descriptors)]
+        # -P: the user's current folder must not stand before the project on the path.
+        command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
         if self._threads == 1:
             cores = sorted(os.sched_getaffinity(0))
             # In the parent between fork and exec only what is safe there; affinity is inherited through both.
             os.sched_setaffinity(0, {cores[-1]})
         try:
             # A session of its own keeps Ctrl-C, which goes to the whole foreground group, for the runner alone.
-            return subprocess.Popen(command, env=environment, stdin=stdin, pass_fds=descriptors, start_new_session=True)
+            # What a library prints as it is loaded must not stand in the run's own output.
+            return subprocess.Popen(
+                command,
+                env=environment,
+                stdin=stdin,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
         finally:
             if self._threads == 1:
                 os.sched_setaffinity(0, set(cores))
+
+
+class _ForkserverLost(Exception):
+    """The forkserver has died since it was last asked."""
 
 
 class _Worker(Protocol):
@@ -281,7 +314,7 @@ def _tail(path: Path, limit: int = 2000) -> str:
 
 def _failure(outcome: Outcome, killed_for: str, status: int, limits: Limits) -> tuple[str, str] | None:
     if killed_for == "timeout":
-        return "timeout", f"took longer than {limits.timeout_s:.0f} s; --timeout allows more"
+        return "timeout", f"took longer than {limits.timeout_s:g} s; --timeout allows more"
     if killed_for == "memory":
         return "memory", f"needed more than {limits.memory_bytes / 1e9:.1f} GB of memory, the limit on this machine"
     for answer in outcome.answers:

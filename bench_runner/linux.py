@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench_runner.errors import BenchError
+
 PAGE_BYTES = mmap.PAGESIZE
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -27,6 +29,17 @@ def _check(result: int, call: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{call}: {os.strerror(number)}")
+
+
+def check_probes() -> None:
+    """Raises BenchError, naming what is missing, where the kernel does not offer what every sample needs."""
+    for path in ("/proc/self/statm", "/proc/self/status", "/proc/self/io", "/proc/self/clear_refs", "/proc/meminfo"):
+        if not os.path.exists(path):
+            raise BenchError(
+                f"this kernel has no {path}, without which memory and device reads cannot be measured\n"
+                "  Format Bench measures on Linux with a full /proc; a container may hide parts of it"
+            )
+    os.close(os.pidfd_open(os.getpid()))
 
 
 # --- processes -------------------------------------------------------------------------------------------------
@@ -50,14 +63,16 @@ def go_first_when_memory_runs_out() -> None:
 _LANDLOCK_CREATE, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT = 444, 445, 446
 _PR_SET_NO_NEW_PRIVS = 38
 _RULE_PATH_BENEATH = 1
-_WRITING = sum(1 << bit for bit in (1, *range(4, 13)))
+_WRITE_FILE = 1 << 1
+_WRITING = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 """landlock(7): write to files; remove and make files and folders of every sort."""
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
 """Renaming across folders, since ABI 2; truncating, since ABI 3."""
 
 
-def confine_writes(folders: Iterable[Path]) -> bool:
-    """Let this process, for good, write to nothing but these folders and what lies below (Landlock, Linux 5.13).
+def confine_writes(paths: Iterable[Path]) -> bool:
+    """Let this process, for good, write to nothing but these files and folders, and what lies below
+    (Landlock, Linux 5.13).
 
     A write elsewhere then fails with PermissionError instead of going unnoticed. False where the kernel has no
     Landlock: then nothing is confined.
@@ -71,11 +86,12 @@ def confine_writes(folders: Iterable[Path]) -> bool:
     if ruleset < 0:
         return False
     try:
-        for folder in folders:
-            descriptor = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        for path in paths:
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
             try:
                 # struct landlock_path_beneath_attr is packed: a 64-bit mask and a 32-bit descriptor.
-                rule = struct.pack("=Qi", rights, descriptor)
+                allowed = rights if path.is_dir() else rights & (_WRITE_FILE | _TRUNCATE)
+                rule = struct.pack("=Qi", allowed, descriptor)
                 _check(_libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0), "landlock_add_rule")
             finally:
                 os.close(descriptor)
@@ -156,17 +172,20 @@ def trim_heap() -> None:
 def file_mappings(process: int | str = "self") -> list[tuple[int, int, str]]:
     """(start, end, path) of every mapping of a regular file by the process, libraries included, sorted by start.
 
-    Deleted files are listed too, with the kernel's ' (deleted)' behind the path; shared memory (/dev/shm, memfd) and
-    devices are not.
+    Deleted files are listed too, with the kernel's ' (deleted)' behind the path; anonymous shared memory and devices
+    are not, files in /dev/shm are.
     """
     found = []
     for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
         parts = line.split(None, 5)
-        if len(parts) < 6 or not parts[5].startswith("/") or parts[5].startswith(("/dev/", "/memfd:")):
+        if len(parts) < 6 or not parts[5].startswith("/") or _IS_NO_FILE.match(parts[5]):
             continue
         start, _, end = parts[0].partition("-")
         found.append((int(start, 16), int(end, 16), parts[5]))
     return found
+
+
+_IS_NO_FILE = re.compile(r"/memfd:|/dev/(?!shm/)|/SYSV")
 
 
 def io_bytes() -> tuple[int, int]:
@@ -268,12 +287,11 @@ def read_through(path: Path) -> None:
 
 def fsync_all(location: Path) -> None:
     """fsync every file and folder of a stored copy, and the folder that holds it."""
-    folders = {location.parent}
     for path in files_below(location):
         _fsync(path)
-        folders.add(path.parent)
-    for folder in sorted(folders):
-        _fsync(folder)
+    for folder, _, _ in os.walk(location):
+        _fsync(Path(folder))
+    _fsync(location.parent)
 
 
 def _fsync(path: Path) -> None:

@@ -115,7 +115,7 @@ def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
                     chains.append(chain)
                 else:
                     excluded.append(Excluded(chain, failure))
-    if not chains and not excluded:
+    if all(chain.is_floor for chain in [*chains, *(each.chain for each in excluded)]):
         raise PlanError(
             "nothing matches --formats, --formats-not and --track together\n"
             f"  formats: {', '.join(FORMATS)}; --list shows what a request would measure"
@@ -129,10 +129,10 @@ def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
 def _chosen_datasets(suite: Suite, request: Request) -> Iterator[Dataset]:
     names: list[str] = []
     wanted = list(request.datasets)
-    if request.webface is not None and not wanted:
-        wanted = [*map(re.escape, suite.datasets), "webface"]
     if not wanted:
         names = list(suite.datasets)
+    if request.webface is not None:
+        wanted.append("webface")
     for pattern in wanted:
         found = _matching(suite, pattern)
         if not found:
@@ -191,8 +191,8 @@ def _check_patterns(request: Request) -> None:
 def _chains(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], request: Request
 ) -> Iterator[tuple[Chain, Failure | None]]:
-    for track, engine in _engines(request.tracks or suite.tracks):
-        adapter = engine(_track_settings(engine, track), threads=_threads(request))
+    for track, engine, settings in _engines(request.tracks or suite.tracks):
+        adapter = engine(settings, threads=_threads(request))
         if not _wanted(adapter.variant, request):
             continue
         for work_dir in request.work_dirs:
@@ -207,16 +207,22 @@ def _chains(
             yield _chain(suite, dataset, operations, adapter, conditions)
 
 
-def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat]]]:
-    """Each track's engines; the floor, which has no track, comes with the first."""
+def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
+    """Each track's engines with their settings; the floor, which has no track, comes with the first.
+
+    Beside a call that loses stands its lossless sibling, where one exists (rule 12).
+    """
     for position, track in enumerate(tracks):
         for name in FORMATS:
             engine = FORMATS.engines(name)[0]
             if name == FLOOR:
                 if position == 0:
-                    yield track, engine
+                    yield track, engine, {}
             elif _takes_part(engine, track):
-                yield track, engine
+                settings = _track_settings(engine, track)
+                yield track, engine, settings
+                for sibling in dict.fromkeys(loss.lossless for loss in engine(settings).losses if loss.lossless):
+                    yield track, *FORMATS.engine(sibling)
 
 
 def _takes_part(engine: type[TabularFormat], track: str) -> bool:
@@ -239,9 +245,15 @@ def _wanted(variant: str, request: Request) -> bool:
     """The floor stays whatever is chosen: every figure is shown as a multiple of it."""
     if parse(variant)[0] == FLOOR:
         return True
-    if request.formats and not any(re.search(pattern, variant) for pattern in request.formats):
+    if request.formats and not any(_names(pattern, variant) for pattern in request.formats):
         return False
-    return not any(re.search(pattern, variant) for pattern in request.formats_not)
+    return not any(_names(pattern, variant) for pattern in request.formats_not)
+
+
+def _names(pattern: str, variant: str) -> bool:
+    """A variant spelled in full, as reports print it, names itself, though its brackets mean something else in a
+    regular expression."""
+    return pattern == variant or re.search(pattern, variant) is not None
 
 
 def _chain(

@@ -8,6 +8,7 @@ samples are measured, nor how they are shown.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -45,7 +46,8 @@ class RecordError(Exception):
 class Conditions:
     """What the sample was taken under. Samples with different conditions are never mixed in one figure.
 
-    cache: warm | cold; threads: default | 1; target: pandas | arrow (what the user holds and wants back);
+    cache: warm | cold | cold (guest), which is cold on a virtual machine; threads: default | 1;
+    target: pandas | arrow (what the user holds and wants back);
     track: plain | default | equal; strings: str | object (the pandas dtype of text); work_dir: the label of
     the working folder ('default', or the path as the user gave it).
     """
@@ -63,7 +65,8 @@ class Failure:
     """Why there are no figures.
 
     kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash |
-    timeout | memory | disk | error | skipped (its rehearsal failed, or it needs more than the machine has)
+    timeout | memory | disk | cache (warm or cold could not be proven) | threads (more than one core under
+    threads=1) | error | skipped (an earlier or later operation of its chain failed)
     """
 
     kind: str
@@ -239,17 +242,20 @@ class SampleWriter:
         for path in (self._samples, self._fidelity):
             _drop_cut_line(path)
 
-    def append(self, record: Sample | Fidelity) -> None:
-        """Append one record as one line. Raises OSError when the disk takes it no more."""
-        path = self._samples if isinstance(record, Sample) else self._fidelity
-        line = _to_line(record).encode()
+    def append(self, *records: Sample | Fidelity) -> None:
+        """Append records of one kind, a line each, in one write: all of them or none. Raises OSError when the disk
+        takes them no more."""
+        if not records:
+            return
+        path = self._samples if isinstance(records[0], Sample) else self._fidelity
+        lines = "".join(_to_line(record) for record in records).encode()
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             before = os.fstat(descriptor).st_size
-            written = os.write(descriptor, line)
-            if written != len(line):
+            written = os.write(descriptor, lines)
+            if written != len(lines):
                 os.ftruncate(descriptor, before)
-                raise OSError(28, "no space left for a whole line", str(path))
+                raise OSError(errno.ENOSPC, "no space left for a whole line", str(path))
         finally:
             os.close(descriptor)
 
@@ -267,8 +273,11 @@ def write_run_info(folder: Path, info: Mapping[str, Any]) -> None:
     """Write `run.json` whole or not at all."""
     path = folder / "run.json"
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps({"schema": SCHEMA, **info}, indent=1, ensure_ascii=False) + "\n")
-    os.replace(partial, path)
+    try:
+        partial.write_text(json.dumps({"schema": SCHEMA, **info}, indent=1, ensure_ascii=False) + "\n")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_run(folder: Path) -> Run:

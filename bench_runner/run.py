@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import data_generator.cache as data_cache
 from adapters.contract import Native
 from adapters.spelling import parse
-from bench_runner import doctor, environment, probe_check
+from bench_runner import doctor, environment, linux, probe_check
 from bench_runner.chains import Bench, execute
 from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
@@ -28,9 +28,10 @@ from bench_runner.launcher import Launcher
 from bench_runner.plan import Chain, Plan, Request, with_null_variants
 from bench_runner.prediction import MEMORY_SHARE, Prediction, predict, rehearsal_rows
 from bench_runner.records import Conditions, Failure, Fidelity, Run, Sample, SampleWriter, read_run, write_run_info
+from bench_runner.resume import Earlier, earlier_part, refuse_other_data
 from bench_runner.schedule import Schedule, within_budget
 from bench_runner.settle import Settler
-from bench_runner.work_folder import work_folders
+from bench_runner.work_folder import open_locked, work_folders
 from data_generator.catalogue import CATALOGUE
 from formats.registry import FORMATS
 
@@ -89,8 +90,8 @@ class _Session:
     machine: str
     datasets: dict[str, data_cache.StoredDataset]
     benches: dict[tuple[str, str], Bench]
-    position: int = 0
-    failed: bool = False
+    earlier: Earlier
+    position: int
     stage_began_ns: int = field(default_factory=now_ns)
     stage_name: str = "start"
 
@@ -105,12 +106,20 @@ class _Session:
         self.stage_name, self.stage_began_ns = name, now
         self.watcher.stage(name)
 
+    def public(self, conditions: Conditions) -> Conditions:
+        """The conditions as records hold them: with `--machine` the host's name is gone from the path, and on a virtual
+        machine cold is the guest's cold, because nobody here can empty the host's cache (rule 14)."""
+        guest = self.info["machine"].get("virtualisation", "none") != "none"
+        return replace(
+            conditions,
+            cache="cold (guest)" if conditions.cache == "cold" and guest else conditions.cache,
+            work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
+        )
+
     def keep(self, samples: Sequence[Sample]) -> None:
-        for sample in samples:
-            conditions = _public(sample.conditions, self.options)
-            self.writer.append(replace(sample, conditions=conditions))
+        """Write one execution, whole."""
+        self.writer.append(*(replace(sample, conditions=self.public(sample.conditions)) for sample in samples))
         self.position += len(samples)
-        self.failed |= any(sample.failure is not None and sample.failure.is_failure for sample in samples)
 
 
 def measure(
@@ -122,9 +131,20 @@ def measure(
     Ctrl-C (with everything measured kept).
     """
     folder = folder.resolve()
+    linux.check_probes()
+    with open_locked(folder) as alone:
+        if not alone:
+            raise RunError(f"{folder}: another run is writing here\n  wait for it, or name another folder by --out")
+        return _measure(plan, request, options, folder, command, watcher)
+
+
+def _measure(
+    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], watcher: Watcher
+) -> tuple[Run, bool]:
     machine = machine_name(options)
     info, earlier = _begin(plan, request, options, folder, command, machine)
     with (
+        _others_named(info),
         _signals_stop(),
         work_folders(info["id"], folder, request.work_dirs) as work,
         _launchers(plan, options) as launchers,
@@ -139,25 +159,30 @@ def measure(
             machine=machine,
             datasets={},
             benches=_benches(plan, options, work, launchers, machine),
+            earlier=earlier,
+            position=earlier.next_position,
         )
         try:
             _look_at_work_folders(session, work)
             _make_datasets(session)
-            _check_resumed(session, earlier)
+            refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
             _save_info(session)
-            _record_excluded(session, earlier)
+            _record_excluded(session)
             _test_probe(session)
+            _warn_of_failed_loading(session, launchers)
             _time_imports(session)
-            _find_losses(session, earlier)
-            predictions = _rehearse(session, earlier)
-            _count_rounds(session, predictions, earlier)
+            _find_losses(session)
+            predictions = _rehearse(session)
+            _count_rounds(session, predictions)
             info["partial"] = False
         finally:
             session.stage("end")
             info["finished"] = utc_now().isoformat(timespec="seconds")
             info["load_after"] = environment.load()
             _save_info(session)
-    return read_run(folder), session.failed
+    run = read_run(folder)
+    failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
+    return run, failed or any(record.outcome == "error" for record in run.fidelity)
 
 
 def machine_name(options: Options) -> str:
@@ -183,7 +208,7 @@ def new_folder(results: Path, machine: str) -> Path:
 
 def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
-) -> tuple[dict[str, Any], Run | None]:
+) -> tuple[dict[str, Any], Earlier]:
     repository = environment.repository_state(PROJECT_ROOT)
     info: dict[str, Any] = {
         "id": folder.name,
@@ -205,48 +230,28 @@ def _begin(
         "suites": {suite.name: suite.question for suite in plan.suites},
         "variants": {},
     }
-    if not options.resume:
-        return info, None
-    earlier = read_run(folder)
-    _refuse_changed(earlier, info)
-    for key in ("id", "seed", "started"):
-        info[key] = earlier.info[key]
-    info["resumed"] = [*earlier.info.get("resumed", []), utc_now().isoformat(timespec="seconds")]
-    info["variants"] = earlier.info.get("variants", {})
+    earlier = Earlier()
+    if options.resume:
+        earlier = earlier_part(folder, environment.replace_host(info, options.machine))
+        assert earlier.run is not None
+        stored = earlier.run.info
+        for key in ("id", "seed", "started"):
+            info[key] = stored[key]
+        info["resumed"] = [*stored.get("resumed", []), utc_now().isoformat(timespec="seconds")]
+        for key in ("variants", "warnings", "stages_ns"):
+            info[key] = stored.get(key, info.get(key))
+    write_run_info(folder, environment.replace_host(info, options.machine))
     return info, earlier
 
 
-def _refuse_changed(earlier: Run, info: Mapping[str, Any]) -> None:
-    """Samples taken with other code or libraries must not stand in one run."""
-    changes = [
-        f"{key} was {earlier.info.get(key)}, is {info.get(key)}"
-        for key in ("commit", "dirty", "isolate")
-        if earlier.info.get(key) != info.get(key)
-    ]
-    before, now = earlier.info.get("libraries", {}), info["libraries"]
-    changes += [
-        f"{name} was {before.get(name, 'absent')}, is {now.get(name, 'absent')}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
-    if changes:
-        raise RunError(
-            f"{earlier.folder}: cannot be resumed, because {'; '.join(changes[:4])}\n"
-            "  start a new run without --resume; 'compare' sets the two side by side"
-        )
-
-
-def _check_resumed(session: _Session, earlier: Run | None) -> None:
-    if earlier is None:
-        return
-    for name, facts in earlier.info.get("datasets", {}).items():
-        now = session.datasets.get(name)
-        if now is not None and now.digest != facts["digest"]:
-            raise RunError(
-                f"{earlier.folder}: cannot be resumed, because the data set {name} has another digest now\n"
-                "  start a new run without --resume"
-            )
-    session.position = 1 + max((sample.position for sample in earlier.samples), default=-1)
+@contextmanager
+def _others_named(info: dict[str, Any]) -> Iterator[None]:
+    """Warn when another run measures on this machine at the same time."""
+    with open_locked(data_cache.default_folder()) as alone:
+        if not alone:
+            text = "another run of Format Bench was measuring on this machine"
+            info["warnings"].append({"text": text, "remedy": "measure again when it has ended"})
+        yield
 
 
 @contextmanager
@@ -256,7 +261,9 @@ def _signals_stop() -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         raise Stopped(signal.Signals(number).name)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # Under nohup SIGHUP is ignored, and stays so.
+    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:
@@ -343,14 +350,17 @@ def _make_datasets(session: _Session) -> None:
     session.plan = with_null_variants(session.plan, with_nulls)
 
 
-def _record_excluded(session: _Session, earlier: Run | None) -> None:
+def _record_excluded(session: _Session) -> None:
     """Refused and not installed: rows with their reason, never a shorter table without a word."""
-    known = {sample.cell for sample in earlier.samples} if earlier else set()
     for excluded in session.plan.excluded:
-        for operation in excluded.chain.operations:
-            sample = _reason_sample(session, excluded.chain, operation, excluded.failure)
-            if sample.cell not in known:
-                session.keep([sample])
+        _keep_reason(session, excluded.chain, excluded.failure)
+
+
+def _keep_reason(session: _Session, chain: Chain, failure: Failure) -> None:
+    """One row for each operation of a chain that is not run."""
+    rows = session.datasets[chain.dataset].rows
+    if not session.earlier.has_reason(chain, session.public(chain.conditions), rows, failure):
+        session.keep([_reason_sample(session, chain, operation, failure) for operation in chain.operations])
 
 
 def _reason_sample(session: _Session, chain: Chain, operation: str, failure: Failure) -> Sample:
@@ -363,7 +373,7 @@ def _reason_sample(session: _Session, chain: Chain, operation: str, failure: Fai
         rows=dataset.rows,
         variant=chain.variant,
         library=chain.library,
-        conditions=_public(chain.conditions, session.options),
+        conditions=chain.conditions,
         machine=session.machine,
         round=0,
         position=session.position,
@@ -383,6 +393,12 @@ def _test_probe(session: _Session) -> None:
         "known_answers": [asdict(answer) for answer in answers],
     }
     _save_info(session)
+
+
+def _warn_of_failed_loading(session: _Session, launchers: Mapping[str, Launcher]) -> None:
+    for launcher in launchers.values():
+        for variant, reason in launcher.preload_failures.items():
+            warn(session, f"{variant}: {reason}", "import the library by hand and see what it says")
 
 
 def _time_imports(session: _Session) -> None:
@@ -426,12 +442,12 @@ def _scratch(folder: Path) -> Iterator[dict[str, str]]:
         yield {"scratch": scratch, "printed": str(folder / "printed"), "location": scratch, "confine": scratch}
 
 
-def _find_losses(session: _Session, earlier: Run | None) -> None:
+def _find_losses(session: _Session) -> None:
     """Rule 12: what each variant does to each kind of column, for both targets; not timed."""
     if not session.options.fidelity:
         return
     session.stage("fidelity")
-    known = {(record.variant, record.target) for record in earlier.fidelity} if earlier else set()
+    known = session.earlier.fidelity
     for chain in {chain.variant: chain for chain in session.plan.chains if not chain.is_floor}.values():
         for kind in ("pandas", "arrow"):
             if (chain.variant, kind) in known:
@@ -449,9 +465,7 @@ def _fidelity_of(session: _Session, chain: Chain, target: Any) -> None:
         if answer["event"] == "fidelity":
             record = Fidelity(**answer["record"])
             session.writer.append(replace(record, variant=chain.variant))
-            session.failed |= record.outcome == "error"
     if outcome.failure is not None:
-        session.failed = True
         remedy = "its fidelity is known only as far as the matrix shows"
         warn(
             session,
@@ -463,71 +477,55 @@ def _fidelity_of(session: _Session, chain: Chain, target: Any) -> None:
 # --- the rehearsal ------------------------------------------------------------------------------------------------
 
 
-def _rehearse(session: _Session, earlier: Run | None) -> dict[Chain, Prediction]:
+def _rehearse(session: _Session) -> dict[Chain, Prediction]:
     """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
 
     Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first.
     """
     session.stage("rehearsal")
-    rehearsed = _rehearsed(earlier)
     predictions: dict[Chain, Prediction] = {}
     took_ns: dict[str, int] = {}
     for dataset in sorted(session.datasets.values(), key=lambda stored: stored.size_bytes):
-        rows = rehearsal_rows(dataset.rows)
         chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
-            samples = rehearsed.get(_identity(session, chain))
-            if samples is None:
-                session.watcher.step(chain.label(), None)
-                samples = _run_chain(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
-            if any(sample.failure is not None for sample in samples):
+            session.watcher.step(chain.label(), None)
+            prediction = _predicted(session, chain)
+            if prediction is None:
                 continue
-            prediction = predict(samples, dataset.rows)
             took_ns[chain.variant] = prediction.total_ns
-            if prediction.peak_bytes > MEMORY_SHARE * environment.usable_memory_bytes() and dataset.rows > 10 * rows:
-                # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
-                samples = _run_chain(
-                    session, chain, rows=10 * rows, round_number=0, need_bytes=prediction.peak_bytes // 5
-                )
-                if any(sample.failure is not None for sample in samples):
-                    continue
-                prediction = predict(samples, dataset.rows)
             too_much = _too_much(session, chain, prediction)
             if too_much is None:
                 predictions[chain] = prediction
-            elif earlier is None or not rehearsed.get(_identity(session, chain)):
-                session.keep([_reason_sample(session, chain, operation, too_much) for operation in chain.operations])
+            else:
+                _keep_reason(session, chain, too_much)
     return predictions
 
 
-def _rehearsed(earlier: Run | None) -> dict[object, list[Sample]]:
-    found: dict[object, list[Sample]] = {}
-    for sample in earlier.samples if earlier else ():
-        if sample.round == 0 and sample.figures:
-            found.setdefault(_sample_identity(sample), []).append(sample)
-    return found
-
-
-def _public(conditions: Conditions, options: Options) -> Conditions:
-    """The conditions as records hold them: with `--machine`, the host's name is gone from the path as well."""
-    return replace(conditions, work_dir=environment.replace_host(conditions.work_dir, options.machine))
-
-
-def _identity(session: _Session, chain: Chain) -> object:
-    return chain.suite, chain.dataset, chain.variant, _public(chain.conditions, session.options)
-
-
-def _sample_identity(sample: Sample) -> object:
-    return sample.suite, sample.dataset, sample.variant, sample.conditions
+def _predicted(session: _Session, chain: Chain) -> Prediction | None:
+    """What the chain will need at full size; None when it fails on few rows already."""
+    dataset = session.datasets[chain.dataset]
+    rows = rehearsal_rows(dataset.rows)
+    samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
+    if any(sample.failure is not None for sample in samples):
+        return None
+    prediction = predict(samples, dataset.rows)
+    if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
+        return prediction
+    # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
+    need_bytes = prediction.peak_bytes // 5
+    samples = _execution(session, chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
+    return None if any(sample.failure is not None for sample in samples) else predict(samples, dataset.rows)
 
 
 def _too_much(session: _Session, chain: Chain, prediction: Prediction) -> Failure | None:
     """Rule 5: the machine is protected."""
     available = environment.usable_memory_bytes()
-    if prediction.peak_bytes > MEMORY_SHARE * available:
+    # The table itself lies beside the peak: before a save in hand, after a read as the result.
+    need_bytes = prediction.peak_bytes + session.datasets[chain.dataset].size_bytes
+    if need_bytes > MEMORY_SHARE * available:
         return Failure(
             kind="memory",
-            reason=f"needs about {prediction.peak_bytes / 1e9:.1f} GB of memory, {available / 1e9:.1f} GB are free",
+            reason=f"needs about {need_bytes / 1e9:.1f} GB of memory, {available / 1e9:.1f} GB are free",
         )
     free = shutil.disk_usage(session.bench(chain).folder).free
     if prediction.size_bytes > DISK_SHARE * free:
@@ -541,7 +539,13 @@ def _too_much(session: _Session, chain: Chain, prediction: Prediction) -> Failur
     return None
 
 
-def _run_chain(session: _Session, chain: Chain, *, rows: int, round_number: int, need_bytes: int) -> list[Sample]:
+def _execution(
+    session: _Session, chain: Chain, *, rows: int, round_number: int, need_bytes: int
+) -> list[Sample]:
+    """One execution of the chain: what the earlier part of the run has of it, else measured now."""
+    known = session.earlier.execution(chain, session.public(chain.conditions), round_number, rows)
+    if known is not None:
+        return known
     samples = execute(
         session.bench(chain),
         chain,
@@ -558,11 +562,10 @@ def _run_chain(session: _Session, chain: Chain, *, rows: int, round_number: int,
 # --- the counted rounds ---------------------------------------------------------------------------------------------
 
 
-def _count_rounds(session: _Session, predictions: Mapping[Chain, Prediction], earlier: Run | None) -> None:
+def _count_rounds(session: _Session, predictions: Mapping[Chain, Prediction]) -> None:
     """Rounds outermost, each shuffled, until nobody wants another or the budget is spent."""
     schedule = Schedule(predictions, seed=session.info["seed"], rounds=session.options.rounds_asked)
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
-    done = _rounds_done(earlier)
     deadline_ns = None
     if session.options.budget_s is not None:
         deadline_ns = now_ns() + int(session.options.budget_s * 1e9)
@@ -576,28 +579,17 @@ def _count_rounds(session: _Session, predictions: Mapping[Chain, Prediction], ea
             return
         session.stage(f"round {number}")
         for index, chain in enumerate(due):
-            samples = done.get((_identity(session, chain), number))
-            if samples is None:
-                session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
-                started = now_ns()
-                dataset = session.datasets[chain.dataset]
-                samples = _run_chain(
-                    session,
-                    chain,
-                    rows=dataset.rows,
-                    round_number=number,
-                    need_bytes=max(predictions[chain].peak_bytes, dataset.size_bytes),
-                )
-                costs_s[chain] = (now_ns() - started) / 1e9
+            session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
+            started = now_ns()
+            dataset = session.datasets[chain.dataset]
+            need_bytes = max(predictions[chain].peak_bytes, dataset.size_bytes)
+            samples = _execution(session, chain, rows=dataset.rows, round_number=number, need_bytes=need_bytes)
+            costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.progress[chain].add(samples)
 
 
-def _rounds_done(earlier: Run | None) -> dict[tuple[object, int], list[Sample]]:
-    done: dict[tuple[object, int], list[Sample]] = {}
-    for sample in earlier.samples if earlier else ():
-        if sample.round > 0:
-            done.setdefault((_sample_identity(sample), sample.round), []).append(sample)
-    return done
+def _measured_seconds(samples: Sequence[Sample]) -> float:
+    return sum(sample.figures.get("wall_ns", 0) for sample in samples) / 1e9
 
 
 def _seconds_left(

@@ -28,7 +28,8 @@ FAILURES_ALLOWED = 2
 class Progress:
     """What is known of one chain so far."""
 
-    walls_ns: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    operations: tuple[str, ...]
+    walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     failures: int = 0
 
     def add(self, samples: Sequence[Sample]) -> None:
@@ -41,7 +42,7 @@ class Progress:
     @property
     def counted(self) -> int:
         """Rounds in which every operation was counted; the least over operations."""
-        return min((len(walls) for walls in self.walls_ns.values()), default=0)
+        return min(len(self.walls_ns[operation]) for operation in self.operations)
 
     @property
     def narrow(self) -> bool:
@@ -61,7 +62,7 @@ class Schedule:
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = rounds
-        self.progress = {chain: Progress() for chain in predictions}
+        self.progress = {chain: Progress(chain.operations) for chain in predictions}
 
     def planned_rounds(self, chain: Chain) -> int:
         """How many rounds the chain is to get."""

@@ -7,6 +7,7 @@ but the control's figures, which are stored with each.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +103,7 @@ class Settler:
         finally:
             path.unlink(missing_ok=True)
         if written != CONTROL_BYTES:
-            raise OSError(28, "no space for the 64 MB control", str(path))
+            raise OSError(errno.ENOSPC, "no space for the 64 MB control", str(path))
         started = now_ns()
         linux.touch_memory(CONTROL_BYTES)
         return Control(write_ns, now_ns() - started)

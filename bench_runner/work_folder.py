@@ -7,15 +7,34 @@ leaves no file behind either.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 
 # Workers are killed by the kernel in the same moment as the run; the pause and the second removal are for one
 # that was inside a system call and still made a file.
 _JANITOR = 'cat >/dev/null; rm -rf -- "$@"; [ -e "$1" ] && sleep 0.5; rm -rf -- "$@"'
+
+
+@contextmanager
+def open_locked(folder: Path) -> Iterator[bool]:
+    """Hold the kernel's lock on a folder, which is made where it is missing; False when another process has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -26,7 +45,7 @@ def work_folders(run_id: str, run_folder: Path, work_dirs: tuple[str, ...]) -> I
     Raises OSError when one cannot be made.
     """
     folders = {
-        label: run_folder / "work" if label == "default" else Path(label).resolve() / f"format-bench-{run_id}"
+        label: run_folder / "work" if label == "default" else Path(mkdtemp(prefix=f"format-bench-{run_id}-", dir=label))
         for label in work_dirs
     }
     command = ["/bin/sh", "-c", _JANITOR, "sh", *map(str, folders.values())]

@@ -32,6 +32,7 @@ class FeatherPyarrow(TabularFormat):
     levels: ClassVar = {"lz4": range(1, 13), "zstd": range(1, 23)}
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "lz4"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

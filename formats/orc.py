@@ -35,6 +35,7 @@ class OrcPyarrow(TabularFormat):
     }
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "none"}
+    equal: ClassVar = {"codec": "zstd"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

@@ -39,6 +39,7 @@ class ParquetPyarrow(TabularFormat):
     levels: ClassVar = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 
 from adapters.registry import Availability
@@ -26,7 +29,32 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
     assert {chain.dataset for chain in plain} == {"eq", "int", "float", "bool", "str", "core"}
     for dataset in made.datasets:
         formats = [chain.variant.partition("[")[0] for chain in plain if chain.dataset == dataset]
-        assert sorted(formats) == list(FORMATS)
+        assert sorted(set(formats)) == list(FORMATS)
+
+
+def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
+    """Rule 12: a loss by the call is not the format's."""
+    variants = {chain.variant for chain in plan(datasets=("eq",)).chains}
+    assert {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"} <= variants
+    assert {"json[engine=pandas]", "json[engine=pandas,double_precision=15]"} <= variants
+
+
+def test_the_equal_track_is_zstd_for_all_that_have_it() -> None:
+    variants = [chain.variant for chain in plan(datasets=("eq",), tracks=("equal",)).chains if not chain.is_floor]
+    assert {variant.partition("[")[0] for variant in variants} == {"feather", "orc", "parquet"}
+    assert all("codec=zstd" in variant for variant in variants)
+
+
+def test_a_variant_spelled_in_full_names_itself() -> None:
+    made = plan(datasets=("eq",), formats=("parquet[engine=pyarrow,codec=snappy]",))
+    assert [chain.variant for chain in made.chains if not chain.is_floor] == ["parquet[engine=pyarrow,codec=snappy]"]
+
+
+def test_webface_comes_beside_what_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "faces.h5"
+    with h5py.File(path, "w") as file:
+        file["table"] = np.zeros(10, dtype=[("age", "i8")])
+    assert list(plan(datasets=("^eq$",), webface=path).datasets) == ["eq", "webface"]
 
 
 def test_the_default_track_holds_what_differs_from_plain() -> None:
@@ -68,6 +96,7 @@ def test_on_request_means_by_name() -> None:
         ({"datasets": ("nosuch",)}, "matches no data set"),
         ({"datasets": ("(",)}, "not a regular expression"),
         ({"formats": ("[",)}, "not a regular expression"),
+        ({"formats": ("nosuchformat",)}, "nothing matches"),
         ({"operations": ("fly",)}, "matches no operation"),
     ],
 )
