@@ -453,15 +453,9 @@ def _fidelity_legend(figure: Figure, found: Sequence[Matrix]) -> None:
     }
     patches = [Patch(facecolor=_OUTCOME_COLOURS[name], label=text) for name, text in meanings.items()]
     figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.04, 0.066), ncols=4, frameon=False, fontsize=7)
-    alone = dict.fromkeys(
-        textwrap.shorten(text, 90, placeholder=" ...")
-        for matrix in found
-        for texts in matrix.target_alone.values()
-        for text in texts
-    )
-    if alone:
-        lines = textwrap.wrap(f"† the target alone already loses something: {'; '.join(alone)}", 175)
-        figure.text(0.05, 0.066, "\n".join(lines[:2]), fontsize=6, color=_FAINT, va="top")
+    if any(matrix.target_alone for matrix in found):
+        note = "† the target alone loses something already, without any format; 'report RUN --fidelity' says what"
+        figure.text(0.05, 0.066, note, fontsize=6, color=_FAINT, va="top")
 
 
 def _remarks_page(run: Run, notes: Sequence[Remark]) -> Figure:
