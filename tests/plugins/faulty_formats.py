@@ -6,6 +6,8 @@ known times and which notes, in the order of the calls, what was asked of it.
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import signal
 import sys
@@ -18,10 +20,12 @@ from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 
-SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.15, 0.10
+SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
+"""What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""
 FAULTS = (
     "none",
     "spy",
+    "notes",
     "drop_last_row",
     "swap_rows",
     "int_to_float",
@@ -49,6 +53,8 @@ FAULTS = (
     "starts_a_child",
     "changes_after_removal",
     "grows_100_mb",
+    "copies_nothing",
+    "aborts_on_load",
 )
 
 
@@ -57,6 +63,14 @@ def _negative_is_lost(column: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.round(column, 2) if pa.types.is_floating(column.type) else None
+
+
+def _write_buffers(table: Any, location: Path) -> None:
+    with location.open("wb", buffering=0) as stream:
+        for column in table.columns:
+            for chunk in column.chunks:
+                for buffer in filter(None, chunk.buffers()):
+                    stream.write(buffer)
 
 
 class Faulty(TabularFormat):
@@ -90,6 +104,8 @@ class Faulty(TabularFormat):
         import pyarrow.compute as pc
         import pyarrow.feather
 
+        if self.fault == "aborts_on_load":
+            os.abort()
         if self.fault == "spy":
             time.sleep(LOAD_SLEEP_S)
         self._pa, self._pc = pa, pc
@@ -98,6 +114,8 @@ class Faulty(TabularFormat):
         pa, fault = self._pa, self.fault
         if fault == "spy":
             time.sleep(SAVE_SLEEP_S)
+        if fault == "notes":
+            self._note(call="save", rows=table.num_rows, location=location)
         if fault == "refuses":
             raise RefusedData("this format takes no tables on Saturdays")
         if fault == "raises":
@@ -140,6 +158,9 @@ class Faulty(TabularFormat):
             grown = b"x" * 100_000_000
             time.sleep(0.05)
             del grown
+        if fault == "copies_nothing":
+            _write_buffers(table, location)
+            return
         codec = None if self.values["codec"] == "none" or fault == "wrong_codec" else self.values["codec"]
         pa.feather.write_feather(table, location, compression=codec or "uncompressed")
         if fault == "busy_threads":
@@ -158,9 +179,13 @@ class Faulty(TabularFormat):
         pa, fault = self._pa, self.fault
         if fault == "spy":
             time.sleep(READ_SLEEP_S)
+        if fault == "notes":
+            self._note(call="read", location=location)
         if fault == "hangs_on_read":
             time.sleep(3600)
         table = pa.feather.read_table(location, memory_map=fault.startswith("mapped"))
+        if fault == "changes_after_removal":
+            return self._changed(table, pa.types.is_int64, self._changing_on_removal)
         if fault == "mapped_deleted":
             location.unlink()
         if fault == "drop_last_row":
@@ -177,6 +202,34 @@ class Faulty(TabularFormat):
             rounded = self._changed(table, pa.types.is_float64, lambda column: self._pc.round(column, 2))
             return self._changed(rounded, pa.types.is_float64, self._first_value_off)
         return table
+
+    def _note(self, **facts: Any) -> None:
+        """Print the conditions of the call, one line of JSON."""
+        facts |= {
+            "collector": gc.isenabled(),
+            "environment": {name: value for name, value in os.environ.items() if "THREADS" in name},
+            "arrow_cpu": self._pa.cpu_count(),
+            "arrow_io": self._pa.io_thread_count(),
+            "cores": len(os.sched_getaffinity(0)),
+            "oom_score_adj": int(Path("/proc/self/oom_score_adj").read_text()),
+            "location": str(facts["location"]),
+        }
+        print(json.dumps(facts), flush=True)
+
+    def _changing_on_removal(self, column: Any) -> Any:
+        """The same values, which are others as soon as any file is removed."""
+        import numpy as np
+
+        array = column.combine_chunks()
+        validity, data = array.buffers()
+        values = np.frombuffer(data, np.int64).copy()
+
+        def change(event: str, arguments: object) -> None:
+            if event == "os.remove":
+                values[:] += 1
+
+        sys.addaudithook(change)
+        return self._pa.Array.from_buffers(array.type, len(array), [validity, self._pa.py_buffer(values)])
 
     def _first_value_off(self, column: Any) -> Any:
         values = column.to_pylist()
