@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from adapters.contract import TabularFormat
-from adapters.losses import Loss
+from adapters.losses import Cause, Loss
 from bench_runner import targets, verify
 from bench_runner.records import Fidelity
 from bench_runner.targets import Target
@@ -45,6 +45,7 @@ def probe(variant: str, adapter: TabularFormat, target: Target, folder: Path) ->
             location = folder / f"{kind.name}{'-nulls' if nulls else ''}{adapter.suffix}"
             trips[nulls] = _trip(adapter, target, kind.table(nulls), location)
         for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
+            how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
             yield Fidelity(
                 variant=variant,
                 target=target.kind,
@@ -52,11 +53,20 @@ def probe(variant: str, adapter: TabularFormat, target: Target, folder: Path) ->
                 kind=kind.name,
                 nulls=nulls,
                 outcome=trip.outcome,
-                how=trip.how,
-                bound="; ".join(loss.bound for loss in trip.losses),
-                cause=" and ".join(dict.fromkeys(loss.cause.value for loss in trip.losses)),
+                how=how,
+                bound=bound,
+                cause=cause,
                 target_alone=target_alone(kind.table(nulls), target),
             )
+
+
+def _described(trip: _Trip, known_fault: str | None) -> tuple[str, str, str]:
+    """How the trip changed the data, within which bound, and whose doing it is. A fault that the adapter knows has a
+    cause but no bound; an error without a cause is news, and fails the run."""
+    if trip.outcome == ERROR and known_fault is not None:
+        return f"{known_fault} ({trip.how})", "none", Cause.CALL.value
+    bound = "; ".join(loss.bound for loss in trip.losses)
+    return trip.how, bound, " and ".join(dict.fromkeys(loss.cause.value for loss in trip.losses))
 
 
 def _with_missed_losses(

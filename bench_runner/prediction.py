@@ -46,6 +46,11 @@ def rehearsal_rows(rows: int) -> int:
     return min(rows, REHEARSAL_ROWS, max(1_000, rows // 5))
 
 
+def is_small(rows: int) -> bool:
+    """Whether a counted round on the table costs no more than a rehearsal on others."""
+    return rows <= REHEARSAL_ROWS
+
+
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:
     """Scale one execution of a chain, all of its samples measured, to `rows` rows."""
     scale = rows / max(samples[0].rows, 1)

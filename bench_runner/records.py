@@ -145,8 +145,8 @@ class Cell:
 class Fidelity:
     """What a variant does to one kind of column, found by a round trip of a small table.
 
-    outcome: exact | lossy | refused | error (a change that nobody declared, or a declared one that did not
-    occur)
+    outcome: exact | lossy | refused | error (a change without a bound: with a `cause` a fault that is known of the
+    call, without one news, which fails the run: undeclared, or declared and missing)
     """
 
     variant: str

@@ -26,7 +26,7 @@ from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher
 from bench_runner.plan import Chain, Plan, Request, with_null_variants
-from bench_runner.prediction import MEMORY_SHARE, Prediction, predict, rehearsal_rows
+from bench_runner.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows
 from bench_runner.records import Conditions, Failure, Fidelity, Run, Sample, SampleWriter, read_run, write_run_info
 from bench_runner.resume import Earlier, earlier_part, refuse_other_data
 from bench_runner.schedule import Schedule, within_budget
@@ -182,7 +182,7 @@ def _measure(
             _save_info(session)
     run = read_run(folder)
     failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
-    return run, failed or any(record.outcome == "error" for record in run.fidelity)
+    return run, failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
 
 
 def machine_name(options: Options) -> str:
@@ -480,19 +480,23 @@ def _fidelity_of(session: _Session, chain: Chain, target: Any) -> None:
 def _rehearse(session: _Session) -> dict[Chain, Prediction]:
     """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
 
-    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first.
+    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Of small
+    tables, whose first counted round is as quick as a rehearsal, only the first is rehearsed.
     """
     session.stage("rehearsal")
     predictions: dict[Chain, Prediction] = {}
-    took_ns: dict[str, int] = {}
+    known: dict[tuple[str, Conditions], Prediction] = {}
     for dataset in sorted(session.datasets.values(), key=lambda stored: stored.size_bytes):
         chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
+        took_ns = {variant: prediction.total_ns for (variant, _), prediction in known.items()}
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
-            session.watcher.step(chain.label(), None)
-            prediction = _predicted(session, chain)
+            prediction = known.get((chain.variant, chain.conditions)) if is_small(dataset.rows) else None
+            if prediction is None:
+                session.watcher.step(chain.label(), None)
+                prediction = _predicted(session, chain)
             if prediction is None:
                 continue
-            took_ns[chain.variant] = prediction.total_ns
+            known[chain.variant, chain.conditions] = prediction
             too_much = _too_much(session, chain, prediction)
             if too_much is None:
                 predictions[chain] = prediction

@@ -18,7 +18,7 @@ from reports.terminal import page_for, print_lines
 
 SYMBOLS = {"exact": "+", "lossy": "~", "refused": "x", "error": "!"}
 UNKNOWN = " "
-MEANING = "+ exact   ~ lossy   x refused   ! error: a change that nobody declared, or a declared one that is missing"
+MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
 PAIRS = "Each cell is the kind without nulls and with nulls."
 _COLUMNS_WIDE = 18
 """Variants that fit beside each other on a terminal."""

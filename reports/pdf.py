@@ -449,7 +449,7 @@ def _fidelity_legend(figure: Figure, found: Sequence[Matrix]) -> None:
         "exact": "exact",
         "lossy": "~  lossy, as declared",
         "refused": "×  refused with an error",
-        "error": "!  error: an undeclared change",
+        "error": "!  wrong: a change without a bound",
     }
     patches = [Patch(facecolor=_OUTCOME_COLOURS[name], label=text) for name, text in meanings.items()]
     figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.04, 0.066), ncols=4, frameon=False, fontsize=7)
