@@ -75,6 +75,35 @@ def test_write_back_that_never_ends_is_said(
     assert "unwritten" in rest.why_not
 
 
+def test_earlier_writes_are_synced_before_each_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(linux, "sync_file_system", synced.append)
+    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, GOOD])
+    settler.settle(0)
+    assert synced == [tmp_path]
+    settler.settle(0)
+    assert synced == [tmp_path] * 3
+
+
+def test_at_most_half_of_the_free_memory_is_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    monkeypatch.setattr(linux, "available_bytes", lambda: 10**9)
+    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_MEMORY, GOOD])
+    settler.settle(0)
+    settler.settle(10**10)
+    assert touched == [10**9 // 2]
+
+
+def test_the_best_control_is_each_figure_on_its_own(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [Control(100, 125), Control(125, 100)])
+    assert settler.settle(0).settled
+    assert settler.settle(0).settled
+    assert settler.best == GOOD
+
+
 def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
     rest = Settler(tmp_path).settle(0)
     assert rest.control.write_ns > 0
