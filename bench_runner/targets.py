@@ -39,6 +39,8 @@ MASKED_DTYPES: Mapping[pa.DataType, Any] = {
 }
 """Method rule 8: the pandas dtype of a column of this type that has nulls."""
 
+_LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
+
 
 @dataclass(frozen=True)
 class Target:
@@ -168,9 +170,23 @@ def _table_buffers(table: pa.Table) -> Iterator[tuple[int, int]]:
 
 def _chunk_buffers(column: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
     for chunk in column.chunks:
-        parts = [chunk, chunk.dictionary] if pa.types.is_dictionary(column.type) else [chunk]
-        for part in parts:
+        for part in (chunk, *_dictionaries(chunk)):
             yield from ((buffer.address, buffer.size) for buffer in part.buffers() if buffer is not None)
+
+
+def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
+    """Every dictionary in an array, at any depth: the array's own buffers are those of its children, not of these."""
+    if pa.types.is_dictionary(array.type):
+        yield array.dictionary
+        yield from _dictionaries(array.dictionary)
+    elif pa.types.is_map(array.type):
+        yield from _dictionaries(array.keys)
+        yield from _dictionaries(array.items)
+    elif pa.types.is_struct(array.type):
+        for position in range(array.type.num_fields):
+            yield from _dictionaries(array.field(position))
+    elif isinstance(array, _LIST_ARRAYS):
+        yield from _dictionaries(array.values)
 
 
 def _frame_buffers(frame: pd.DataFrame) -> Iterator[tuple[int, int]]:

@@ -20,12 +20,16 @@ ROWS = 20
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of column: its Arrow type and a few values that are repeated over the rows of its table."""
+    """One kind of column: its Arrow type and a few values that are repeated over the rows of its table.
+
+    Categories of a dictionary stand in the order of `categories`; without it, in the order of their first rows.
+    """
 
     name: str
     title: str
     type: pa.DataType
     values: Sequence[Any]
+    categories: Sequence[Any] | None = None
 
     def table(self, nulls: bool) -> pa.Table:
         """`key` (int64, 0 to ROWS - 1) and `value`; with nulls, every seventh value is null, from the second on.
@@ -35,7 +39,14 @@ class Kind:
         values = list(itertools.islice(itertools.cycle(self.values), ROWS))
         if nulls:
             values = [None if row % 7 == 1 else value for row, value in enumerate(values)]
-        return pa.table({"key": pa.array(range(ROWS), pa.int64()), "value": pa.array(values, self.type)})
+        return pa.table({"key": pa.array(range(ROWS), pa.int64()), "value": self._array(values)})
+
+    def _array(self, values: list[Any]) -> pa.Array:
+        if self.categories is None:
+            return pa.array(values, self.type)
+        codes = [None if value is None else self.categories.index(value) for value in values]
+        indices = pa.array(codes, self.type.index_type)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(self.categories), ordered=self.type.ordered)
 
 
 def _integers(arrow_type: pa.DataType) -> Kind:
@@ -117,6 +128,13 @@ _ALL = [
     ),
     Kind(
         "categorical", "text in a dictionary", pa.dictionary(pa.int32(), pa.string()), ["red", "green", "red", "blue"]
+    ),
+    Kind(
+        "categorical-ordered",
+        "text in a dictionary with an order of its own, one of it in no row",
+        pa.dictionary(pa.int32(), pa.string(), ordered=True),
+        ["mid", "low", "mid", "high"],
+        categories=["off", "low", "mid", "high"],
     ),
     Kind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
     Kind("struct", "structs", pa.struct({"a": pa.int64(), "b": pa.string()}), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),

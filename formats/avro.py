@@ -69,7 +69,7 @@ _LOSSES = (
         "the same values",
         Cause.CALL,
         Relation(relations.dictionary_as_values),
-        frozenset({"categorical"}),
+        frozenset({"categorical", "categorical-ordered"}),
     ),
 )
 

@@ -6,9 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def _without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type) or not column.type.ordered:
+        return None
+    return column.cast(pa.dictionary(column.type.index_type, column.type.value_type))
+
+
+_CATEGORIES_WITHOUT_ORDER = Loss(
+    "ordered categoricals lose their order",
+    "the same values",
+    Cause.FORMAT,
+    Relation(_without_order),
+    frozenset({"categorical-ordered"}),
+)
 
 
 class LancePylance(TabularFormat):
@@ -21,6 +39,11 @@ class LancePylance(TabularFormat):
     native = Native.ARROW
     suffix = ".lance"
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Lance has dictionaries, but its writer knows of no order in them."""
+        return (_CATEGORIES_WITHOUT_ORDER,)
 
     def load_library(self) -> None:
         """Import lance."""

@@ -75,7 +75,7 @@ DICTIONARY_AS_TEXT = Loss(
     "the same values",
     Cause.FORMAT,
     Relation(relations.dictionary_as_values),
-    frozenset({"categorical"}),
+    frozenset({"categorical", "categorical-ordered"}),
 )
 
 NUMERIC_TEXT = Loss(

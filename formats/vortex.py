@@ -18,7 +18,7 @@ _DICTIONARY_AS_VALUES = Loss(
     "the same values",
     Cause.FORMAT,
     Relation(relations.dictionary_as_values),
-    frozenset({"categorical"}),
+    frozenset({"categorical", "categorical-ordered"}),
 )
 
 

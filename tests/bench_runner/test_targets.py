@@ -151,6 +151,34 @@ def test_every_buffer_of_a_table_is_seen() -> None:
     assert nested.values.buffers()[1].address in seen
 
 
+def _inside(words: pa.Array) -> list[pa.Array]:
+    """The words in each kind of nested array, two in a list."""
+    offsets = pa.array([0, 2, 4], pa.int32())
+    return [
+        pa.ListArray.from_arrays(offsets, words),
+        pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), words),
+        pa.FixedSizeListArray.from_arrays(words, 2),
+        pa.ListViewArray.from_arrays(offsets[:2], pa.array([2, 2], pa.int32()), words),
+        pa.StructArray.from_arrays([pa.array(range(4)), words], ["i", "w"]),
+        pa.MapArray.from_arrays(offsets, pa.array(list("abcd")), words),
+        pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([words], ["w"])),
+    ]
+
+
+@pytest.mark.parametrize(
+    "array", _inside(pa.array(["x", "y", "z", "x"]).dictionary_encode()), ids=lambda a: str(a.type)
+)
+def test_dictionaries_inside_are_seen_and_touched(array: pa.Array) -> None:
+    words = array
+    while not pa.types.is_dictionary(words.type):
+        if pa.types.is_map(words.type):
+            words = words.items
+        else:
+            words = words.field(words.type.num_fields - 1) if pa.types.is_struct(words.type) else words.values
+    seen = {address for address, _ in targets.buffers(pa.table({"n": array}))}
+    assert words.dictionary.buffers()[2].address in seen
+
+
 def test_touching_reads_one_byte_of_each_page() -> None:
     array = np.zeros(10 * targets.PAGE_BYTES, np.uint8)
     first_page = -array.ctypes.data % targets.PAGE_BYTES

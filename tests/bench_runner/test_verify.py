@@ -176,17 +176,227 @@ def test_text_as_bytes_is_found() -> None:
     assert compare(STORED, frame, objects).outcome == "exact"
     frame["word"] = frame["word"].map(lambda word: word.encode() if word else None)
     problem = compare(STORED, frame, objects).problems[0]
-    assert problem == "word row 0: stored a string, came back b'w0' (bytes)"
+    assert problem == "word row 0: stored 'w0' (string), came back b'w0' (bytes)"
 
 
-def test_another_index_is_found() -> None:
+@pytest.mark.parametrize(
+    "index",
+    [pd.RangeIndex(1, 51), pd.Index(np.arange(50.0)), pd.RangeIndex(50, name="row"), pd.RangeIndex(49, -1, -1)],
+    ids=["from one", "floats", "named", "reversed"],
+)
+def test_another_index_is_found(index: pd.Index) -> None:
     frame = targets.make(STORED, PANDAS)
-    frame.index = pd.RangeIndex(1, 51)
+    frame.index = index
     assert "index" in compare(STORED, frame, PANDAS).problems[0]
+
+
+def test_an_index_of_stored_integers_is_the_default_one() -> None:
+    frame = targets.make(STORED, PANDAS)
+    frame.index = pd.Index(np.arange(50, dtype=np.int64))
+    assert compare(STORED, frame, PANDAS).outcome == "exact"
 
 
 def test_the_wrong_container_is_found() -> None:
     assert "DataFrame" in compare(STORED, targets.make(STORED, PANDAS), ARROW).problems[0]
+
+
+# --- nested columns ------------------------------------------------------------------------------------------------
+
+NAN = float("nan")
+PAIR = pa.struct({"a": pa.int64(), "b": pa.string()})
+TO_INT = pa.map_(pa.string(), pa.int64())
+
+
+def one_column(arrow_type: pa.DataType, *values: Any) -> pa.Table:
+    return pa.table({"c": pa.array(values, arrow_type)})
+
+
+def outcome_of_objects(stored: pa.Table, *values: Any) -> str:
+    """The outcome when a column of objects came back with these values."""
+    targets.apply_strings(PANDAS)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return compare(stored, pd.DataFrame({"c": pd.Series(column, dtype=object)}), PANDAS).outcome
+
+
+OBJECTS = {
+    "list of ints as floats": (pa.list_(pa.int64()), [[1, 2], [3]], [np.array([1.0, 2.0]), np.array([3.0])]),
+    "list of ints as list of floats": (pa.list_(pa.int64()), [[1, 2]], [[1.0, 2.0]]),
+    "list of ints as booleans": (pa.list_(pa.int64()), [[1, 0]], [[True, False]]),
+    "list of ints in a narrower array": (pa.list_(pa.int64()), [[1], [2]], [np.array([1]), np.array([2], np.int8)]),
+    "list of floats as ints": (pa.list_(pa.float64()), [[1.0, 2.0]], [np.array([1, 2])]),
+    "list of floats as list of ints": (pa.list_(pa.float64()), [[1.0, 2.0]], [[1, 2]]),
+    "list of floats with another zero": (pa.list_(pa.float64()), [[0.0]], [np.array([-0.0])]),
+    "list of floats, rounded": (pa.list_(pa.float32()), [[0.1]], [[0.1]]),
+    "list of bytes as text": (pa.list_(pa.binary()), [[b"x"]], [np.array(["x"], object)]),
+    "list of text as bytes": (pa.list_(pa.string()), [["x"]], [np.array([b"x"], object)]),
+    "NaN for null in a list of text": (pa.list_(pa.string()), [["x", None]], [np.array(["x", NAN], object)]),
+    "NaN for null in a list": (pa.list_(pa.float64()), [[1.0, None]], [[1.0, NAN]]),
+    "a shorter list": (pa.list_(pa.int64()), [[1, 2], [3]], [np.array([1]), np.array([2, 3])]),
+    "a list of two dimensions": (pa.list_(pa.int64()), [[1, 2]], [np.array([[1, 2]])]),
+    "a tuple for a list": (pa.list_(pa.int64()), [[1, 2]], [(1, 2)]),
+    "an empty list for null": (pa.list_(pa.int64()), [None], [np.array([], np.int64)]),
+    "null for an empty list": (pa.list_(pa.int64()), [[]], [None]),
+    "ints in a list of a list as floats": (pa.list_(pa.list_(pa.int64())), [[[1]]], [[[1.0]]]),
+    "a list of times below the unit": (pa.list_(pa.time32("s")), [[dt.time(1)]], [[dt.time(1, microsecond=5)]]),
+    "an extra key": (PAIR, [{"a": 1, "b": "x"}], [{"a": 1, "b": "x", "c": None}]),
+    "a missing key": (PAIR, [{"a": 1, "b": None}], [{"a": 1}]),
+    "an int of a struct as float": (PAIR, [{"a": 1, "b": "x"}], [{"a": 1.0, "b": "x"}]),
+    "NaN for null in a struct": (PAIR, [{"a": 1, "b": None}], [{"a": 1, "b": NAN}]),
+    "a struct of nulls for null": (PAIR, [None, {"a": 1, "b": "x"}], [{"a": None, "b": None}, {"a": 1, "b": "x"}]),
+    "a zone of a struct": (
+        pa.struct({"at": pa.timestamp("us", "UTC")}),
+        [{"at": dt.datetime(2024, 1, 1)}],
+        [{"at": dt.datetime(2024, 1, 1)}],
+    ),
+    "an int of a map as float": (TO_INT, [[("a", 1)]], [[("a", 1.0)]]),
+    "a key of a map as bytes": (TO_INT, [[("a", 1)]], [[(b"a", 1)]]),
+    "a dict for a map": (TO_INT, [[("a", 1)]], [{"a": 1}]),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_change_inside_a_nested_column_is_found(name: str) -> None:
+    arrow_type, stored, came_back = OBJECTS[name]
+    assert outcome_of_objects(one_column(arrow_type, *stored), *came_back) == "different"
+
+
+@pytest.mark.parametrize(
+    ("arrow_type", "stored", "came_back"),
+    [
+        (pa.list_(pa.int64()), [[1, 2], [], None], [[1, 2], [], NAN]),
+        (pa.list_(pa.float64()), [[1.0, NAN]], [[1.0, NAN]]),
+        (pa.list_(pa.string()), [["a\0b", None]], [["a\0b", None]]),
+        (pa.list_(pa.int64()), [[1, None], [2]], [np.array([1.0, NAN]), np.array([2])]),
+        (TO_INT, [[("a", 1)], []], [[["a", 1]], []]),
+    ],
+    ids=str,
+)
+def test_a_list_stands_for_an_array_and_a_pair(arrow_type: pa.DataType, stored: Any, came_back: Any) -> None:
+    assert outcome_of_objects(one_column(arrow_type, *stored), *came_back) == "exact"
+
+
+NESTED_TYPES = [
+    pa.list_(pa.float64()),
+    pa.large_list(pa.float32()),
+    pa.list_(pa.float64(), 2),
+    pa.struct({"x": pa.list_(pa.float64())}),
+    pa.map_(pa.string(), pa.float64()),
+    pa.list_(pa.struct({"x": pa.float64(), "y": pa.dictionary(pa.int8(), pa.string())})),
+]
+
+
+def nested_value(arrow_type: pa.DataType, number: float) -> Any:
+    """A value of this type that holds the number once."""
+    if pa.types.is_map(arrow_type):
+        return [("k", number)]
+    if pa.types.is_struct(arrow_type):
+        return {field.name: nested_value(field.type, number) for field in arrow_type}
+    if pa.types.is_nested(arrow_type):
+        return [nested_value(arrow_type.value_type, number)] * (2 if pa.types.is_fixed_size_list(arrow_type) else 1)
+    return "text" if pa.types.is_dictionary(arrow_type) else number
+
+
+@pytest.mark.parametrize("arrow_type", NESTED_TYPES, ids=str)
+def test_floats_inside_are_compared_bit_by_bit(arrow_type: pa.DataType, target: Target) -> None:
+    def column(*numbers: float) -> pa.Table:
+        return one_column(arrow_type, *[nested_value(arrow_type, number) for number in numbers], None)
+
+    assert same_floats(column(1.0, NAN), column(1.0, NAN), target)
+    assert not same_floats(column(1.0, 0.0), column(1.0, -0.0), target)
+    assert not same_floats(column(1.0, NAN), column(1.0, 2.0), target)
+
+
+def test_a_null_inside_is_told_from_nan() -> None:
+    lists = pa.list_(pa.float64())
+    assert not same_floats(one_column(lists, [1.0, None]), one_column(lists, [1.0, NAN]), ARROW)
+
+
+def test_lists_of_other_lengths_are_found() -> None:
+    lists = pa.list_(pa.int64())
+    assert not same_floats(one_column(lists, [1, 2], [3]), one_column(lists, [1], [2, 3]), ARROW)
+    assert not same_floats(one_column(lists, [], [3]), one_column(lists, None, [3]), ARROW)
+
+
+@pytest.mark.parametrize("rows", [1, 131_072, 131_073])
+def test_the_last_row_of_any_block_is_compared(rows: int, target: Target) -> None:
+    stored = pa.table({"i": pa.array(range(rows)), "s": pa.array(["x"] * rows)})
+    changed = pa.table({"i": pa.array([*range(rows - 1), -1]), "s": pa.array([*["x"] * (rows - 1), "y"])})
+    assert compare(stored, targets.make(stored, target), target).outcome == "exact"
+    problems = compare(stored, targets.make(changed, target), target).problems
+    assert [problem.split(":")[0] for problem in problems] == [f"i row {rows - 1}", f"s row {rows - 1}"]
+
+
+# --- text as objects -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stored", "came_back", "outcome"),
+    [
+        (["a", "b"], ["a", "b"], "exact"),
+        (["a", None], ["a", NAN], "exact"),
+        (["a\0b", "c"], ["a\0b", "c"], "exact"),
+        (["a\0b", "c"], ["a", "b\0c"], "different"),
+        (["a", "b"], ["a\0b", ""], "different"),
+        (["ab", "c"], ["a", "bc"], "different"),
+        (["a", None], ["a", ""], "different"),
+        (["a", ""], ["a", None], "different"),
+        (["a", "b"], ["a", np.str_("b")], "different"),
+        (["a", "1.5"], ["a", 1.5], "different"),
+        (["", ""], ["", ""], "exact"),
+    ],
+)
+def test_text_as_objects(stored: list[Any], came_back: list[Any], outcome: str) -> None:
+    objects = Target("pandas", strings="object")
+    targets.apply_strings(objects)
+    frame = pd.DataFrame({"c": pd.Series(came_back, dtype=object)})
+    assert compare(one_column(pa.string(), *stored), frame, objects).outcome == outcome
+
+
+# --- categoricals --------------------------------------------------------------------------------------------------
+
+
+def categorical(values: list[str], categories: list[str], ordered: bool) -> pa.Table:
+    codes = pa.array([categories.index(value) for value in values], pa.int32())
+    return pa.table({"c": pa.DictionaryArray.from_arrays(codes, pa.array(categories), ordered=ordered)})
+
+
+VALUES = ["low", "high", "mid", "low"]
+SCALE = ["low", "mid", "high"]
+
+
+@pytest.mark.parametrize("categories", [SCALE[::-1], ["high", "low", "mid"], [*SCALE, "top"]], ids=str)
+def test_the_categories_of_an_ordered_categorical_count(categories: list[str], target: Target) -> None:
+    stored, other = categorical(VALUES, SCALE, True), categorical(VALUES, categories, True)
+    assert compare(stored, targets.make(stored, target), target).outcome == "exact"
+    (problem,) = compare(stored, targets.make(other, target), target).problems
+    assert problem == f"c ordered categories: stored {SCALE}, came back {categories}"
+
+
+@pytest.mark.parametrize("categories", [SCALE[::-1], [*SCALE, "top"]], ids=str)
+def test_those_of_an_unordered_one_are_no_values(categories: list[str], target: Target) -> None:
+    stored, other = categorical(VALUES, SCALE, False), categorical(VALUES, categories, False)
+    assert compare(stored, targets.make(other, target), target).outcome == "exact"
+
+
+def test_whether_a_categorical_is_ordered_counts(target: Target) -> None:
+    stored, other = categorical(VALUES, SCALE, True), categorical(VALUES, SCALE, False)
+    assert compare(stored, targets.make(other, target), target).outcome == "different"
+
+
+def test_ordered_categories_may_come_in_chunks() -> None:
+    whole = categorical(VALUES, ["low", "high", "mid"], True)
+    first, second = categorical(VALUES[:2], ["low", "high"], True), categorical(VALUES[2:], ["mid", "low"], True)
+    assert compare(whole, pa.concat_tables([first, second]), ARROW).outcome == "exact"
+
+
+def test_ordered_categories_inside_count() -> None:
+    def inside(categories: list[str]) -> pa.Table:
+        values = categorical(VALUES, categories, True)["c"].chunk(0)
+        return pa.table({"c": pa.ListArray.from_arrays(pa.array([0, 4], pa.int32()), values)})
+
+    assert compare(inside(SCALE), inside(SCALE), ARROW).outcome == "exact"
+    assert compare(inside(SCALE), inside(SCALE[::-1]), ARROW).outcome == "different"
 
 
 # --- losses --------------------------------------------------------------------------------------------------------
@@ -240,6 +450,16 @@ AS_TEXT = loss(Relation(relations.written_as_text, parse=relations.parse_text))
 def test_text_that_stands_for_the_values(target: Target) -> None:
     days = pa.array([str(day) for day in STORED["day"].to_pylist()])
     assert verdict(replaced("day", days), target, (AS_TEXT,)).outcome == "declared loss"
+
+
+def test_what_is_no_text_is_found() -> None:
+    objects = Target("pandas", strings="object")
+    targets.apply_strings(objects)
+    frame = targets.make(replaced("day", pa.array([str(day) for day in STORED["day"].to_pylist()])), objects)
+    assert compare(STORED, frame, objects, (AS_TEXT,)).outcome == "declared loss"
+    frame.loc[30, "day"] = 1.5
+    (problem,) = compare(STORED, frame, objects, (AS_TEXT,)).problems
+    assert problem == "day row 30: stored text, came back 1.5 (float)"
 
 
 @pytest.mark.parametrize("wrong", ["2024-03-01", "soon", None])

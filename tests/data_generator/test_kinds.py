@@ -46,3 +46,12 @@ def test_the_difficult_values_are_there() -> None:
 def test_every_width_of_integers_and_every_unit_of_time() -> None:
     assert {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)} <= KINDS.keys()
     assert {f"timestamp-{unit}{zone}" for unit in ("s", "ms", "us", "ns") for zone in ("", "-zone")} <= KINDS.keys()
+
+
+def test_categories_stand_in_their_own_order() -> None:
+    for nulls in (False, True):
+        column = KINDS["categorical-ordered"].table(nulls)["value"]
+        assert column.type.ordered
+        assert column.chunk(0).dictionary.to_pylist() == ["off", "low", "mid", "high"]
+        assert set(column.to_pylist()) == {"low", "mid", "high"} | ({None} if nulls else set())
+    assert not KINDS["categorical"].type.ordered
