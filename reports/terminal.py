@@ -133,8 +133,11 @@ def _grid(table: Table) -> Grid:
 
 
 def _folded(label: str) -> str:
-    """A long label breaks before its settings, not within a word."""
-    return label if len(label) <= LABEL_WIDTH else label.replace("[", "\n [", 1)
+    """A long label breaks before its settings and, where they are long too, behind an equals sign: not in a word."""
+    if len(label) <= LABEL_WIDTH:
+        return label
+    name, _, settings = label.partition("[")
+    return f"{name}\n [{settings}" if len(settings) < LABEL_WIDTH else f"{name}\n [" + settings.replace("=", "=\n  ")
 
 
 def _style(row: Row) -> str:
