@@ -15,11 +15,12 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from bench_runner import environment, linux
+from bench_runner import environment, linux, run
 from bench_runner.chains import Bench, ChainFailed, _prove_cache, execute, refuse_more_than_one_core
 from bench_runner.launcher import ONE_THREAD, Launcher, Limits, Outcome
+from bench_runner.plan import Chain
 from bench_runner.prediction import Prediction
-from bench_runner.run import _too_much
+from bench_runner.records import Failure
 from bench_runner.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
@@ -469,8 +470,26 @@ def test_what_the_machine_cannot_bear_is_not_run(
         bench=lambda chain: SimpleNamespace(folder=tmp_path),
         options=SimpleNamespace(timeout_s=10.0),
     )
-    refused = _too_much(session, chain, prediction)
+    refused = run._too_much(session, chain, prediction)
     assert (refused.kind if refused else "") == kind
+
+
+def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch, faulty: None) -> None:
+    small, huge = chain_of("faulty"), chain_of("faulty[codec=zstd]")
+    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
+    prediction = Prediction(10**9, 10**9, 0, 0)
+    kept: list[tuple[Chain, Failure]] = []
+    monkeypatch.setattr(run, "_predicted", lambda session, chain: prediction)
+    monkeypatch.setattr(run, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
+    monkeypatch.setattr(run, "_keep_reason", lambda session, chain, failure: kept.append((chain, failure)))
+    session = SimpleNamespace(
+        plan=SimpleNamespace(chains=(small, huge)),
+        datasets={"test": SimpleNamespace(name="test", rows=10**6, size_bytes=10**8)},
+        stage=lambda text: None,
+        watcher=SimpleNamespace(step=lambda text, seconds_left: None),
+    )
+    assert run._rehearse(session) == {small: prediction}
+    assert kept == [(huge, failure)]
 
 
 def test_execute_returns_one_sample_an_operation(bench: Bench, dataset: StoredDataset) -> None:
