@@ -27,6 +27,8 @@ from bench_runner.forkserver import MESSAGE_BYTES
 from bench_runner.worker import PHASE_CLOCK
 
 POLL_MS = 2
+KILL_LIMIT_S = 5.0
+"""A killed process is gone in milliseconds, unless the kernel holds it in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 
 ONE_THREAD = dict.fromkeys(
@@ -180,9 +182,9 @@ class Launcher:
 
     def _popen(self, module: str, descriptors: list[int], stdin: int) -> subprocess.Popen[bytes]:
         environment = dict(os.environ) | (ONE_THREAD if self._threads == 1 else {})
-        environment["PYTHONPATH"] = os.pathsep.join(
-            part for part in (str(PROJECT_ROOT), environment.get("PYTHONPATH")) if part
-        )
+        # An empty part would mean the current folder, as would the absence of -P below.
+        parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+        environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
         # -P: the user's current folder must not stand before the project on the path.
         command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
         if self._threads == 1:
@@ -279,6 +281,7 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
         _kill(handle)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.pid, signal.SIGKILL)
+        select.select([handle], [], [], KILL_LIMIT_S)
         os.close(handle)
         reader.close()
     return killed_for

@@ -321,7 +321,7 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
     # /proc/self for the high-water reset.
     linux.confine_writes([Path(task["confine"]), Path("/proc/self"), Path(os.devnull)])
     if task["threads"] == 1:
-        pa.set_cpu_count(1)
+        # Arrow's pool for computing follows OMP_NUM_THREADS; the one for reading does not.
         pa.set_io_thread_count(1)
 
 
