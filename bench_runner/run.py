@@ -238,8 +238,9 @@ def _begin(
         for key in ("id", "seed", "started"):
             info[key] = stored[key]
         info["resumed"] = [*stored.get("resumed", []), utc_now().isoformat(timespec="seconds")]
-        for key in ("variants", "warnings", "stages_ns"):
-            info[key] = stored.get(key, info.get(key))
+        for key in ("variants", "warnings", "stages_ns", "datasets"):
+            if key in stored:
+                info[key] = stored[key]
     write_run_info(folder, environment.replace_host(info, options.machine))
     return info, earlier
 
@@ -314,15 +315,14 @@ def _look_at_work_folders(session: _Session, work: Mapping[str, Path]) -> None:
 
 
 def _save_info(session: _Session) -> None:
-    session.info["datasets"] = {
-        name: {
+    described = session.info.setdefault("datasets", {})
+    for name, stored in session.datasets.items():
+        described[name] = {
             "digest": stored.digest,
             "rows": stored.rows,
             "size_bytes": stored.size_bytes,
             "title": CATALOGUE[parse(name)[0]].title,
         }
-        for name, stored in session.datasets.items()
-    }
     write_run_info(session.folder, environment.replace_host(session.info, session.options.machine))
 
 

@@ -118,7 +118,6 @@ def test_every_link_leads_somewhere(page: str) -> None:
 PICTURES = [(page, link) for page, path in PAGES.items() for link in named(path, r"!\[[^\]]+\]\(([^)]+)\)")]
 
 
-@pytest.mark.xfail(reason="the picture comes from a real run that is still to be made; then remove this mark")
 @pytest.mark.parametrize(("page", "link"), PICTURES)
 def test_every_picture_is_there(page: str, link: str) -> None:
     picture = PAGES[page].parent / link
