@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from adapters.contract import TabularFormat
+from adapters.errors import RefusedData
 from bench_runner import targets
 from bench_runner.clock import Laps
 from data_generator.cache import read_table
@@ -68,10 +69,18 @@ class Save(Operation):
         return targets.make(stage.table(rows), stage.target)
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> None:
-        """Convert to what the engine takes, and store it."""
-        native = targets.to_native(held, stage.target, stage.adapter.native)
-        laps.lap("convert_ns")
-        stage.adapter.save(native, location)
+        """Convert to what the engine takes, and store it.
+
+        Raises RefusedData where the call says that it does not take this data: only here is such an error a refusal,
+        in a read or in our own code it is a fault.
+        """
+        try:
+            native = targets.to_native(held, stage.target, stage.adapter.native)
+            laps.lap("convert_ns")
+            stage.adapter.save(native, location)
+        except (NotImplementedError, TypeError) as error:
+            text = " ".join(str(error).split())
+            raise RefusedData(f"the call does not take this data ({type(error).__name__}: {text})") from error
         laps.lap("engine_ns")
 
     def expected(self, stage: Stage, columns: Sequence[str]) -> None:

@@ -73,8 +73,6 @@ def classify(error: BaseException) -> tuple[str, str]:
         return "refused", text[:400]
     if isinstance(error, MemoryError):
         return "memory", reason
-    if isinstance(error, (NotImplementedError, TypeError)):
-        return "refused", f"the call does not take this data ({reason})"
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or "No space left on device" in text or "StorageFull" in text:
         return "disk", f"the disk is full ({reason})"

@@ -238,6 +238,7 @@ ENDINGS = {
     "exits_by_python": ("error", "SystemExit"),
     "killed": ("crash", "SIGKILL"),
     "raises": ("error", "ValueError: a message of two lines"),
+    "does_not_take_it": ("refused", "the call does not take this data (TypeError: objects of this kind cannot"),
     "refuses": ("refused", "no tables on Saturdays"),
     "nothing_written": ("", ""),
     "wrong_codec": ("mismatch", "codec"),
@@ -258,6 +259,16 @@ def test_every_ending_has_its_reason(run_faulty: Executor, bench: Bench, fault: 
     assert list(bench.folder.iterdir()) == []
     good, _ = run_faulty("none")
     assert good.failure is None, "the next chain must not suffer"
+
+
+def test_the_same_error_in_a_read_is_a_failure(run_faulty: Executor) -> None:
+    """A refusal is no failure of the run, so only a save may refuse."""
+    save, read = run_faulty("does_not_read_it")
+    assert read.failure is not None
+    assert read.failure.kind == "error"
+    assert read.failure.is_failure
+    assert save.failure is not None
+    assert save.failure.is_failure
 
 
 @pytest.mark.parametrize("fault", ["hangs", "hangs_on_read"])

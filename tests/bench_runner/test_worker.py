@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from adapters.contract import Native, Stored
+from adapters.errors import RefusedData
 from bench_runner import linux, targets, verify, worker
 from bench_runner.clock import Laps
 from bench_runner.operations import OPERATIONS, PRIMER_ROWS, Stage
@@ -205,7 +206,9 @@ REASONS = [
     (ValueError("IOError: [Errno 28] No space left on device"), "disk", "the disk is full"),
     (OSError(13, "Permission denied"), "error", "PermissionError"),
     (MemoryError(), "memory", "MemoryError: no message"),
-    (NotImplementedError("Unsupported Avro type"), "refused", "does not take this data"),
+    (RefusedData("no tables on Saturdays"), "refused", "no tables on Saturdays"),
+    (TypeError("a fault of our own"), "error", "TypeError: a fault of our own"),
+    (NotImplementedError("so is this"), "error", "NotImplementedError"),
     (worker.Mismatch("rows: 1, not 2"), "mismatch", "rows: 1, not 2"),
     (SystemExit(0), "error", "SystemExit"),
 ]

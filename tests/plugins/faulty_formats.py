@@ -47,6 +47,8 @@ FAULTS = (
     "fills_disk",
     "refuses",
     "raises",
+    "does_not_take_it",
+    "does_not_read_it",
     "nothing_written",
     "wrong_codec",
     "busy_threads",
@@ -118,6 +120,8 @@ class Faulty(TabularFormat):
             self._note(call="save", rows=table.num_rows, location=location)
         if fault == "refuses":
             raise RefusedData("this format takes no tables on Saturdays")
+        if fault == "does_not_take_it":
+            raise TypeError("objects of this kind\ncannot be stored")
         if fault == "raises":
             raise ValueError("a message\nof two lines")
         if fault == "exits":
@@ -181,6 +185,8 @@ class Faulty(TabularFormat):
             time.sleep(READ_SLEEP_S)
         if fault == "notes":
             self._note(call="read", location=location)
+        if fault == "does_not_read_it":
+            raise TypeError("a fault of the reader")
         if fault == "hangs_on_read":
             time.sleep(3600)
         table = pa.feather.read_table(location, memory_map=fault.startswith("mapped"))
