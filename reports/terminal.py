@@ -7,7 +7,8 @@ told by colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +21,8 @@ from bench_runner.statistics import CellSummary, is_apart, is_floor, overall, su
 from reports.tables import (
     COLUMNS,
     MEGABYTES,
+    MILLISECONDS,
+    SECONDS,
     Column,
     Row,
     Table,
@@ -35,8 +38,10 @@ from reports.tables import (
 
 WIDTH = 100
 """Columns of the output, whatever the terminal has: a pipe has no width, and tables must not be cut."""
-LABEL_WIDTH = 19
-"""What the figures leave of them for the format."""
+LEAST_LABEL_WIDTH = 12
+"""What the figures must leave of them for the format."""
+LONG_NS = 10_000_000_000
+"""From here on a time in a column of milliseconds is shown in seconds, with its unit: '29.4s'."""
 _SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
 _NOTHING = "-"
 
@@ -118,26 +123,41 @@ def _title(run: Run, table: Table) -> str:
 def _grid(table: Table) -> Grid:
     time = unit_for(table, "wall_ns")
     size = unit_for(table, "size_bytes")
-    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column("format", overflow="fold", min_width=10)
     headers = (
         *("n", f"save\n{time.name}", "", "save\n+sync", f"read\n{time.name}", "", f"size\n{size.name}"),
-        *("save\npeak MB", "read\npeak MB", "cores\ns/r", "x floor\ns/r"),
+        *("save\npeak MB", "read\npeak MB", "cores\ns/r", "x floor\ns/r", "fidelity"),
     )
-    for header in headers:
+    cells = [_values(table, row, time, size) for row in table.rows]
+    label_width = _label_width(headers, cells)
+    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("format", no_wrap=True)
+    for header in headers[:-1]:
         grid.add_column(header, justify="right", no_wrap=True)
-    grid.add_column("fidelity", no_wrap=True)
-    for row in table.rows:
-        grid.add_row(escape(_folded(row.label)), *_values(table, row, time, size), style=_style(row))
+    grid.add_column(headers[-1], no_wrap=True)
+    for row, values in zip(table.rows, cells, strict=True):
+        grid.add_row(escape(_folded(row.label, label_width)), *values, style=_style(row))
     return grid
 
 
-def _folded(label: str) -> str:
-    """A long label breaks before its settings and, where they are long too, behind an equals sign: not in a word."""
-    if len(label) <= LABEL_WIDTH:
+def _label_width(headers: Sequence[str], cells: Sequence[Sequence[Text]]) -> int:
+    """What the figures leave of the page for the format: figures are never cut, labels may be folded."""
+    columns = zip(headers, *cells, strict=True)
+    taken = sum(1 + max(len(line) for cell in column for line in str(cell).split("\n")) for column in columns)
+    return max(WIDTH - taken, LEAST_LABEL_WIDTH)
+
+
+def _folded(label: str, width: int) -> str:
+    """A long label breaks before its settings and, where they are too long for a line, behind '=', ',' and '_'."""
+    if len(label) <= width:
         return label
-    name, _, settings = label.partition("[")
-    return f"{name}\n [{settings}" if len(settings) < LABEL_WIDTH else f"{name}\n [" + settings.replace("=", "=\n  ")
+    name, bracket, settings = label.partition("[")
+    lines = [name]
+    for part in re.findall(r"[^=,_]+[=,_]?", bracket + settings):
+        if len(lines) > 1 and len(lines[-1] + part) <= width:
+            lines[-1] += part
+        else:
+            lines.append(f" {part}")
+    return "\n".join(lines)
 
 
 def _style(row: Row) -> str:
@@ -171,9 +191,13 @@ def _rounds(row: Row) -> str:
 
 
 def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
-    text = value_text(table, row, column, unit)
+    interval = row.interval(column)
+    is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
+    text = value_text(table, row, column, SECONDS if is_long else unit)
     if text is None:
         return Text(_NOTHING, "dim")
+    if is_long:
+        text += "s"
     mark = table.mark(column, row.variant)
     seen = column.is_memory and not text.startswith("<")
     mapped = "~" if seen and row.cells[column.operation].memory_disagrees else ""
@@ -189,7 +213,8 @@ def _with_sync(row: Row, time: Unit) -> str:
     save = row.cells.get("save")
     if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
         return _NOTHING
-    return time.text(save.figures["wall_ns"].median + save.figures["sync_ns"].median)
+    both_ns = save.figures["wall_ns"].median + save.figures["sync_ns"].median
+    return f"{SECONDS.text(both_ns)}s" if time is MILLISECONDS and both_ns >= LONG_NS else time.text(both_ns)
 
 
 def _cores(summary: CellSummary) -> str:
