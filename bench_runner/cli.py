@@ -306,7 +306,8 @@ def _plan(names: tuple[str, ...], request: Request) -> Plan:
 
 def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
     from bench_runner.progress import watching
-    from bench_runner.run import Options, machine_name, measure, new_folder
+    from bench_runner.run import machine_name, measure, new_folder
+    from bench_runner.session import Options
 
     how = Options(
         rounds=options["rounds"],

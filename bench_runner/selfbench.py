@@ -21,7 +21,8 @@ from bench_runner.clock import now_ns
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
 from bench_runner.records import Cell, Run
-from bench_runner.run import PROJECT_ROOT, Options, measure
+from bench_runner.run import PROJECT_ROOT, measure
+from bench_runner.session import Options
 from bench_runner.statistics import CellSummary, is_floor, ranking, summarise
 from bench_runner.suites import SUITES
 from data_generator.cache import prepare

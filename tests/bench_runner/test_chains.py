@@ -15,7 +15,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from bench_runner import environment, linux, run
+from bench_runner import environment, linux, rounds
 from bench_runner.chains import Bench, ChainFailed, _prove_cache, execute, refuse_more_than_one_core
 from bench_runner.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.plan import Chain
@@ -481,7 +481,7 @@ def test_what_the_machine_cannot_bear_is_not_run(
         bench=lambda chain: SimpleNamespace(folder=tmp_path),
         options=SimpleNamespace(timeout_s=10.0),
     )
-    refused = run._too_much(session, chain, prediction)
+    refused = rounds._too_much(session, chain, prediction)
     assert (refused.kind if refused else "") == kind
 
 
@@ -490,16 +490,16 @@ def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.Monke
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     prediction = Prediction(10**9, 10**9, 0, 0)
     kept: list[tuple[Chain, Failure]] = []
-    monkeypatch.setattr(run, "_predicted", lambda session, chain: prediction)
-    monkeypatch.setattr(run, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
-    monkeypatch.setattr(run, "_keep_reason", lambda session, chain, failure: kept.append((chain, failure)))
+    monkeypatch.setattr(rounds, "_predicted", lambda session, chain: prediction)
+    monkeypatch.setattr(rounds, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
     session = SimpleNamespace(
         plan=SimpleNamespace(chains=(small, huge)),
         datasets={"test": SimpleNamespace(name="test", rows=10**6, size_bytes=10**8)},
         stage=lambda text: None,
         watcher=SimpleNamespace(step=lambda text, seconds_left: None),
+        keep_reason=lambda chain, failure: kept.append((chain, failure)),
     )
-    assert run._rehearse(session) == {small: prediction}
+    assert rounds.rehearse(session) == {small: prediction}
     assert kept == [(huge, failure)]
 
 

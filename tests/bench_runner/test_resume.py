@@ -17,8 +17,8 @@ from bench_runner.plan import Chain, Request
 from bench_runner.prediction import Prediction
 from bench_runner.records import Conditions, Failure, Sample, SampleWriter, read_run, write_run_info
 from bench_runner.resume import Earlier, earlier_part, refuse_other_data
-from bench_runner.run import Options
 from bench_runner.schedule import Schedule
+from bench_runner.session import Options
 from bench_runner.targets import Target
 from bench_runner.work_folder import open_locked
 

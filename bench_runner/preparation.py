@@ -1,0 +1,151 @@
+"""What a run does before its first round: data, memory probe, imports, and the fidelity of each variant.
+
+Nothing here is timed but what loading an engine costs. What comes after is bench_runner.rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import data_generator.cache as data_cache
+from adapters.contract import Native
+from bench_runner import doctor, environment, probe_check
+from bench_runner.errors import RunError
+from bench_runner.launcher import Launcher
+from bench_runner.plan import Chain, with_null_variants
+from bench_runner.records import Fidelity
+from bench_runner.session import Session
+from bench_runner.targets import Target
+from formats.registry import FORMATS
+
+
+def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
+    """Keep their facts, refuse a cold cache where it cannot be had, and warn of what is bad at a look."""
+    facts = {label: environment.folder_facts(path) for label, path in work.items()}
+    session.info["work_dirs"] = facts
+    for label, path in work.items():
+        reason = environment.supports_cold(facts[label].get("filesystem"))
+        if reason and any(chain.conditions.cache == "cold" for chain in session.plan.chains):
+            raise RunError(
+                f"--cache cold is not possible in {path.parent}: {reason}\n  name another folder by --work-dir"
+            )
+        for warning in doctor.quick_warnings(path):
+            session.warn(**warning)
+
+
+def make_datasets(session: Session) -> None:
+    """Make or find every data set of the plan; with their nulls known, the plan becomes final (rule 8)."""
+    session.stage("data")
+    folder = data_cache.default_folder()
+    for name, dataset in session.plan.datasets.items():
+
+        def told(rows: int, name: str = name, total: int = dataset.rows) -> None:
+            session.watcher.step(f"{name}: {rows:,} of {total:,} rows", None)
+
+        session.watcher.step(name, None)
+        session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
+    with_nulls = {name: data_cache.columns_with_nulls(stored.path) for name, stored in session.datasets.items()}
+    session.plan = with_null_variants(session.plan, with_nulls)
+
+
+def record_excluded(session: Session) -> None:
+    """Refused and not installed: rows with their reason, never a shorter table without a word."""
+    for excluded in session.plan.excluded:
+        session.keep_reason(excluded.chain, excluded.failure)
+
+
+def test_probe(session: Session) -> None:
+    """Rule 13: the memory probes against known allocations; their error goes with the run."""
+    session.stage("memory probe")
+    bench = next(iter(session.benches.values()), None)
+    if bench is None:
+        return
+    answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step))
+    session.info["probe"] = {
+        "error_bytes": probe_check.error_bytes(answers),
+        "known_answers": [asdict(answer) for answer in answers],
+    }
+    session.save_info()
+
+
+def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) -> None:
+    """Warn of libraries that are installed and do not load."""
+    for launcher in launchers.values():
+        for variant, reason in launcher.preload_failures.items():
+            session.warn(f"{variant}: {reason}", "import the library by hand and see what it says")
+
+
+def time_imports(session: Session) -> None:
+    """What loading each engine costs a new interpreter: once for each, in a spawned process."""
+    session.stage("imports")
+    seen: dict[object, dict[str, int]] = {}
+    for chain in session.plan.chains:
+        engine, _ = FORMATS.engine(chain.spelled)
+        described = session.info["variants"].setdefault(
+            chain.variant,
+            {
+                "title": engine.title,
+                "format": engine.format,
+                "library": chain.library,
+                "syncs_on_save": engine.syncs_on_save,
+                "capabilities": sorted(can.value for can in engine.capabilities),
+                "mapped": chain.mapped,
+            },
+        )
+        if "import_ns" in described or engine.native is Native.BUFFERS:
+            continue
+        key = (engine, chain.spelled if engine.engine is None else engine.engine)
+        if key not in seen:
+            session.watcher.step(chain.variant, None)
+            bench = session.bench(chain)
+            with _scratch(bench.folder) as places:
+                task = {"job": "import", "variant": chain.spelled, **places}
+                outcome = bench.launcher.run(task, bench.limits(), spawn=True)
+            if outcome.failure is not None:
+                session.warn(f"{chain.variant}: {outcome.failure[1]}", "see what 'python -c \"import ...\"' says")
+                continue
+            seen[key] = outcome.answer("measured")["figures"]
+        described.update(seen[key])
+    session.save_info()
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[dict[str, str]]:
+    """An empty folder for a job that measures nothing, as a task names it; gone afterwards."""
+    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as scratch:
+        yield {"scratch": scratch, "printed": str(folder / "printed"), "location": scratch, "confine": scratch}
+
+
+def find_losses(session: Session) -> None:
+    """Rule 12: what each variant does to each kind of column, for both targets; not timed."""
+    if not session.options.fidelity:
+        return
+    session.stage("fidelity")
+    known = session.earlier.fidelity
+    for chain in {chain.variant: chain for chain in session.plan.chains if not chain.is_floor}.values():
+        for kind in ("pandas", "arrow"):
+            if (chain.variant, kind) in known:
+                continue
+            session.watcher.step(f"{chain.variant}, {kind}", None)
+            _fidelity_of(session, chain, replace(chain.target, kind=kind))
+
+
+def _fidelity_of(session: Session, chain: Chain, target: Target) -> None:
+    bench = session.bench(chain)
+    with _scratch(bench.folder) as places:
+        task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(target), **places}
+        outcome = bench.launcher.run(task, bench.limits())
+    for answer in outcome.answers:
+        if answer["event"] == "fidelity":
+            record = Fidelity(**answer["record"])
+            session.writer.append(replace(record, variant=chain.variant))
+    if outcome.failure is not None:
+        remedy = "its fidelity is known only as far as the matrix shows"
+        session.warn(
+            f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure[1]}",
+            remedy,
+        )

@@ -1,0 +1,140 @@
+"""What the parts of one run share: its plan, its folder, what is measured already, and how samples are kept.
+
+This module decides neither what is measured nor when: bench_runner.preparation and bench_runner.rounds do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import data_generator.cache as data_cache
+from adapters.spelling import parse
+from bench_runner import environment
+from bench_runner.chains import Bench
+from bench_runner.clock import now_ns
+from bench_runner.plan import Chain, Plan
+from bench_runner.records import Conditions, Failure, Sample, SampleWriter, write_run_info
+from bench_runner.resume import Earlier
+from data_generator.catalogue import CATALOGUE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to measure; the defaults are those of the command line."""
+
+    rounds: int | None = None
+    quick: bool = False
+    budget_s: float | None = None
+    timeout_s: float = 600.0
+    seed: int | None = None
+    isolate: str = "forkserver"
+    resume: bool = False
+    machine: str | None = None
+    fidelity: bool = True
+
+    @property
+    def rounds_asked(self) -> int | None:
+        """The number of rounds that the user fixed, or None."""
+        return 1 if self.quick else self.rounds
+
+
+class Watcher(Protocol):
+    """Whoever shows how the run goes: a progress bar, or nobody."""
+
+    def stage(self, text: str) -> None:
+        """A new part of the run begins."""
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """One thing is about to be done."""
+
+
+@dataclass
+class Session:
+    """What the parts of one run share."""
+
+    plan: Plan
+    options: Options
+    folder: Path
+    writer: SampleWriter
+    watcher: Watcher
+    info: dict[str, Any]
+    machine: str
+    datasets: dict[str, data_cache.StoredDataset]
+    benches: dict[tuple[str, str], Bench]
+    earlier: Earlier
+    position: int
+    stage_began_ns: int = field(default_factory=now_ns)
+    stage_name: str = "start"
+
+    def bench(self, chain: Chain) -> Bench:
+        """Where and by which processes the chain is executed."""
+        return self.benches[chain.conditions.work_dir, chain.conditions.threads]
+
+    def stage(self, name: str) -> None:
+        """Begin another part of the run, and keep what the last one took."""
+        stages = self.info.setdefault("stages_ns", {})
+        now = now_ns()
+        stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
+        self.stage_name, self.stage_began_ns = name, now
+        self.watcher.stage(name)
+
+    def public(self, conditions: Conditions) -> Conditions:
+        """The conditions as records hold them: with `--machine` the host's name is gone from the path, and on a virtual
+        machine cold is the guest's cold, because nobody here can empty the host's cache (rule 14)."""
+        guest = self.info["machine"].get("virtualisation", "none") != "none"
+        return replace(
+            conditions,
+            cache="cold (guest)" if conditions.cache == "cold" and guest else conditions.cache,
+            work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
+        )
+
+    def keep(self, samples: Sequence[Sample]) -> None:
+        """Write one execution, whole."""
+        self.writer.append(*(replace(sample, conditions=self.public(sample.conditions)) for sample in samples))
+        self.position += len(samples)
+
+    def keep_reason(self, chain: Chain, failure: Failure) -> None:
+        """One row for each operation of a chain that is not run: never a shorter table without a word."""
+        dataset = self.datasets[chain.dataset]
+        if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
+            return
+        self.keep(
+            [
+                Sample(
+                    suite=chain.suite,
+                    operation=operation,
+                    dataset=chain.dataset,
+                    dataset_digest=dataset.digest,
+                    rows=dataset.rows,
+                    variant=chain.variant,
+                    library=chain.library,
+                    conditions=chain.conditions,
+                    machine=self.machine,
+                    round=0,
+                    position=self.position,
+                    failure=failure,
+                )
+                for operation in chain.operations
+            ]
+        )
+
+    def warn(self, text: str, remedy: str) -> None:
+        """Store a warning with its remedy; the same one only once."""
+        warning = {"text": text, "remedy": remedy}
+        if warning not in self.info["warnings"]:
+            self.info["warnings"].append(warning)
+
+    def save_info(self) -> None:
+        """Write run.json as it stands."""
+        described = self.info.setdefault("datasets", {})
+        for name, stored in self.datasets.items():
+            described[name] = {
+                "digest": stored.digest,
+                "rows": stored.rows,
+                "size_bytes": stored.size_bytes,
+                "title": CATALOGUE[parse(name)[0]].title,
+            }
+        write_run_info(self.folder, environment.replace_host(self.info, self.options.machine))
