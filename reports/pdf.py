@@ -9,13 +9,16 @@ which one slow format spoils. A pure function of stored samples.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_runner.records import Run
 from bench_runner.statistics import is_apart, is_floor, summarise
 from reports.fidelity import Matrix, matrices
+from reports.first_calls import HEADERS, FirstCalls, first_calls
+from reports.first_calls import TITLE as FIRST_CALLS
 from reports.tables import (
     COLUMNS,
     MEGABYTES,
@@ -80,18 +83,30 @@ def write_pdf(run: Run, path: Path) -> Path:
         "text.color": _TEXT,
         "axes.edgecolor": _FAINT,
     }
-    with (
-        rc_context(style),
-        backend.PdfPages(path, metadata={"Title": f"Format Bench {run.info.get('id', '')}"}) as pages,
-    ):
+    title = f"Format Bench {run.info.get('id', '')}"
+    with _whole(path) as place, rc_context(style), backend.PdfPages(place, metadata={"Title": title}) as pages:
         for table in found:
             for part in _parts(table):
                 _save(pages, _table_page(run, table, part))
         for group in _fidelity_pages(matrices(run)):
             _save(pages, _fidelity_page(run, group))
+        rare = first_calls(run)
+        if rare:
+            _save(pages, _first_calls_page(run, rare))
         if notes or not found:
             _save(pages, _remarks_page(run, notes))
     return path
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A place to write to that becomes `path` at the end: a full disk or Ctrl-C leaves an older report as it was."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _save(pages: PdfPages, figure: Figure) -> None:
@@ -456,6 +471,24 @@ def _fidelity_legend(figure: Figure, found: Sequence[Matrix]) -> None:
     if any(matrix.target_alone for matrix in found):
         note = "† the target alone loses something already, without any format; 'report RUN --fidelity' says what"
         figure.text(0.05, 0.066, note, fontsize=6, color=_FAINT, va="top")
+
+
+def _first_calls_page(run: Run, rows: Sequence[FirstCalls]) -> Figure:
+    figure = _new_page(run, "the first call", textwrap.fill(f"{FIRST_CALLS}; medians over data sets and rounds", 110))
+    lefts = (0.05, *(0.40 + 0.11 * place for place in range(len(HEADERS))))
+    top, height = 0.91, 0.018
+    for line, texts in enumerate((("format", *HEADERS), *((_spaced(row.label), *row.texts) for row in rows))):
+        for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
+            figure.text(
+                left,
+                top - line * height,
+                text,
+                fontsize=7,
+                ha="left" if place == 0 else "right",
+                va="top",
+                fontweight="bold" if line == 0 else "normal",
+            )
+    return figure
 
 
 def _remarks_page(run: Run, notes: Sequence[Remark]) -> Figure:

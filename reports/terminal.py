@@ -18,6 +18,7 @@ from rich.text import Text
 
 from bench_runner.records import Failure, Run
 from bench_runner.statistics import CellSummary, is_apart, is_floor, overall, summarise
+from reports.first_calls import HEADERS, TITLE, FirstCalls, first_calls
 from reports.tables import (
     COLUMNS,
     MEGABYTES,
@@ -66,6 +67,11 @@ def show(run: Run, console: Console) -> None:
         where = conditions_text(group[0].conditions)
         print_lines(page, [f"over {names} ({where}): how many times the best, geometric mean"], style="bold")
         page.print(_overview(group))
+    rare = first_calls(run)
+    if rare:
+        page.print()
+        print_lines(page, [TITLE], style="bold")
+        page.print(_first_calls(rare))
     if found:
         page.print()
         print_lines(page, _legend())
@@ -300,6 +306,16 @@ def _overview(group: list[Table]) -> Grid:
         if any(variant in means[column] for column in COLUMNS):
             texts = (f"{means[c][variant]:.2f}" if variant in means[c] else _NOTHING for c in COLUMNS)
             grid.add_row(escape(labels[variant]), *texts)
+    return grid
+
+
+def _first_calls(rows: list[FirstCalls]) -> Grid:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("format", overflow="fold")
+    for header in HEADERS:
+        grid.add_column("\n".join(header.rsplit(" ", 1)), justify="right", no_wrap=True)
+    for row in rows:
+        grid.add_row(escape(row.label), *row.texts)
     return grid
 
 

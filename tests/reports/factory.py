@@ -179,6 +179,8 @@ def _figures(
     return {
         "wall_ns": wall,
         "cpu_ns": int(wall * cores),
+        "first_call_ns": 4_000_000 + wall // 1000,
+        "first_call_rss_bytes": 3_000_000,
         "peak_private_bytes": private,
         "peak_rss_bytes": int(private * 1.01) + (60_000_000 if mapped else 0),
     }
@@ -219,7 +221,12 @@ def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
             name: {"digest": "9f2c", "rows": rows, "size_bytes": 60_000_000, "title": name} for name in datasets
         },
         "variants": {
-            name: {"title": name.partition("[")[0], "syncs_on_save": name.startswith("hdf5-table")}
+            name: {
+                "title": name.partition("[")[0],
+                "syncs_on_save": name.startswith("hdf5-table"),
+                "import_ns": 2_000_000 * len(name),
+                "import_rss_bytes": 100_000 * len(name),
+            }
             for name in {**PLAIN, **DEFAULT}
         },
     }

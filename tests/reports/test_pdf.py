@@ -10,6 +10,7 @@ import pypdf
 import pytest
 
 from bench_runner.records import Run
+from reports import pdf
 from reports.pdf import A4_INCHES, BANDS, ReportError, write_pdf
 from tests.reports.factory import make_run, make_sample
 
@@ -29,9 +30,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return _pages(make_run(datasets=("eq", "core"), tracks=("plain",)), tmp_path_factory.mktemp("pdf"))
 
 
-def test_a_page_for_each_table_then_fidelity_then_remarks(pages: list[str]) -> None:
-    assert len(pages) == 4
-    table, _, fidelity, remarks = pages
+def test_a_page_for_each_table_then_fidelity_first_calls_and_remarks(pages: list[str]) -> None:
+    assert len(pages) == 5
+    table, _, fidelity, first, remarks = pages
     for title in ("save time", "read time", "size (MB)", "save peak memory", "read peak memory"):
         assert title in table
     for fact in ("lab-1", "AMD EPYC 7B13", "commit bd53157c0ffe", "seed 7", "pyarrow 26.0.0", "ext4", "2026-03-01"):
@@ -40,6 +41,8 @@ def test_a_page_for_each_table_then_fidelity_then_remarks(pages: list[str]) -> N
     assert "Counted rounds: 7" in table
     assert "timestamp[us,UTC]" in fidelity
     assert "target arrow" in fidelity
+    assert "first read MB" in first
+    assert "json [double_precision=15]" in first
     assert "governor" in remarks
 
 
@@ -82,3 +85,13 @@ def test_colours_differ_in_lightness_and_never_by_red_against_green() -> None:
     blueness = [channels(colour)[2] - channels(colour)[0] for _, colour, _ in BANDS]
     assert blueness[:3] == sorted(blueness[:3], reverse=True) or min(blueness[:3]) > 40
     assert max(blueness[3:]) < -40
+
+
+def test_a_report_that_fails_leaves_the_older_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.pdf"
+    path.write_bytes(b"older")
+    monkeypatch.setattr(pdf, "_save", lambda pages, figure: (_ for _ in ()).throw(OSError("no space left")))
+    with pytest.raises(OSError, match="no space"):
+        pdf.write_pdf(make_run(), path)
+    assert [each.name for each in tmp_path.iterdir()] == ["report.pdf"]
+    assert path.read_bytes() == b"older"

@@ -177,6 +177,6 @@ def test_an_empty_run_says_so() -> None:
 
 
 def test_the_overview_has_only_variants_that_all_data_sets_have() -> None:
-    overview = shown(make_run(tracks=("plain",))).split("over eq, int")[1].split("Medians of n")[0]
+    overview = shown(make_run(tracks=("plain",))).split("over eq, int")[1].split("paid once")[0]
     assert "pickle" in overview
     assert "avro" not in overview
