@@ -39,14 +39,21 @@ def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> N
     assert touched == []
 
 
-@pytest.mark.parametrize("slow", [SLOW_WRITE, SLOW_MEMORY])
-def test_a_slow_control_is_cured_by_touching_memory(tmp_path: Path, touched: list[int], slow: Control) -> None:
-    settler = ScriptedSettler(tmp_path, [GOOD, slow, GOOD])
+@pytest.mark.parametrize("slow", [[SLOW_MEMORY], [SLOW_WRITE, SLOW_WRITE]])
+def test_a_slow_control_is_cured_by_touching_memory(tmp_path: Path, touched: list[int], slow: list[Control]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, *slow, GOOD])
     settler.settle(0)
     rest = settler.settle(10**6)
     assert rest.settled
     assert touched == [2 * 10**6 + settle.CONTROL_BYTES]
     assert rest.control == GOOD
+
+
+def test_a_write_that_is_slow_once_is_tried_again_without_touching(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, GOOD])
+    settler.settle(0)
+    assert settler.settle(10**10).settled
+    assert touched == []
 
 
 def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched: list[int]) -> None:
