@@ -116,6 +116,10 @@ class TabularFormat(ABC):
     capabilities: ClassVar[frozenset[Can]]
     levels: ClassVar[Mapping[str, range]] = {}
     """The levels that the setting `level` may have with each codec; a codec that is absent here takes none."""
+    codec_names: ClassVar[Mapping[str, str]] = {}
+    """What this engine calls a codec that others call otherwise: {'lz4': 'blosc:lz4'}."""
+    codec_distributions: ClassVar[Mapping[str, str]] = {}
+    """What has to be installed besides for one codec, by its value of the setting `codec`."""
     takes_masked: ClassVar[bool] = True
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
     data is measured with `nulls=numpy` besides."""

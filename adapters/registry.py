@@ -96,16 +96,19 @@ class Registry:
         offered = ", ".join(engine.engine or "none" for engine in engines)
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
-    def availability(self, engine: type[TabularFormat]) -> Availability:
-        """Which of the engine's distributions are installed."""
+    def availability(self, engine: type[TabularFormat], codec: object = None) -> Availability:
+        """Which of the distributions are installed that the engine, and its `codec` where one is given, needs."""
         versions: dict[str, str] = {}
         missing: list[str] = []
-        for distribution in engine.distributions:
+        extra = engine.codec_distributions.get(str(codec))
+        for distribution in (*engine.distributions, *((extra,) if extra else ())):
             try:
                 versions[distribution] = importlib.metadata.version(distribution)
             except importlib.metadata.PackageNotFoundError:
                 missing.append(distribution)
         install = self.entries[engine.format].install_command(engine.distributions)
+        if missing == [extra]:
+            install = "pip install -e '.[codecs]'"
         return Availability(versions, tuple(missing), install)
 
     def build(self, spelled: str, *, threads: int | None = None) -> TabularFormat:
@@ -115,7 +118,7 @@ class Registry:
         """
         engine, settings = self.engine(spelled)
         adapter = engine(settings, threads=threads)
-        availability = self.availability(engine)
+        availability = self.availability(engine, adapter.values.get("codec"))
         if not availability.installed:
             raise NotInstalled(
                 f"{spelled} needs {', '.join(availability.missing)}, not installed here; {availability.install}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bench_runner.plan import Plan, Request
 
 FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
-SUITE_FLAGS = ("--tabular",)
+SUITE_FLAGS = ("--tabular", "--compression")
 """Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`."""
 RESULTS = Path("results")
 
@@ -34,6 +34,7 @@ EPILOG = """
 \b
 Examples:
   python main.py --tabular --report             the main job: every format, six tables, PDF
+  python main.py --compression --codecs all     what each codec costs, and what it saves
   python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
   python main.py report results/<run> --pdf     any report again, from stored samples
   python main.py list formats                   what is there, and what is installed
@@ -96,7 +97,32 @@ class Duration(click.ParamType):
         return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
-DURATION = Duration()
+class Names(click.ParamType):
+    """'zstd,gzip', as a tuple of texts."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Split at commas."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+
+
+class Levels(click.ParamType):
+    """'1,3,9', as a tuple of integers."""
+
+    name = "levels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Split at commas; fail with what is allowed."""
+        parts = Names().convert(value, param, ctx)
+        if not all(re.fullmatch(r"\d{1,3}", str(part)) for part in parts):
+            self.fail(f"{value!r} are not levels; write numbers with commas, e.g. 1,3,9", param, ctx)
+        return tuple(int(part) for part in parts)
+
+
+DURATION, NAMES, LEVELS = Duration(), Names(), Levels()
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -149,6 +175,20 @@ WHICH = _options(
         type=click.Choice(["plain", "default", "equal"]),
         multiple=True,
         help="No codec, the bare call, or zstd level 1 for all that have it (default: the suite's; repeatable).",
+    ),
+    click.option(
+        "--codecs",
+        type=NAMES,
+        default="",
+        metavar="NAME,...",
+        help="For the suite compression: codecs of every format that has them, e.g. 'zstd,gzip', or 'all'.",
+    ),
+    click.option(
+        "--levels",
+        type=LEVELS,
+        default="",
+        metavar="N,...",
+        help="For the suite compression: levels, e.g. '1,3,9' (default: 1); one that a codec does not take is refused.",
     ),
 )
 UNDER = _options(
@@ -283,6 +323,8 @@ def _request(options: dict[str, Any]) -> Request:
         threads=options["threads"],
         target=options["target"],
         tracks=options["tracks"],
+        codecs=options["codecs"],
+        levels=options["levels"],
         strings=options["strings"],
         work_dirs=tuple(dict.fromkeys(str(Path(path).resolve()) for path in options["work_dirs"])) or ("default",),
     )

@@ -7,6 +7,7 @@ PlanError. This module does not know how a chain is executed.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from adapters.contract import Native, TabularFormat
+from adapters.errors import RefusedSetting
 from adapters.spelling import parse, spell
+from bench_runner import codecs
 from bench_runner.errors import PlanError
 from bench_runner.records import Conditions, Failure
 from bench_runner.suites import Suite
@@ -41,6 +44,8 @@ class Request:
     threads: str = "default"
     target: str = "pandas"
     tracks: tuple[str, ...] = ()
+    codecs: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
     strings: str = "str"
     work_dirs: tuple[str, ...] = ("default",)
 
@@ -102,6 +107,7 @@ class Plan:
 def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
     """The plan for the suites under the request. Raises PlanError, and data_generator's DataError."""
     _check_patterns(request)
+    _check_codecs(suites, request)
     datasets: dict[str, Dataset] = {}
     chains: list[Chain] = []
     excluded: list[Excluded] = []
@@ -145,7 +151,7 @@ def _chosen_datasets(suite: Suite, request: Request) -> Iterator[Dataset]:
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
         source = request.webface if name == "webface" else None
-        yield resolve(name, parameters, rows=request.rows, source=source)
+        yield resolve(name, parameters, rows=request.rows or suite.rows, source=source)
 
 
 def _matching(suite: Suite, pattern: str) -> list[str]:
@@ -155,7 +161,8 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
         return [pattern]
     literal = re.split(r"[|()^$]", pattern.replace("\\", ""))
     by_pattern = [name for name in suite.datasets if re.search(pattern, name)]
-    return by_pattern + [name for name in CATALOGUE if name in literal and name not in by_pattern]
+    found = {parse(name)[0] for name in by_pattern}
+    return by_pattern + [name for name in CATALOGUE if name in literal and name not in found]
 
 
 def _chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
@@ -185,15 +192,29 @@ def _check_patterns(request: Request) -> None:
                 ) from None
 
 
+def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
+    """Codecs can be chosen where codecs are the question, and tracks where they are not."""
+    if (request.codecs or request.levels) and not any(suite.codecs for suite in suites):
+        raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
+    if request.tracks and any(suite.codecs for suite in suites):
+        raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
+    possible = codecs.known(FORMATS)
+    for name in request.codecs:
+        if name not in (codecs.ALL, *possible):
+            near = difflib.get_close_matches(name, possible, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise PlanError(f"--codecs {name!r} is no codec{guess}\n  there are: all, {', '.join(possible)}")
+
+
 # --- which variants ----------------------------------------------------------------------------------------------
 
 
 def _chains(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], request: Request
 ) -> Iterator[tuple[Chain, Failure | None]]:
-    for track, engine, settings in _engines(request.tracks or suite.tracks):
-        adapter = engine(settings, threads=_threads(request))
-        if not _wanted(adapter.variant, request):
+    for track, engine, settings in _variants(suite, request):
+        adapter, variant, refused = _adapter(engine, settings, request)
+        if not _wanted(variant, request):
             continue
         for work_dir in request.work_dirs:
             conditions = Conditions(
@@ -204,7 +225,35 @@ def _chains(
                 strings=request.strings,
                 work_dir=work_dir,
             )
-            yield _chain(suite, dataset, operations, adapter, conditions)
+            chain, failure = _chain(suite, dataset, operations, adapter, conditions)
+            if refused is not None:
+                chain = replace(chain, variant=variant, spelled=variant, codec=settings.get("codec"))
+            yield chain, refused or failure
+
+
+def _adapter(
+    engine: type[TabularFormat], settings: Mapping[str, str], request: Request
+) -> tuple[TabularFormat, str, Failure | None]:
+    """The adapter and how it is spelled; for refused settings, the engine's default one, the spelling, and why."""
+    try:
+        adapter = engine(settings, threads=_threads(request))
+    except RefusedSetting as refused:
+        variant = spell(engine.format, {"engine": engine.engine, **settings})
+        return engine(), variant, Failure(kind="refused", reason=str(refused))
+    return adapter, adapter.variant, None
+
+
+def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
+    """The track, engine and settings of everything that takes part; some settings may still be refused."""
+    if not suite.codecs:
+        yield from _engines(request.tracks or suite.tracks)
+        return
+    (track,) = suite.tracks
+    yield track, FORMATS.engines(FLOOR)[0], {}
+    for name in FORMATS if request.codecs else suite.formats:
+        engine = FORMATS.engines(name)[0]
+        for settings in codecs.choices(engine, request.codecs or suite.codecs, request.levels or None):
+            yield track, engine, settings
 
 
 def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
@@ -260,7 +309,7 @@ def _chain(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], adapter: TabularFormat, conditions: Conditions
 ) -> tuple[Chain, Failure | None]:
     """The chain, and why it is not run when that can be known already."""
-    availability = FORMATS.availability(type(adapter))
+    availability = FORMATS.availability(type(adapter), adapter.values.get("codec"))
     main = next(iter(availability.versions.items()), None)
     chain = Chain(
         suite=suite.name,

@@ -1,7 +1,7 @@
 """Suites are data: a question, what is measured to answer it, and the reason for each choice.
 
-A new suite is one entry here. Formats are never listed: `tracks` says which settings of every registered format take
-part, so a new format joins by itself. Nothing here runs anything.
+A new suite is one entry here. `tracks` says which settings of every registered format take part, so a new format
+joins by itself; formats are listed only where the question is about them. Nothing here runs anything.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+CODECS = "codecs"
+"""The track on which codecs are set against each other: never mixed with plain, default or equal (rule 10)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """One question, and what answers it.
 
-    `datasets` are measured always; `on_request` when the user names them (they take long). `reasons` maps a choice to
-    why it was made; `list suites` shows them.
+    `datasets` are measured always, with `rows` rows where it is given; `on_request` when the user names them (they take
+    long). `tracks` says with which settings every format takes part; with `codecs`, the track is 'codecs', and
+    `formats` take part with each of them and with none. `reasons` maps a choice to why it was made; `list suites` shows
+    them.
     """
 
     name: str
@@ -25,6 +30,9 @@ class Suite:
     on_request: tuple[str, ...]
     tracks: tuple[str, ...]
     reasons: Mapping[str, str]
+    rows: int | None = None
+    codecs: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
 
 
 SUITES: Mapping[str, Suite] = {
@@ -43,6 +51,24 @@ SUITES: Mapping[str, Suite] = {
                 "webface": "10,000,000 rows take hours for the slow formats, so it is measured when asked for",
                 "track plain": "no codec, as the thesis measured",
                 "track default": "what a user gets who calls without options, where that differs from plain",
+            },
+        ),
+        Suite(
+            name="compression",
+            question="What does a codec cost in time, and what does it save in size?",
+            operations=("save", "read"),
+            datasets=("eq", "core", "tpch-lineitem[scale=1]", "webface"),
+            on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml"),
+            tracks=(CODECS,),
+            rows=1_000_000,
+            codecs=("lz4", "zstd"),
+            formats=("hdf5-table", "parquet", "feather", "orc"),
+            reasons={
+                "hdf5-table, parquet, feather, orc": "the formats that the thesis found to take both codecs",
+                "lz4, zstd": "its two codecs, at level 1 where a level is taken; --codecs and --levels open the rest",
+                "eq": "uniform random values: what a codec does where there is little to find",
+                "core, tpch-lineitem": "real distributions; decimals and dates",
+                "webface": "the only table on which the thesis measured codecs",
             },
         ),
     )

@@ -84,10 +84,19 @@ class AvroFastavro(TabularFormat):
     native = Native.RECORDS
     suffix = ".avro"
     settings: ClassVar = {
-        "codec": Setting(("none", "deflate", "bzip2", "xz"), "none", "codec of all blocks", always_spelled=True),
-        "level": Setting(range(1, 10), None, "level of the codec; without it the codec's own default"),
+        "codec": Setting(
+            ("none", "deflate", "snappy", "bzip2", "xz", "zstandard"),
+            "none",
+            "codec of all blocks",
+            always_spelled=True,
+        ),
+        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
     }
-    levels: ClassVar = {"deflate": range(1, 10), "bzip2": range(1, 10), "xz": range(1, 10)}
+    # fastavro takes a level for every codec, and uses it for these two alone.
+    levels: ClassVar = {"deflate": range(1, 10), "zstandard": range(1, 23)}
+    codec_names: ClassVar = {"zstd": "zstandard"}
+    codec_distributions: ClassVar = {"snappy": "cramjam", "zstandard": "backports.zstd"}
+    equal: ClassVar = {"codec": "zstandard", "level": "1"}
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "none"}
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})

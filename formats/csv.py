@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
+from formats import pandas_codecs
 from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
@@ -35,8 +36,11 @@ class CsvPandas(TabularFormat):
     native = Native.PANDAS
     suffix = ".csv"
     settings: ClassVar = {
-        "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing")
+        "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing"),
+        **pandas_codecs.SETTINGS,
     }
+    levels = pandas_codecs.LEVELS
+    codec_distributions = pandas_codecs.DISTRIBUTIONS
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property
@@ -63,19 +67,24 @@ class CsvPandas(TabularFormat):
         import pandas
 
         import_module("pandas.io.formats.csvs")
+        pandas_codecs.load(self.values)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""
-        table.to_csv(location, index=False)
+        table.to_csv(location, index=False, compression=pandas_codecs.for_save(self.values))
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
-        return self._pandas.read_csv(location, keep_default_na=self.values["keep_default_na"] == "true")
+        return self._pandas.read_csv(
+            location,
+            keep_default_na=self.values["keep_default_na"] == "true",
+            compression=pandas_codecs.for_read(self.values),
+        )
 
     def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
+        """The codec around the text."""
+        return Stored(pandas_codecs.codec_of(location))
 
 
 ENGINES = (CsvPandas,)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from formats import pandas_losses as shared
 
@@ -13,6 +15,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEY = "table"
+_LEVELS = range(1, 10)
+_BLOSC = tuple(f"blosc:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
+_BLOSC2 = tuple(f"blosc2:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
+
+
+def _settings(codecs: tuple[str, ...]) -> dict[str, Setting]:
+    return {
+        "codec": Setting(("none", *codecs), "none", "codec of all arrays"),
+        "level": Setting(_LEVELS, None, "level of the codec; a codec needs one"),
+    }
 
 
 class _HdfPandas(TabularFormat):
@@ -23,7 +35,17 @@ class _HdfPandas(TabularFormat):
     native = Native.PANDAS
     suffix = ".h5"
     takes_masked = False
+    codec_names: ClassVar = {"lz4": "blosc:lz4", "zstd": "blosc:zstd"}
+    equal: ClassVar = {"codec": "blosc:zstd", "level": "1"}
     layout: ClassVar[str]
+
+    def _check_level(self, values: Mapping[str, str | int | None]) -> None:
+        super()._check_level(values)
+        if values["codec"] != "none" and values["level"] is None:
+            raise RefusedSetting(
+                f"{self.format}: codec={values['codec']} needs a level (1 to 9): "
+                "without one pandas writes the data uncompressed"
+            )
 
     def load_library(self) -> None:
         """Import pandas with PyTables; with threads=1 Blosc is held to one."""
@@ -38,7 +60,16 @@ class _HdfPandas(TabularFormat):
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file with one key, without an index over the rows."""
-        table.to_hdf(location, key=_KEY, mode="w", format=self.layout, index=False)  # type: ignore[arg-type]
+        codec = None if self.values["codec"] == "none" else self.values["codec"]
+        table.to_hdf(
+            location,
+            key=_KEY,
+            mode="w",
+            format=self.layout,  # type: ignore[arg-type]
+            index=False,
+            complib=codec,  # type: ignore[arg-type]
+            complevel=self.values["level"],  # type: ignore[arg-type]
+        )
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read the key."""
@@ -61,6 +92,9 @@ class HdfFixed(_HdfPandas):
         return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION, shared.INTEGERS_THROUGH_NUMPY)
 
     format = "hdf5-fixed"
+    # HDF5 knows blosc2 for plain arrays alone, and text is none here.
+    settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC))
+    levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC), _LEVELS)
     title = "HDF5 fixed"
     layout = "fixed"
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE})
@@ -75,6 +109,8 @@ class HdfTable(_HdfPandas):
         return (shared.NAN_AS_NULL, shared.INTEGERS_THROUGH_NUMPY)
 
     format = "hdf5-table"
+    settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC, *_BLOSC2))
+    levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC, *_BLOSC2), _LEVELS)
     title = "HDF5 table"
     layout = "table"
     capabilities = frozenset(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
+from formats import pandas_codecs
 from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ class JsonPandas(TabularFormat):
     distributions = ("pandas",)
     native = Native.PANDAS
     suffix = ".json"
-    settings: ClassVar = {"double_precision": Setting(("10", "15"), "10", "decimals of a float")}
+    settings: ClassVar = {
+        "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
+        **pandas_codecs.SETTINGS,
+    }
+    levels = pandas_codecs.LEVELS
+    codec_distributions = pandas_codecs.DISTRIBUTIONS
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property
@@ -83,20 +89,28 @@ class JsonPandas(TabularFormat):
         import pandas
         import pandas.io.json
 
+        pandas_codecs.load(self.values)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""
         precision = int(str(self.values["double_precision"]))
-        table.to_json(location, orient="records", lines=True, double_precision=precision)
+        table.to_json(
+            location,
+            orient="records",
+            lines=True,
+            double_precision=precision,
+            compression=pandas_codecs.for_save(self.values),
+        )
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
-        return self._pandas.read_json(location, orient="records", lines=True)
+        compression = pandas_codecs.for_read(self.values)
+        return self._pandas.read_json(location, orient="records", lines=True, compression=compression)
 
     def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
+        """The codec around the text."""
+        return Stored(pandas_codecs.codec_of(location))
 
 
 ENGINES = (JsonPandas,)

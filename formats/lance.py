@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ _CATEGORIES_WITHOUT_ORDER = Loss(
 )
 
 
+_CODEC, _LEVEL = b"lance-encoding:compression", b"lance-encoding:compression-level"
+"""Keys of a field's metadata that say how Lance compresses it (Lance documentation, file format, encodings)."""
+
+
 class LancePylance(TabularFormat):
     """pylance, written straight from the table."""
 
@@ -38,6 +42,14 @@ class LancePylance(TabularFormat):
     distributions = ("pylance",)
     native = Native.ARROW
     suffix = ".lance"
+    settings: ClassVar = {
+        "codec": Setting(
+            ("auto", "none", "lz4", "zstd"), "auto", "general compression of all columns; auto: the writer's own choice"
+        ),
+        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+    }
+    levels: ClassVar = {"zstd": range(1, 23)}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property
@@ -52,7 +64,9 @@ class LancePylance(TabularFormat):
         self._lance = lance
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write a data set of one version."""
+        """Write a data set of one version; Lance takes a codec from the metadata of each field."""
+        if self.values["codec"] != "auto":
+            table = table.cast(_with_codec(table.schema, str(self.values["codec"]), self.values["level"]))
         self._lance.write_dataset(table, str(location))
 
     def read(self, location: Path) -> pa.Table:
@@ -60,9 +74,19 @@ class LancePylance(TabularFormat):
         return self._lance.dataset(str(location)).to_table()
 
     def stored(self, location: Path) -> Stored:
-        """The version of the file format; Lance chooses encodings by itself, page by page."""
-        version = self._lance.dataset(str(location)).data_storage_version
-        return Stored(None, (), {"file format": version})
+        """The codec in the stored schema. Which encodings it chose, page by page, Lance does not tell."""
+        dataset = self._lance.dataset(str(location))
+        codecs = {(field.metadata or {}).get(_CODEC, b"auto").decode() for field in dataset.schema}
+        return Stored("+".join(sorted(codecs)), (), {"file format": dataset.data_storage_version})
+
+
+def _with_codec(schema: pa.Schema, codec: str, level: object) -> pa.Schema:
+    import pyarrow as pa
+
+    metadata = {_CODEC: codec.encode()}
+    if level is not None:
+        metadata[_LEVEL] = str(level).encode()
+    return pa.schema([field.with_metadata(metadata) for field in schema])
 
 
 ENGINES = (LancePylance,)

@@ -7,10 +7,11 @@ what the same run has written; do not point it at files of others.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from adapters.contract import Can, Native, Stored, TabularFormat
 from adapters.losses import Loss
+from formats import pandas_codecs
 from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PicklePandas(TabularFormat):
-    """pandas.to_pickle and read_pickle, without compression."""
+    """pandas.to_pickle and read_pickle."""
 
     format = "pickle"
     engine = "pandas"
@@ -26,6 +27,9 @@ class PicklePandas(TabularFormat):
     distributions = ("pandas",)
     native = Native.PANDAS
     suffix = ".pkl"
+    settings: ClassVar = dict(pandas_codecs.SETTINGS)
+    levels = pandas_codecs.LEVELS
+    codec_distributions = pandas_codecs.DISTRIBUTIONS
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE})
 
     @property
@@ -37,21 +41,20 @@ class PicklePandas(TabularFormat):
         """Import pandas."""
         import pandas
 
+        pandas_codecs.load(self.values)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file."""
-        table.to_pickle(location)
+        table.to_pickle(location, compression=pandas_codecs.for_save(self.values))
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read the DataFrame."""
-        return self._pandas.read_pickle(location)
+        return self._pandas.read_pickle(location, compression=pandas_codecs.for_read(self.values))
 
     def stored(self, location: Path) -> Stored:
-        """The protocol: the second byte of the file, after the PROTO opcode."""
-        with location.open("rb") as file:
-            _, protocol = file.read(2)
-        return Stored(None, (), {"protocol": str(protocol)})
+        """The codec around the pickle."""
+        return Stored(pandas_codecs.codec_of(location))
 
 
 ENGINES = (PicklePandas,)

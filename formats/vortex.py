@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_DENSE = {"vortex.pco", "vortex.zstd", "vortex.zstd_buffers"}
+"""Encodings that only the compact strategy chooses."""
 
 _DICTIONARY_AS_VALUES = Loss(
     "categoricals become plain columns",
@@ -31,6 +34,9 @@ class VortexData(TabularFormat):
     distributions = ("vortex-data",)
     native = Native.ARROW
     suffix = ".vortex"
+    settings: ClassVar = {
+        "codec": Setting(("auto", "compact"), "auto", "compact: with zstd and pco, which are denser and slower to read")
+    }
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
@@ -51,7 +57,10 @@ class VortexData(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
-        self._vortex.io.write(table, str(location))
+        if self.values["codec"] == "compact":
+            self._vortex.io.VortexWriteOptions.compact().write(table, str(location))
+        else:
+            self._vortex.io.write(table, str(location))
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
@@ -61,7 +70,7 @@ class VortexData(TabularFormat):
         """The encodings of the file's first chunk."""
         chunk = next(iter(self._vortex.open(str(location)).scan()))
         encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))
-        return Stored(None, tuple(sorted(encodings)))
+        return Stored("compact" if encodings & _DENSE else "auto", tuple(sorted(encodings)))
 
 
 ENGINES = (VortexData,)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench_runner.records import Run
 from bench_runner.statistics import is_apart, is_floor, summarise
+from reports import pdf_codecs
+from reports.compression import has_codecs
 from reports.fidelity import Matrix, matrices
 from reports.first_calls import HEADERS, FirstCalls, first_calls
 from reports.first_calls import TITLE as FIRST_CALLS
@@ -88,6 +90,8 @@ def write_pdf(run: Run, path: Path) -> Path:
         for table in found:
             for part in _parts(table):
                 _save(pages, _table_page(run, table, part))
+            if has_codecs(table):
+                _save(pages, _codecs_page(run, table))
         for group in _fidelity_pages(matrices(run)):
             _save(pages, _fidelity_page(run, group))
         rare = first_calls(run)
@@ -182,6 +186,13 @@ def _table_page(run: Run, table: Table, rows: Sequence[Row]) -> Figure:
         _chart(axes, table, rows, column)
         _name_rows(axes, rows, place.colspan.start == 0)
     _explain(figure.add_subplot(grid[1, 1]), table, rows)
+    return figure
+
+
+def _codecs_page(run: Run, table: Table) -> Figure:
+    below = f"{table.data_rows:,} rows; {conditions_text(table.conditions)}; machine {table.machine}"
+    figure = _new_page(run, f"{table.suite}: {table.dataset}, what a codec costs and saves", below)
+    pdf_codecs.draw(figure, table)
     return figure
 
 

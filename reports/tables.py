@@ -51,7 +51,7 @@ COLUMNS = (
 """The five metrics of the thesis (its tables 6.3 to 6.7)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """One variant in a table, with whatever of its save and read was tried."""
 
@@ -157,7 +157,7 @@ def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> lis
     least = smallest_shown(run.info)
     found = [_table(group, floors, least) for group in groups.values()]
     places = {name: place for place, name in enumerate(run.info.get("datasets") or ())}
-    tracks = {"plain": 0, "default": 1, "equal": 2}
+    tracks = {"plain": 0, "default": 1, "equal": 2, "codecs": 3}
     found.sort(
         key=lambda table: (
             table.suite,
@@ -216,6 +216,12 @@ def short_labels(variants: Iterable[str]) -> dict[str, str]:
             name = format_name(variant)
             labels[variant] = f"{name}[{','.join(told)}]" if told else name
     return labels
+
+
+def variant_parts(variant: str) -> tuple[str, dict[str, str]]:
+    """The format of a spelled variant, and its settings: ('orc', {'engine': 'pyarrow', 'codec': 'lz4'})."""
+    pairs = (text.partition("=") for text in _settings(variant))
+    return format_name(variant), {key: value for key, _, value in pairs}
 
 
 def _settings(variant: str) -> list[str]:

@@ -17,7 +17,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from bench_runner.records import Failure, Run
-from bench_runner.statistics import CellSummary, is_apart, is_floor, overall, summarise
+from bench_runner.statistics import CellSummary, Interval, is_apart, is_floor, overall, summarise
+from reports.compression import CodecEffect, break_even_text, codec_effects, frontier, has_codecs, signed_text
 from reports.first_calls import HEADERS, TITLE, FirstCalls, first_calls
 from reports.tables import (
     COLUMNS,
@@ -61,6 +62,11 @@ def show(run: Run, console: Console) -> None:
         print_lines(page, [_title(run, table)], style="bold")
         page.print(_grid(table))
         print_lines(page, _notes(run, table))
+        if has_codecs(table):
+            page.print()
+            print_lines(page, [f"{table.dataset}: what each codec adds to its format without one"], style="bold")
+            page.print(_codecs(table))
+            print_lines(page, _codec_notes(table))
     for group in _groups(found):
         page.print()
         names = ", ".join(table.dataset for table in group)
@@ -307,6 +313,51 @@ def _overview(group: list[Table]) -> Grid:
             texts = (f"{means[c][variant]:.2f}" if variant in means[c] else _NOTHING for c in COLUMNS)
             grid.add_row(escape(labels[variant]), *texts)
     return grid
+
+
+def _codecs(table: Table) -> Grid:
+    """Codecs beside their formats without one; the rows on a Pareto frontier, with a codec or not, are marked."""
+    time = unit_for(table, "wall_ns")
+    effects = {effect.row: effect for effect in codec_effects(table)}
+    fronts = {column: set(frontier(table, column)) for column in (_READ, _SAVE)}
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("format", overflow="fold")
+    for header in (f"save\n{time.name}", "", f"read\n{time.name}", "", "size\nratio", "reads faster\nbelow MB/s"):
+        grid.add_column(header, justify="right", no_wrap=True)
+    grid.add_column("Pareto\nfrontier", no_wrap=True)
+    for row in table.rows:
+        if not row.measured or is_floor(row.variant):
+            continue
+        marks = " ".join(column.operation for column, front in fronts.items() if row in front)
+        effect = effects.get(row)
+        values = _effect(effect, time) if effect else (_NOTHING, "", _NOTHING, "", "1", "")
+        grid.add_row(escape(row.label), *values, marks)
+    return grid
+
+
+def _effect(effect: CodecEffect, time: Unit) -> tuple[str, ...]:
+    ratio = _NOTHING if effect.ratio is None else f"{effect.ratio:.2f}"
+    return (
+        *_added(effect.save_delta_ns, time),
+        *_added(effect.read_delta_ns, time),
+        ratio,
+        break_even_text(effect.break_even),
+    )
+
+
+def _added(delta: Interval | None, unit: Unit) -> tuple[str, str]:
+    """A difference with its sign, and the interval that it lies in."""
+    if delta is None:
+        return _NOTHING, ""
+    low, high = delta.spread
+    around = "" if delta.rounds == 1 else f"{signed_text(low, unit)} to {signed_text(high, unit)}"
+    return signed_text(delta.median, unit), around
+
+
+def _codec_notes(table: Table) -> Iterator[str]:
+    for effect in codec_effects(table):
+        if effect.leaves_data_as_it_is:
+            yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"
 
 
 def _first_calls(rows: list[FirstCalls]) -> Grid:

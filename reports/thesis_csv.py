@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from bench_runner.records import Run
+from reports.compression import codec_effects, has_codecs
 from reports.tables import COLUMNS, Column, Row, Table, distinguishing_names, tables
 
 HEADER = (
@@ -17,6 +18,8 @@ HEADER = (
     *("save_peak_mem (MB)", "read_peak_mem (MB)", "file_size (MB)"),
 )
 """As the thesis's own program writes it."""
+CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
+"""The metrics of the thesis's tables 6.8 and 6.9: against the same format without a codec, in the same rounds."""
 _SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
 
 
@@ -28,7 +31,11 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
     """
     found = tables(run)
     names = distinguishing_names(found)
-    return [_write(table, folder / f"results-{_safe(names[place])}.csv") for place, table in enumerate(found)]
+    paths = [_write(table, folder / f"results-{_safe(names[place])}.csv") for place, table in enumerate(found)]
+    for place, table in enumerate(found):
+        if has_codecs(table):
+            paths.append(_write_codecs(table, folder / f"codecs-{_safe(names[place])}.csv"))
+    return paths
 
 
 def _write(table: Table, path: Path) -> Path:
@@ -38,6 +45,17 @@ def _write(table: Table, path: Path) -> Path:
         for row in table.rows:
             values = (_text(table, row, column) for column in (_SAVE, _READ, _SAVE_PEAK, _READ_PEAK, _SIZE))
             writer.writerow((row.variant, *values))
+    return path
+
+
+def _write_codecs(table: Table, path: Path) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(CODECS_HEADER)
+        for effect in codec_effects(table):
+            deltas = (effect.save_delta_ns, effect.read_delta_ns)
+            seconds = ("" if delta is None else f"{delta.median / 1e9:.6f}" for delta in deltas)
+            writer.writerow((effect.row.variant, *seconds, "" if effect.ratio is None else f"{effect.ratio:.4f}"))
     return path
 
 

@@ -1,0 +1,53 @@
+"""Codecs around a whole file, as pandas' text and pickle calls offer them: CSV, JSON Lines and Pickle share this.
+
+It knows the argument `compression` of those calls, and no format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from adapters.contract import Setting
+
+SETTINGS: Mapping[str, Setting] = {
+    "codec": Setting(("none", "gzip", "bz2", "xz", "zstd"), "none", "compression of the whole file"),
+    "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+}
+LEVELS: Mapping[str, range] = {
+    "gzip": range(1, 10),
+    "bz2": range(1, 10),
+    "xz": range(1, 10),
+    "zstd": range(1, 23),
+}
+DISTRIBUTIONS: Mapping[str, str] = {"zstd": "zstandard"}
+_LEVEL_ARGUMENTS = {"gzip": "compresslevel", "bz2": "compresslevel", "xz": "preset", "zstd": "level"}
+_MODULES = {"gzip": "gzip", "bz2": "bz2", "xz": "lzma", "zstd": "zstandard"}
+_MAGICS = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
+
+
+def for_save(values: Mapping[str, object]) -> dict[str, object] | None:
+    """The argument `compression` of a save; None for a plain file."""
+    compression = for_read(values)
+    if compression is not None and values["level"] is not None:
+        compression[_LEVEL_ARGUMENTS[str(values["codec"])]] = values["level"]
+    return compression
+
+
+def for_read(values: Mapping[str, object]) -> dict[str, object] | None:
+    """The argument `compression` of a read, which takes no level."""
+    return None if values["codec"] == "none" else {"method": values["codec"]}
+
+
+def load(values: Mapping[str, object]) -> None:
+    """Import what the codec needs, so that the first save does not."""
+    if values["codec"] in _MODULES:
+        import_module(_MODULES[str(values["codec"])])
+
+
+def codec_of(location: Path) -> str:
+    """The codec of a file, by its first bytes; 'none' for anything else."""
+    with location.open("rb") as file:
+        start = file.read(max(map(len, _MAGICS.values())))
+    return next((codec for codec, magic in _MAGICS.items() if start.startswith(magic)), "none")
