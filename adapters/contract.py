@@ -1,4 +1,4 @@
-"""The contract that every tabular format keeps.
+"""The contracts that every tabular format and every image storage keeps.
 
 An adapter says what it is (settings, capabilities, losses) before it does anything, and does nothing
 but store and return: it reads no clock, invents no path, removes no file, and loads its libraries in
@@ -19,6 +19,7 @@ from adapters.losses import Loss
 from adapters.spelling import spell
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -30,7 +31,9 @@ class Native(Enum):
     ARROW = "arrow"
     RECORDS = "records"
     BUFFERS = "buffers"
-    """An Arrow table whatever the target: for `floor` alone, which converts nothing."""
+    """What the cached data set holds, whatever the target (an Arrow table, a Block of pixels): for the floors alone,
+    which convert nothing."""
+    IMAGES = "images"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,25 @@ class Records:
 
     schema: pa.Schema
     rows: Iterable[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Images:
+    """What a user of images holds and wants back: arrays of uint8, (height, width) for grey or (height, width, 3) for
+    RGB, in their order, with a label each."""
+
+    arrays: list[np.ndarray]
+    labels: list[int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The same images as one piece of memory: all pixels one after the other, shapes (height, width, channels) as an
+    (n, 3) array of int32 with 0 channels for grey, labels as an (n,) array of int64. For the floor."""
+
+    pixels: np.ndarray
+    shapes: np.ndarray
+    labels: np.ndarray
 
 
 class Can(Enum):
@@ -92,11 +114,14 @@ class Stored:
     details: Mapping[str, str] = field(default_factory=dict)
 
 
-class TabularFormat(ABC):
-    """One engine of one format. Build a fresh one for each use: instances hold settings, never data."""
+class Adapter(ABC):
+    """What formats for tables and storages for images have in common: a name, settings, and how they are spelled.
+
+    Build a fresh one for each use: instances hold settings, never data.
+    """
 
     format: ClassVar[str]
-    """Registry name of the format, e.g. 'hdf5-table'."""
+    """Registry name of the format or storage, e.g. 'hdf5-table', 'lmdb'."""
     engine: ClassVar[str | None]
     """The library call, e.g. 'pandas'. None where settings name it, as `excel[save=..,read=..]` does."""
     title: ClassVar[str]
@@ -120,12 +145,8 @@ class TabularFormat(ABC):
     """What this engine calls a codec that others call otherwise: {'lz4': 'blosc:lz4'}."""
     codec_distributions: ClassVar[Mapping[str, str]] = {}
     """What has to be installed besides for one codec, by its value of the setting `codec`."""
-    takes_masked: ClassVar[bool] = True
-    """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
-    data is measured with `nulls=numpy` besides."""
     syncs_on_save: ClassVar[bool] = False
     """Whether the save itself forces the data to the device."""
-    max_rows: ClassVar[int | None] = None
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
         """Check and keep the settings. `threads` is None for the library's default, or 1.
@@ -166,6 +187,32 @@ class TabularFormat(ABC):
             )
 
     @property
+    def variant(self) -> str:
+        """How this variant is spelled, as honoured: its engine, its codec, and whatever is not the default."""
+        spelled: dict[str, object] = {"engine": self.engine} if self.engine else {}
+        for key, setting in self.settings.items():
+            if setting.always_spelled or self.values[key] != setting.default:
+                spelled[key] = self.values[key]
+        return spell(self.format, spelled)
+
+    @abstractmethod
+    def load_library(self) -> None:
+        """Import what save and read need: after it, neither adds anything to sys.modules."""
+
+    @abstractmethod
+    def stored(self, location: Path) -> Stored:
+        """Read codec and encodings back from what lies at `location`."""
+
+
+class TabularFormat(Adapter):
+    """One engine of one format for tables."""
+
+    takes_masked: ClassVar[bool] = True
+    """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
+    data is measured with `nulls=numpy` besides."""
+    max_rows: ClassVar[int | None] = None
+
+    @property
     def known_faults(self) -> Mapping[str, str]:
         """Kinds of column that the call corrupts beyond any relation, and how. Data that holds them fails its
         verification and gets no figures; this only says that it is known."""
@@ -175,15 +222,6 @@ class TabularFormat(ABC):
     def losses(self) -> tuple[Loss, ...]:
         """What this variant is known to change, with the relations that are checked instead of equality."""
         return ()
-
-    @property
-    def variant(self) -> str:
-        """How this variant is spelled, as honoured: its engine, its codec, and whatever is not the default."""
-        spelled: dict[str, object] = {"engine": self.engine} if self.engine else {}
-        for key, setting in self.settings.items():
-            if setting.always_spelled or self.values[key] != setting.default:
-                spelled[key] = self.values[key]
-        return spell(self.format, spelled)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Why this data cannot be stored, as far as can be known before trying; None when it can.
@@ -195,10 +233,6 @@ class TabularFormat(ABC):
         return None
 
     @abstractmethod
-    def load_library(self) -> None:
-        """Import what save and read need: after it, neither adds anything to sys.modules."""
-
-    @abstractmethod
     def save(self, table: Any, location: Path) -> None:
         """Store `table`, of the kind `native` names, at `location` (does not exist yet; may become a file or
         a folder) and close every handle. Writes nowhere else."""
@@ -208,6 +242,29 @@ class TabularFormat(ABC):
         """Return all that lies at `location`, as `native` names it, in memory of its own. No schema is given:
         a user who reads a file has none."""
 
+
+class ImageStorage(Adapter):
+    """One engine of one storage for images. `native` is Native.IMAGES, or Native.BUFFERS for the floor."""
+
+    least_psnr_db: ClassVar[float | None] = None
+    """None where pixels come back exactly. Otherwise the declared loss (rule 12): over all pixels of all images, the
+    peak signal-to-noise ratio is at least this, and each image by itself at most 10 dB lower."""
+    max_side: ClassVar[int | None] = None
+    """Most pixels of a side, where the format has a limit."""
+
+    def refusal(self, max_side: int) -> str | None:
+        """Why images cannot be stored of which the longest side is `max_side` pixels; None when they can."""
+        if self.max_side is not None and max_side > self.max_side:
+            return f"{self.title} holds at most {self.max_side:,} pixels a side, one image has {max_side:,}"
+        return None
+
     @abstractmethod
-    def stored(self, location: Path) -> Stored:
-        """Read codec and encodings back from what lies at `location`."""
+    def save(self, images: Any, location: Path) -> None:
+        """Store Images (a Block for the floor) at `location` (does not exist yet; may become a file or a folder) and
+        close every handle. Writes nowhere else."""
+
+    @abstractmethod
+    def read(self, location: Path) -> Any:
+        """Return all Images that lie at `location` (a Block for the floor), in the order of the save, in memory of
+        their own. With arrays=owned each array owns its memory and can be written to; with arrays=views it may lie over
+        memory that the library gave, such as one block for all."""

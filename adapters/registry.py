@@ -12,8 +12,9 @@ import importlib.metadata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, TypeVar
 
-from adapters.contract import TabularFormat
+from adapters.contract import Adapter
 from adapters.errors import AdapterError, NotInstalled, RefusedSetting, UnknownFormat
 from adapters.spelling import parse
 
@@ -47,11 +48,15 @@ class Availability:
         return not self.missing
 
 
-class Registry:
-    """The formats that exist, under their names."""
+AdapterT = TypeVar("AdapterT", bound=Adapter)
 
-    def __init__(self, entries: Mapping[str, Entry], entry_point_group: str) -> None:
+
+class Registry(Generic[AdapterT]):
+    """The formats (or storages, as `noun` says) that exist, under their names."""
+
+    def __init__(self, entries: Mapping[str, Entry], entry_point_group: str, noun: str = "format") -> None:
         """`entries` are ours; the entry points of `entry_point_group` are added on first use."""
+        self.noun = noun
         self._own = dict(entries)
         self._group = entry_point_group
 
@@ -61,7 +66,9 @@ class Registry:
         rows = dict(self._own)
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:
-                raise AdapterError(f"{point.value} offers a format {point.name!r}, a name that is taken; rename it")
+                raise AdapterError(
+                    f"{point.value} offers a {self.noun} {point.name!r}, a name that is taken; rename it"
+                )
             rows[point.name] = Entry(point.value)
         return dict(sorted(rows.items()))
 
@@ -69,20 +76,20 @@ class Registry:
         """The names, sorted."""
         return iter(self.entries)
 
-    def engines(self, name: str) -> tuple[type[TabularFormat], ...]:
+    def engines(self, name: str) -> tuple[type[AdapterT], ...]:
         """The engine classes of a format, the default one first. Raises UnknownFormat."""
         if name not in self.entries:
             near = difflib.get_close_matches(name, self.entries, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise UnknownFormat(
-                f"no format is called {name!r}{guess}\n"
-                f"  known: {', '.join(self.entries)}; 'format-bench list formats' shows which are installed"
+                f"no {self.noun} is called {name!r}{guess}\n"
+                f"  known: {', '.join(self.entries)}; 'format-bench list {self.noun}s' shows which are installed"
             )
         module, _, attribute = self.entries[name].engines.partition(":")
-        engines: tuple[type[TabularFormat], ...] = getattr(importlib.import_module(module), attribute)
+        engines: tuple[type[AdapterT], ...] = getattr(importlib.import_module(module), attribute)
         return engines
 
-    def engine(self, spelled: str) -> tuple[type[TabularFormat], dict[str, str]]:
+    def engine(self, spelled: str) -> tuple[type[AdapterT], dict[str, str]]:
         """The engine class that a spelled variant names, and its settings as text.
 
         Raises SpellingError, UnknownFormat, RefusedSetting.
@@ -96,7 +103,7 @@ class Registry:
         offered = ", ".join(engine.engine or "none" for engine in engines)
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
-    def availability(self, engine: type[TabularFormat], codec: object = None) -> Availability:
+    def availability(self, engine: type[AdapterT], codec: object = None) -> Availability:
         """Which of the distributions are installed that the engine, and its `codec` where one is given, needs."""
         versions: dict[str, str] = {}
         missing: list[str] = []
@@ -111,7 +118,7 @@ class Registry:
             install = "pip install -e '.[codecs]'"
         return Availability(versions, tuple(missing), install)
 
-    def build(self, spelled: str, *, threads: int | None = None) -> TabularFormat:
+    def build(self, spelled: str, *, threads: int | None = None) -> AdapterT:
         """A fresh adapter for a spelled variant, its libraries not loaded yet.
 
         Raises what `engine` raises, NotInstalled when a library is missing, RefusedSetting for a bad value.

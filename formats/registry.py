@@ -3,9 +3,10 @@
 Sorted by name; suites, listings, documentation and completion all derive from it.
 """
 
+from adapters.contract import TabularFormat
 from adapters.registry import Entry, Registry
 
-FORMATS = Registry(
+FORMATS: Registry[TabularFormat] = Registry(
     {
         "avro": Entry("formats.avro:ENGINES", "avro"),
         "csv": Entry("formats.csv:ENGINES"),
