@@ -249,6 +249,8 @@ class ImageStorage(Adapter):
     least_psnr_db: ClassVar[float | None] = None
     """None where pixels come back exactly. Otherwise the declared loss (rule 12): over all pixels of all images, the
     peak signal-to-noise ratio is at least this, and each image by itself at most 10 dB lower."""
+    beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
+    """Further settings that are measured beside the plain ones, such as arrays=views."""
     max_side: ClassVar[int | None] = None
     """Most pixels of a side, where the format has a limit."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bench_runner.plan import Plan, Request
 
 FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
-SUITE_FLAGS = ("--tabular", "--compression")
+SUITE_FLAGS = ("--tabular", "--compression", "--image")
 """Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`."""
 RESULTS = Path("results")
 
@@ -37,6 +37,7 @@ Examples:
   python main.py --compression --codecs all     what each codec costs, and what it saves
   python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
   python main.py report results/<run> --pdf     any report again, from stored samples
+  python main.py --image --data FOLDER          your own images, in every storage
   python main.py list formats                   what is there, and what is installed
 """
 
@@ -165,6 +166,12 @@ WHICH = _options(
         metavar="PATH",
         type=click.Path(path_type=Path),
         help="Add the data set webface, from this HDF5 file.",
+    ),
+    click.option(
+        "--data",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        help="For the suite image: your images, in folders by class, in Parquet, or saved by the datasets library.",
     ),
     click.option(
         "--rows", type=click.IntRange(min=1), help="Rows of each data set (default: its own, 1,000,000 for most)."
@@ -309,6 +316,9 @@ def _request(options: dict[str, Any]) -> Request:
         raise click.UsageError(
             f"--webface {webface}: no such file; leave the option out and use --datasets webface for a generated one"
         )
+    data = options["data"]
+    if data is not None and not data.exists():
+        raise click.UsageError(f"--data {data}: no such file or folder; leave it out for generated images")
     for work_dir in options["work_dirs"]:
         if not Path(work_dir).is_dir():
             raise click.UsageError(f"--work-dir {work_dir}: no such directory; make it first")
@@ -318,6 +328,7 @@ def _request(options: dict[str, Any]) -> Request:
         datasets=options["datasets"],
         operations=options["operations"],
         webface=webface,
+        data=options["data"],
         rows=options["rows"],
         cache=options["cache"],
         threads=options["threads"],
@@ -439,9 +450,9 @@ def _print_plan(plan: Plan) -> None:
 
 
 @cli.command("list")
-@click.argument("what", type=click.Choice(["suites", "formats", "datasets", "cells"]), default="suites")
+@click.argument("what", type=click.Choice(["suites", "formats", "storages", "datasets", "cells"]), default="suites")
 def list_(what: str) -> None:
-    """List suites, formats (and which are installed), data sets, or the cells of every suite."""
+    """List suites, formats or image storages (and which are installed), data sets, or the cells of every suite."""
     from bench_runner import listing
 
     with _errors_told():

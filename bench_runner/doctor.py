@@ -23,9 +23,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench_runner import environment, linux
+from bench_runner import environment, linux, registries
 from bench_runner.clock import now_ns
-from formats.registry import FORMATS
 
 GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
@@ -375,14 +374,14 @@ def _timer() -> Finding:
 
 def _missing_libraries() -> Iterator[Finding]:
     missing: dict[str, dict[str, None]] = {}
-    for name in FORMATS:
-        for engine in FORMATS.engines(name):
-            availability = FORMATS.availability(engine)
-            if not availability.installed:
-                needed = ", ".join(availability.missing)
-                missing.setdefault(availability.install, {})[f"{name} (needs {needed})"] = None
+    for registry, engine in registries.all_engines():
+        availability = registry.availability(engine)
+        if not availability.installed:
+            needed = ", ".join(availability.missing)
+            missing.setdefault(availability.install, {})[f"{engine.format} (needs {needed})"] = None
     if not missing:
-        yield Finding("good", "libraries", f"all of the {len(list(FORMATS))} formats can be measured")
+        counts = " and ".join(f"{len(list(registry))} {registry.noun}s" for registry in registries.REGISTRIES)
+        yield Finding("good", "libraries", f"all of the {counts} can be measured")
     for command, formats in missing.items():
         yield Finding("hint", "libraries", f"not installed: {', '.join(formats)}", command)
 

@@ -23,9 +23,8 @@ from typing import Any, TypeVar
 
 import psutil
 
-from bench_runner import linux
+from bench_runner import linux, registries
 from bench_runner.clock import now_ns, utc_now
-from formats.registry import FORMATS
 
 SYSTEM = Path("/")
 """Where /proc and /sys are looked for; tests name another folder."""
@@ -283,12 +282,11 @@ def _detect_virt(which: str) -> str | None:
 def library_versions() -> dict[str, str]:
     """Version of Python and of every installed distribution that shapes a figure, sorted.
 
-    Nothing is imported but the modules of the registered formats, which load their libraries later.
+    Nothing is imported but the modules of the registered formats and storages, which load their libraries later.
     """
     names = set(HARNESS_LIBRARIES)
-    for name in FORMATS:
-        for engine in FORMATS.engines(name):
-            names.update(engine.distributions)
+    for _, engine in registries.all_engines():
+        names.update((*engine.distributions, *engine.codec_distributions.values()))
     versions = {"python": platform.python_version()}
     for name in sorted(names):
         try:

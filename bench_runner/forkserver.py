@@ -22,8 +22,7 @@ MESSAGE_BYTES = 1 << 20
 
 def preload(variants: list[str]) -> dict[str, str]:
     """Load the libraries of the variants; returns the reason for each that could not be."""
-    from bench_runner import linux, worker
-    from formats.registry import FORMATS
+    from bench_runner import linux, registries, worker
 
     # Lance warns at each fork, because its thread pools would not survive one; they start at its first call, which
     # no forkserver makes.
@@ -31,7 +30,7 @@ def preload(variants: list[str]) -> dict[str, str]:
     failures = {}
     for variant in variants:
         try:
-            FORMATS.build(variant).load_library()
+            registries.build(variant).load_library()
         except Exception as error:
             failures[variant] = worker.classify(error)[1]
     gc.collect()

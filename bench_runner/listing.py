@@ -1,4 +1,4 @@
-"""What there is, in lines for a terminal: suites, formats, data sets, cells.
+"""What there is, in lines for a terminal: suites, formats, storages, data sets, cells.
 
 Nothing that stores data is imported: whether a library is installed is read from its metadata.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from textwrap import wrap
+from typing import Any
 
+from adapters.registry import Registry
 from bench_runner.suites import SUITES
 from data_generator.catalogue import CATALOGUE
 from formats.registry import FORMATS
+from image_storages.registry import STORAGES
 
 WIDTH = 100
 
@@ -27,9 +30,17 @@ def _suites() -> Iterator[str]:
 
 
 def _formats() -> Iterator[str]:
-    for name in FORMATS:
-        for engine in FORMATS.engines(name):
-            here = FORMATS.availability(engine)
+    yield from _engines(FORMATS)
+
+
+def _storages() -> Iterator[str]:
+    yield from _engines(STORAGES)
+
+
+def _engines(registry: Registry[Any]) -> Iterator[str]:
+    for name in registry:
+        for engine in registry.engines(name):
+            here = registry.availability(engine)
             if here.installed:
                 state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
             else:
@@ -64,6 +75,7 @@ def _paragraph(head: str, text: str) -> list[str]:
 LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {
     "suites": _suites,
     "formats": _formats,
+    "storages": _storages,
     "datasets": _datasets,
     "cells": _cells,
 }

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from adapters.contract import TabularFormat
+from adapters.contract import ImageStorage, TabularFormat
 from adapters.errors import RefusedData
 from bench_runner import targets
 from bench_runner.clock import Laps
@@ -22,16 +22,23 @@ from data_generator.cache import read_table
 
 PRIMER_ROWS = 1_000
 """Method rule 2: primed on 1,000 rows of the same schema, never at full size."""
+PRIMER_IMAGES = 50
+"""The same for images, of which one may be as large as a thousand rows."""
 
 
 @dataclass(frozen=True)
 class Stage:
     """What an operation may use in its worker: the adapter, the target, and the cached data set."""
 
-    adapter: TabularFormat
+    adapter: TabularFormat | ImageStorage
     target: targets.Target
     dataset: Path
     rows: int
+
+    @property
+    def primer_rows(self) -> int:
+        """How many rows or images the first call is made with."""
+        return min(PRIMER_IMAGES if self.target.is_images else PRIMER_ROWS, self.rows)
 
     def table(self, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
         """The first rows of the data set, in private memory."""

@@ -15,19 +15,23 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from adapters.contract import Native, TabularFormat
+from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.spelling import parse, spell
 from bench_runner import codecs
 from bench_runner.errors import PlanError
 from bench_runner.records import Conditions, Failure
-from bench_runner.suites import Suite
+from bench_runner.registries import registry_of
+from bench_runner.statistics import is_floor
+from bench_runner.suites import SUITES, Suite
 from bench_runner.targets import Target
 from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
 from formats.registry import FORMATS
+from image_storages.registry import STORAGES
 
-FLOOR = "floor"
+WITH_DATA = ("cifar10", "imagenet100", "images")
+"""The data sets that are read from what --data names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,7 @@ class Request:
     datasets: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     webface: Path | None = None
+    data: Path | None = None
     rows: int | None = None
     cache: str = "warm"
     threads: str = "default"
@@ -73,7 +78,7 @@ class Chain:
     @property
     def is_floor(self) -> bool:
         """Whether this is the floor, which takes part in every round."""
-        return parse(self.spelled)[0] == FLOOR
+        return is_floor(self.spelled)
 
     def label(self, operation: str | None = None) -> str:
         """How messages name it: 'tabular/save/eq/csv[engine=pandas]'."""
@@ -108,6 +113,8 @@ def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
     """The plan for the suites under the request. Raises PlanError, and data_generator's DataError."""
     _check_patterns(request)
     _check_codecs(suites, request)
+    _check_images(suites, request)
+    _check_datasets(suites, request)
     datasets: dict[str, Dataset] = {}
     chains: list[Chain] = []
     excluded: list[Excluded] = []
@@ -124,45 +131,67 @@ def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
     if all(chain.is_floor for chain in [*chains, *(each.chain for each in excluded)]):
         raise PlanError(
             "nothing matches --formats, --formats-not and --track together\n"
-            f"  formats: {', '.join(FORMATS)}; --list shows what a request would measure"
+            f"  there are: {', '.join(_offered(suites))}; --list shows what a request would measure"
         )
     return Plan(tuple(suites), datasets, tuple(dict.fromkeys(chains)), tuple(dict.fromkeys(excluded)))
+
+
+def _offered(suites: Sequence[Suite]) -> list[str]:
+    """The names of all formats and storages that could take part."""
+    return [name for images in sorted({suite.images for suite in suites}) for name in (STORAGES if images else FORMATS)]
 
 
 # --- which data sets ---------------------------------------------------------------------------------------------
 
 
 def _chosen_datasets(suite: Suite, request: Request) -> Iterator[Dataset]:
-    names: list[str] = []
-    wanted = list(request.datasets)
-    if not wanted:
-        names = list(suite.datasets)
-    if request.webface is not None:
-        wanted.append("webface")
-    for pattern in wanted:
-        found = _matching(suite, pattern)
-        if not found:
-            offered = ", ".join((*suite.datasets, *suite.on_request))
-            raise PlanError(
-                f"--datasets {pattern!r} matches no data set of the suite {suite.name}\n"
-                f"  it has: {offered}; 'format-bench list datasets' says what each is"
-            )
-        names += found
+    names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
+    if not request.datasets:
+        names = ["images"] if request.data is not None and suite.images else list(suite.datasets)
+    if request.webface is not None and not suite.images:
+        names.append("webface")
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
-        source = request.webface if name == "webface" else None
-        yield resolve(name, parameters, rows=request.rows or suite.rows, source=source)
+        yield resolve(name, parameters, rows=request.rows or suite.rows, source=_source(name, request))
+
+
+def _source(name: str, request: Request) -> Path | None:
+    """The user's file or folder, for the data sets that are read from one."""
+    if name == "webface":
+        return request.webface
+    return request.data if name in WITH_DATA else None
+
+
+def _check_datasets(suites: Sequence[Suite], request: Request) -> None:
+    """Every pattern must find something in one of the suites at least."""
+    for pattern in request.datasets:
+        if not any(_matching(suite, pattern) for suite in suites):
+            names = ", ".join(suite.name for suite in suites)
+            offered = ", ".join(name for suite in suites for name in (*suite.datasets, *suite.on_request))
+            raise PlanError(
+                f"--datasets {pattern!r} matches no data set of the suite {names}\n"
+                f"  it has: {offered}; 'format-bench list datasets' says what each is"
+            )
 
 
 def _matching(suite: Suite, pattern: str) -> list[str]:
     """A spelled data set is taken as it is; a pattern searches the suite's data sets; those on request must be named
     in full, so that '.' does not start ten million rows."""
-    if "[" in pattern and pattern.partition("[")[0] in CATALOGUE:
+    known = _known(suite)
+    if "[" in pattern and pattern.partition("[")[0] in known:
         return [pattern]
     literal = re.split(r"[|()^$]", pattern.replace("\\", ""))
     by_pattern = [name for name in suite.datasets if re.search(pattern, name)]
     found = {parse(name)[0] for name in by_pattern}
-    return by_pattern + [name for name in CATALOGUE if name in literal and name not in found]
+    return by_pattern + [name for name in known if name in literal and name not in found]
+
+
+def _known(suite: Suite) -> Sequence[str]:
+    """The data sets that a suite can measure: its own of images, or every table."""
+    if suite.images:
+        return (*suite.datasets, *suite.on_request)
+    of_images = {name for other in SUITES.values() if other.images for name in (*other.datasets, *other.on_request)}
+    return [name for name in CATALOGUE if name not in of_images]
 
 
 def _chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
@@ -206,6 +235,23 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
             raise PlanError(f"--codecs {name!r} is no codec{guess}\n  there are: all, {', '.join(possible)}")
 
 
+def _check_images(suites: Sequence[Suite], request: Request) -> None:
+    """What is about tables is refused for images, and --data for tables."""
+    for_images = [suite for suite in suites if suite.images]
+    if request.data is not None and not for_images:
+        raise PlanError("--data goes with the suite image\n  run image --data FOLDER")
+    if not for_images:
+        return
+    for option, value, default in (
+        ("--target", request.target, "pandas"),
+        ("--strings", request.strings, "str"),
+        ("--track", request.tracks, ()),
+        ("--webface", request.webface, None),
+    ):
+        if value != default:
+            raise PlanError(f"{option} is about tables, and the suite image has none\n  leave it out")
+
+
 # --- which variants ----------------------------------------------------------------------------------------------
 
 
@@ -220,7 +266,7 @@ def _chains(
             conditions = Conditions(
                 cache=request.cache,
                 threads=request.threads,
-                target="arrow" if adapter.native is Native.BUFFERS else request.target,
+                target=_target(suite, adapter, request),
                 track=track,
                 strings=request.strings,
                 work_dir=work_dir,
@@ -231,9 +277,16 @@ def _chains(
             yield chain, refused or failure
 
 
+def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
+    """What is in hand: the user's choice for tables, a list of arrays for images; the floors take it as it is kept."""
+    if suite.images:
+        return "block" if adapter.native is Native.BUFFERS else "images"
+    return "arrow" if adapter.native is Native.BUFFERS else request.target
+
+
 def _adapter(
-    engine: type[TabularFormat], settings: Mapping[str, str], request: Request
-) -> tuple[TabularFormat, str, Failure | None]:
+    engine: type[Adapter], settings: Mapping[str, str], request: Request
+) -> tuple[Adapter, str, Failure | None]:
     """The adapter and how it is spelled; for refused settings, the engine's default one, the spelling, and why."""
     try:
         adapter = engine(settings, threads=_threads(request))
@@ -243,13 +296,16 @@ def _adapter(
     return adapter, adapter.variant, None
 
 
-def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
+def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapter], Mapping[str, str]]]:
     """The track, engine and settings of everything that takes part; some settings may still be refused."""
+    if suite.images:
+        yield from _storages(suite, request)
+        return
     if not suite.codecs:
         yield from _engines(request.tracks or suite.tracks)
         return
     (track,) = suite.tracks
-    yield track, FORMATS.engines(FLOOR)[0], {}
+    yield track, FORMATS.engines("floor")[0], {}
     for name in FORMATS if request.codecs else suite.formats:
         engine = FORMATS.engines(name)[0]
         for settings in codecs.choices(engine, request.codecs or suite.codecs, request.levels or None):
@@ -264,7 +320,7 @@ def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], 
     for position, track in enumerate(tracks):
         for name in FORMATS:
             engine = FORMATS.engines(name)[0]
-            if name == FLOOR:
+            if is_floor(name):
                 if position == 0:
                     yield track, engine, {}
             elif _takes_part(engine, track):
@@ -272,6 +328,17 @@ def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], 
                 yield track, engine, settings
                 for sibling in dict.fromkeys(loss.lossless for loss in engine(settings).losses if loss.lossless):
                     yield track, *FORMATS.engine(sibling)
+
+
+def _storages(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapter], Mapping[str, str]]]:
+    """The storages of the suite, or all of them for --formats to choose from; the floor always."""
+    (track,) = suite.tracks
+    for name in STORAGES:
+        if not (is_floor(name) or request.formats or name in suite.formats):
+            continue
+        engine = STORAGES.engines(name)[0]
+        for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *engine.beside)):
+            yield track, engine, dict(settings)
 
 
 def _takes_part(engine: type[TabularFormat], track: str) -> bool:
@@ -292,7 +359,7 @@ def _threads(request: Request) -> int | None:
 
 def _wanted(variant: str, request: Request) -> bool:
     """The floor stays whatever is chosen: every figure is shown as a multiple of it."""
-    if parse(variant)[0] == FLOOR:
+    if is_floor(variant):
         return True
     if request.formats and not any(_names(pattern, variant) for pattern in request.formats):
         return False
@@ -306,10 +373,10 @@ def _names(pattern: str, variant: str) -> bool:
 
 
 def _chain(
-    suite: Suite, dataset: Dataset, operations: tuple[str, ...], adapter: TabularFormat, conditions: Conditions
+    suite: Suite, dataset: Dataset, operations: tuple[str, ...], adapter: Adapter, conditions: Conditions
 ) -> tuple[Chain, Failure | None]:
     """The chain, and why it is not run when that can be known already."""
-    availability = FORMATS.availability(type(adapter), adapter.values.get("codec"))
+    availability = registry_of(adapter.format).availability(type(adapter), adapter.values.get("codec"))
     main = next(iter(availability.versions.items()), None)
     chain = Chain(
         suite=suite.name,
@@ -327,8 +394,15 @@ def _chain(
     if not availability.installed:
         missing = ", ".join(availability.missing)
         return chain, Failure(kind="not installed", reason=f"needs {missing}: {availability.install}")
-    reason = adapter.refusal(dataset.schema, dataset.rows)
+    reason = _refusal(adapter, dataset)
     return chain, None if reason is None else Failure(kind="refused", reason=reason)
+
+
+def _refusal(adapter: Adapter, dataset: Dataset) -> str | None:
+    if isinstance(adapter, ImageStorage):
+        return adapter.refusal(dataset.largest_side or 0)
+    assert isinstance(adapter, TabularFormat)
+    return adapter.refusal(dataset.schema, dataset.rows)
 
 
 def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[str]]) -> Plan:
@@ -340,6 +414,9 @@ def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[st
     chains: list[Chain] = []
     excluded = list(plan.excluded)
     for chain in plan.chains:
+        if chain.target.is_images:
+            chains.append(chain)
+            continue
         engine, _ = FORMATS.engine(chain.spelled)
         schema = plan.datasets[chain.dataset].schema
         masked = [

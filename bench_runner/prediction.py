@@ -13,6 +13,8 @@ from bench_runner.records import Sample
 
 REHEARSAL_ROWS = 20_000
 """Method rule 15."""
+REHEARSAL_BYTES = 16_000_000
+"""For rows that are large, such as images: no more of them than this."""
 DEAR_NS, VERY_DEAR_NS = 10 * 10**9, 60 * 10**9
 ROUNDS, DEAR_ROUNDS, VERY_DEAR_ROUNDS = 7, 3, 1
 MEMORY_SHARE = 0.8
@@ -41,14 +43,16 @@ class Prediction:
         return DEAR_ROUNDS if self.dear else ROUNDS
 
 
-def rehearsal_rows(rows: int) -> int:
-    """How many of a table's rows round 0 uses: 20,000, or a fifth of a small table."""
-    return min(rows, REHEARSAL_ROWS, max(1_000, rows // 5))
+def rehearsal_rows(rows: int, size_bytes: int) -> int:
+    """How many rows (or images) round 0 uses of a data set of that size: 20,000, a fifth of a small one, 16 MB of
+    large rows; at least one."""
+    fitting = max(1, REHEARSAL_BYTES * rows // max(size_bytes, 1))
+    return min(rows, REHEARSAL_ROWS, max(1_000, rows // 5), fitting)
 
 
-def is_small(rows: int) -> bool:
-    """Whether a counted round on the table costs no more than a rehearsal on others."""
-    return rows <= REHEARSAL_ROWS
+def is_small(rows: int, size_bytes: int) -> bool:
+    """Whether a counted round on the data set costs no more than a rehearsal on others."""
+    return rows <= REHEARSAL_ROWS and size_bytes <= REHEARSAL_BYTES
 
 
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:

@@ -13,14 +13,13 @@ from tempfile import TemporaryDirectory
 
 import data_generator.cache as data_cache
 from adapters.contract import Native
-from bench_runner import doctor, environment, probe_check
+from bench_runner import doctor, environment, probe_check, registries
 from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher
 from bench_runner.plan import Chain, with_null_variants
 from bench_runner.records import Fidelity
 from bench_runner.session import Session
 from bench_runner.targets import Target
-from formats.registry import FORMATS
 
 
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
@@ -84,7 +83,7 @@ def time_imports(session: Session) -> None:
     session.stage("imports")
     seen: dict[object, dict[str, int]] = {}
     for chain in session.plan.chains:
-        engine, _ = FORMATS.engine(chain.spelled)
+        engine, _ = registries.engine_of(chain.spelled)
         described = session.info["variants"].setdefault(
             chain.variant,
             {
@@ -126,7 +125,8 @@ def find_losses(session: Session) -> None:
         return
     session.stage("fidelity")
     known = session.earlier.fidelity
-    for chain in {chain.variant: chain for chain in session.plan.chains if not chain.is_floor}.values():
+    tables = [chain for chain in session.plan.chains if not chain.is_floor and not chain.target.is_images]
+    for chain in {chain.variant: chain for chain in tables}.values():
         for kind in ("pandas", "arrow"):
             if (chain.variant, kind) in known:
                 continue

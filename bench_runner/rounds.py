@@ -35,7 +35,8 @@ def rehearse(session: Session) -> dict[Chain, Prediction]:
         chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
         took_ns = {variant: prediction.total_ns for (variant, _), prediction in known.items()}
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
-            prediction = known.get((chain.variant, chain.conditions)) if is_small(dataset.rows) else None
+            small = is_small(dataset.rows, dataset.size_bytes)
+            prediction = known.get((chain.variant, chain.conditions)) if small else None
             if prediction is None:
                 session.watcher.step(chain.label(), None)
                 prediction = _predicted(session, chain)
@@ -53,7 +54,7 @@ def rehearse(session: Session) -> dict[Chain, Prediction]:
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
     """What the chain will need at full size; None when it fails on few rows already."""
     dataset = session.datasets[chain.dataset]
-    rows = rehearsal_rows(dataset.rows)
+    rows = rehearsal_rows(dataset.rows, dataset.size_bytes)
     samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
     if any(sample.failure is not None for sample in samples):
         return None

@@ -29,6 +29,8 @@ file's."""
 PROBE_ERRORS = 3
 """A memory figure counts from this many times the probe's own error."""
 _FEWEST_FOR_POSITION = 20
+FLOORS = ("floor", "image-floor")
+"""The plain writes and reads of tables and of images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,14 +274,14 @@ def format_name(variant: str) -> str:
 
 def is_floor(variant: str) -> bool:
     """Whether this is the floor, the plain write and read that every format is a multiple of."""
-    return format_name(variant) == "floor"
+    return format_name(variant) in FLOORS
 
 
 def is_apart(variant: str) -> bool:
     """Whether a variant gives the user something else than the others do, so that it is never ranked with
-    them: a result that lies in a file mapping (rule 7), or integers and booleans with nulls as plain numpy
-    (rule 8)."""
-    return "mapped=true" in variant or "nulls=numpy" in variant
+    them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), or integers
+    and booleans with nulls as plain numpy (rule 8)."""
+    return any(text in variant for text in ("mapped=true", "arrays=views", "nulls=numpy"))
 
 
 def floor_cell(cell: Cell) -> Cell:

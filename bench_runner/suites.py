@@ -20,7 +20,7 @@ class Suite:
     `datasets` are measured always, with `rows` rows where it is given; `on_request` when the user names them (they take
     long). `tracks` says with which settings every format takes part; with `codecs`, the track is 'codecs', and
     `formats` take part with each of them and with none. `reasons` maps a choice to why it was made; `list suites` shows
-    them.
+    them. With `images` the formats are image storages, and only those listed take part unless others are asked for.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Suite:
     rows: int | None = None
     codecs: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
+    images: bool = False
 
 
 SUITES: Mapping[str, Suite] = {
@@ -69,6 +70,23 @@ SUITES: Mapping[str, Suite] = {
                 "eq": "uniform random values: what a codec does where there is little to find",
                 "core, tpch-lineitem": "real distributions; decimals and dates",
                 "webface": "the only table on which the thesis measured codecs",
+            },
+        ),
+        Suite(
+            name="image",
+            question="Which storage saves and reads images fastest and smallest?",
+            operations=("save", "read"),
+            datasets=("cifar-like",),
+            on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
+            tracks=("plain",),
+            formats=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
+            images=True,
+            reasons={
+                "the six storages": "the thesis's; others by --formats",
+                "cifar-like": "50,000 small images with the shape and the entropy of CIFAR-10, made anywhere",
+                "imagenet-like": "larger images of differing shapes, some grey",
+                "cifar10, imagenet100, images": "the thesis's data sets; your own by --data",
+                "arrays=views": "slices of one block are another thing than arrays of their own: never ranked together",
             },
         ),
     )

@@ -19,9 +19,9 @@ import numpy.ctypeslib  # loaded on first use otherwise, which would be inside t
 import pandas as pd
 import pyarrow as pa
 
-from adapters.contract import Native, Records
-
-PAGE_BYTES = 4096
+from adapters.contract import Block, Images, Native, Records
+from bench_runner import image_target
+from bench_runner.image_target import PAGE_BYTES
 
 RECORDS_PER_BATCH = 65_536
 """Rows that are Python objects at once while a table is turned into records, or back."""
@@ -46,7 +46,8 @@ _LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListV
 class Target:
     """What the user holds.
 
-    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table).
+    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays) | 'block' (their pixels in
+    one piece, for the floor).
     strings: the pandas dtype of text, 'str' | 'object'.
     nulls: what integers and booleans with nulls are in pandas, 'masked' (Int64, boolean) | 'numpy' (float64,
     object).
@@ -55,6 +56,11 @@ class Target:
     kind: str = "pandas"
     strings: str = "str"
     nulls: str = "masked"
+
+    @property
+    def is_images(self) -> bool:
+        """Whether images are held, not a table."""
+        return self.kind in image_target.KINDS
 
 
 def apply_strings(target: Target) -> None:
@@ -71,6 +77,8 @@ def make(table: pa.Table, target: Target) -> Any:
     Outside the clock. May share memory with `table`, which must be in private memory. Raises what pyarrow
     raises for values that pandas cannot hold.
     """
+    if target.is_images:
+        return image_target.make(table, target.kind)
     if target.kind == "arrow":
         return table.replace_schema_metadata(None)
     frame = _to_pandas(table, target)
@@ -80,6 +88,8 @@ def make(table: pa.Table, target: Target) -> Any:
 
 def to_native(held: Any, target: Target, native: Native) -> Any:
     """What the engine's call takes, from what the user holds. Inside the clock, before a save."""
+    if target.is_images:
+        return held
     if native is Native.PANDAS:
         return held if target.kind == "pandas" else _to_pandas(held, target)
     table = held if target.kind == "arrow" else pa.Table.from_pandas(held, preserve_index=False)
@@ -88,6 +98,8 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
 
 def from_native(result: Any, target: Target, native: Native) -> Any:
     """What the user wants, from what the engine's call returned. Inside the clock, after a read."""
+    if target.is_images:
+        return result
     if native is Native.PANDAS:
         if target.kind == "pandas":
             return result
@@ -151,11 +163,14 @@ def _from_records(records: Records) -> pa.Table:
 
 
 def buffers(held: Any) -> Iterator[tuple[int, int]]:
-    """(address, bytes) of every buffer behind a DataFrame or a Table, each once.
+    """(address, bytes) of every buffer behind a DataFrame, a Table or images, each once.
 
     For columns of Python objects that is the array of pointers: the objects themselves came into being in
     private memory.
     """
+    if isinstance(held, Images | Block):
+        yield from image_target.buffers(held)
+        return
     seen: set[tuple[int, int]] = set()
     for buffer in _frame_buffers(held) if isinstance(held, pd.DataFrame) else _table_buffers(held):
         if buffer[1] > 0 and buffer not in seen:
@@ -222,6 +237,8 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
 
 def touch(held: Any) -> int:
     """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes."""
+    if isinstance(held, Images | Block):
+        return image_target.touch(held)
     return sum(_touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
 
 

@@ -21,6 +21,11 @@ from bench_runner import equality, targets
 from bench_runner.equality import EXACTLY, Bound, same_type
 from bench_runner.targets import Target, is_text
 
+
+class Mismatch(Exception):
+    """What came back, or what was written, is not what it should be."""
+
+
 EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
 
 

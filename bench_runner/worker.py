@@ -17,25 +17,22 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
-from adapters.contract import TabularFormat
+from adapters.contract import Adapter, ImageStorage, TabularFormat
 from adapters.errors import RefusedData
-from bench_runner import fidelity, linux, memory_probe, targets, verify
+from bench_runner import fidelity, image_verify, linux, memory_probe, registries, targets, verify
 from bench_runner.clock import Laps, now_ns
-from bench_runner.operations import OPERATIONS, PRIMER_ROWS, Operation, Stage
-from formats.registry import FORMATS
+from bench_runner.operations import OPERATIONS, Operation, Stage
+from bench_runner.verify import Mismatch
 
 PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER = range(3)
 
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 """At most about this much of the reference is in memory at once while a result is verified."""
-
-
-class Mismatch(Exception):
-    """What came back, or what was written, is not what it should be."""
 
 
 Answer = dict[str, Any]
@@ -131,15 +128,15 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     yield answer
 
 
-def _adapter(task: Mapping[str, Any]) -> TabularFormat:
-    adapter = FORMATS.build(task["variant"], threads=task["threads"])
+def _adapter(task: Mapping[str, Any]) -> Any:
+    adapter = registries.build(task["variant"], threads=task["threads"])
     adapter.load_library()
     return adapter
 
 
 def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
     """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
-    held = operation.take_input(stage, min(PRIMER_ROWS, stage.rows))
+    held = operation.take_input(stage, stage.primer_rows)
     linux.reset_high_water()
     before = linux.high_water_bytes()
     laps = Laps()
@@ -167,7 +164,7 @@ def _arrow_pools() -> list[pa.MemoryPool]:
     return pools
 
 
-def _read_back(adapter: TabularFormat, location: Path) -> Answer:
+def _read_back(adapter: Adapter, location: Path) -> Answer:
     """Rule 10: the file must be what its variant says."""
     stored = adapter.stored(location)
     asked = adapter.values.get("codec")
@@ -194,30 +191,44 @@ def _verify(
 
 
 def _refuse_mapped(result: Any) -> None:
-    mappings = linux.file_mappings()
-    for address, size_bytes in targets.buffers(result):
-        for start, end, path in mappings:
-            if address < end and start < address + size_bytes:
-                raise Mismatch(
-                    f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
-                    "only a variant with mapped=true may do that"
-                )
+    places = np.array(list(targets.buffers(result)), np.uint64).reshape(-1, 2)
+    starts, ends = places[:, 0], places.sum(axis=1, dtype=np.uint64)
+    for start, end, path in linux.file_mappings():
+        inside = (starts < np.uint64(end)) & (ends > np.uint64(start))
+        if inside.any():
+            size_bytes = int(places[inside, 1].sum())
+            raise Mismatch(
+                f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
+                "only a variant with mapped=true may do that"
+            )
 
 
 def _compare(stage: Stage, operation: Operation, result: Any) -> Answer:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
+    if stage.target.is_images:
+        return _compare_images(stage, result)
     names = list(stage.table(0).column_names)
     found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
     if found != names:
         raise Mismatch(f"columns differ: stored {_few(names)}, came back {_few(found)}")
     losses: dict[str, None] = {}
+    declared = cast(TabularFormat, stage.adapter).losses
     for group in _column_groups(names, stage.dataset.stat().st_size):
         part = result[group] if stage.target.kind == "pandas" else result.select(group)
         expected = operation.expected(stage, group)
-        comparison = verify.compare(expected, part, stage.target, stage.adapter.losses)
+        comparison = verify.compare(expected, part, stage.target, declared)
         if comparison.problems:
             raise Mismatch(f"round trip differs: {'; '.join(comparison.problems[:3])}")
         losses |= dict.fromkeys(comparison.losses)
+    return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
+
+
+def _compare_images(stage: Stage, result: Any) -> Answer:
+    adapter = cast(ImageStorage, stage.adapter)
+    owned = adapter.values.get("arrays", "owned") == "owned"
+    losses = image_verify.compare(stage.dataset, stage.rows, result, owned=owned, least_psnr_db=adapter.least_psnr_db)
+    if adapter.least_psnr_db is not None and not losses:
+        raise Mismatch("a loss is declared, and every pixel came back as it was")
     return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
 
 
@@ -246,7 +257,7 @@ def time_import(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     """Loading an engine's libraries in an interpreter that has pandas and pyarrow already. For spawned workers."""
     import pandas  # noqa: F401  # the target's own library is there whatever the format
 
-    adapter = FORMATS.build(task["variant"], threads=task["threads"])
+    adapter = registries.build(task["variant"], threads=task["threads"])
     before = linux.own_memory()
     started = now_ns()
     adapter.load_library()

@@ -69,17 +69,15 @@ class Finding:
     """One statement of the thesis. It holds when all of its pairs do, on all of its data sets (on one, if
     `some`).
 
-    `about` are the formats without which it says nothing; other formats may be missing from a run. A finding
-    without pairs is not about this suite, as `elsewhere` says.
+    `about` are the formats without which it says nothing; other formats may be missing from a run.
     """
 
     place: str
     statement: str
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[Pair, ...]
     about: tuple[str, ...] = ()
     datasets: tuple[str, ...] = tuple(ROWS)
     some: bool = False
-    elsewhere: str = ""
 
 
 def _below(column: Column, lower: Iterable[str], higher: Iterable[str], factor: float = 1.0) -> tuple[Pair, ...]:
@@ -125,10 +123,6 @@ FINDINGS = (
     Finding("table 6.1", "Parquet has the smallest file", _lowest(SIZE, "Parquet"), ("Parquet",)),
     Finding("table 6.1", "CSV has the lowest peak memory of saving", _lowest(SAVE_PEAK, "CSV"), ("CSV",)),
     Finding("table 6.1", "Pickle has the lowest peak memory of reading", _lowest(READ_PEAK, "Pickle"), ("Pickle",)),
-    Finding("table 6.1", "HDF5 has the best compression ratio", elsewhere="it is a question of the compression suite"),
-    Finding(
-        "table 6.1", "Parquet has the best compression speed", elsewhere="it is a question of the compression suite"
-    ),
     Finding(
         "6.1 save time",
         "Parquet and ORC save faster than all others but Feather and Pickle",

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -17,27 +16,23 @@ from rich.table import Table as Grid
 
 from bench_runner.records import Conditions, Run
 from bench_runner.statistics import (
-    FEWEST_ROUNDS,
-    Interval,
     format_name,
     is_apart,
     kendall_tau,
-    ratio_interval,
     smallest_shown,
 )
-from reports.findings import FAULTS, FINDINGS, FORMATS, READ, ROWS, SAVE, Finding, Pair, Subject
+from reports import reproduction_codecs, reproduction_images
+from reports.compression import has_codecs
+from reports.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, Subject
+from reports.judging import Judgement, Ours, Verdict, by_text, judge
 from reports.tables import COLUMNS, MEGABYTES, SECONDS, Column, Row, Table, conditions_text, tables
 from reports.terminal import page_for, print_lines
 
 _METRICS = dict(zip(("save_time_s", "read_time_s", "size_mb", "save_peak_mb", "read_peak_mb"), COLUMNS, strict=True))
 
 
-class Verdict(Enum):
-    """What becomes of a finding."""
-
-    HOLDS = "holds"
-    DOES_NOT = "does not"
-    NOT_TESTABLE = "not testable here"
+Lines = tuple[str, list[str], list[list[str]]]
+"""Title, head and lines of a table."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +62,6 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What the run says of a finding, with the figures that decide it."""
-
-    finding: Finding
-    verdict: Verdict
-    figures: tuple[str, ...]
-    reason: str
-
-
-@dataclass(frozen=True)
 class Reproduction:
     """Everything that a run has to say to the thesis."""
 
@@ -86,14 +71,8 @@ class Reproduction:
     judgements: tuple[Judgement, ...]
     notes: tuple[str, ...]
     """What is left out, and which conditions differ from the thesis's."""
-
-
-@dataclass(frozen=True)
-class _Ours:
-    """What the run has of the thesis's cells."""
-
-    figures: Mapping[Subject, tuple[Interval, Mapping[int, int]]]
-    least_bytes: int
+    more: tuple[Lines, ...] = ()
+    """The tables of codecs and of images."""
 
 
 @cache
@@ -107,8 +86,36 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def reproduce(run: Run) -> Reproduction:
-    """Compare a run with the thesis, on the track and target that the thesis has: plain, pandas."""
-    chosen, left_out = _chosen(tables(run))
+    """Compare a run with the thesis: tables on the track and target that the thesis has (plain, pandas), codecs, and
+    images; each only where the run has its suite."""
+    found = tables(run)
+    codecs = [table for table in found if has_codecs(table)]
+    images = [table for table in found if table.conditions.target == "images"]
+    tabular = [table for table in found if table not in codecs and table not in images]
+    result = _tabular(run, tabular) if tabular or not found else Reproduction(None, (), (), (), ())
+    if codecs:
+        table = reproduction_codecs.table_of(codecs)
+        judged = reproduction_codecs.judgements(table)
+        grids = (reproduction_codecs.grid(table),) if table else ()
+        result = replace(result, judgements=(*result.judgements, *judged), more=(*result.more, *grids))
+    if images:
+        chosen, left_out = reproduction_images.tables_of(images)
+        judged = reproduction_images.judgements(chosen, left_out)
+        grids = tuple(reproduction_images.grid(name, table) for name, table in chosen.items())
+        notes = tuple(f"not compared, {text}: {name}" for name, text in left_out.items())
+        if any(table.dataset.endswith("-like") for table in chosen.values()):
+            notes += ("cifar-like are generated images of CIFAR-10's number, shape and compressibility, not CIFAR-10",)
+        result = replace(
+            result,
+            judgements=(*result.judgements, *judged),
+            more=(*result.more, *grids),
+            notes=(*result.notes, *notes),
+        )
+    return result
+
+
+def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
+    chosen, left_out = _chosen(found)
     figures = {}
     for table in chosen:
         for theirs, name in FORMATS.items():
@@ -118,13 +125,13 @@ def reproduce(run: Run) -> Reproduction:
                 if row is not None and interval is not None:
                     by_round = row.cells[column.operation].by_round[column.figure]
                     figures[Subject(column, theirs, table.dataset)] = (interval, by_round)
-    ours = _Ours(figures, smallest_shown(run.info))
+    ours = Ours(figures, smallest_shown(run.info))
     comparisons = tuple(_comparisons(ours))
     return Reproduction(
         chosen[0].conditions if chosen else None,
         comparisons,
         tuple(_agreements(comparisons)),
-        tuple(_judge(finding, ours, left_out) for finding in FINDINGS),
+        tuple(judge(finding, ours, thesis_figures(), left_out) for finding in FINDINGS),
         tuple(_notes(chosen, left_out)),
     )
 
@@ -153,18 +160,10 @@ def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
 
 
 def _notes(chosen: Sequence[Table], left_out: Mapping[str, str]) -> Iterator[str]:
-    for text, names in _by_text(left_out).items():
+    for text, names in by_text(left_out).items():
         yield f"not compared, {text}: {', '.join(names)}"
     if chosen and chosen[0].conditions.strings != "object":
         yield "strings are pandas' str here; in the thesis they were Python objects (--strings object)"
-
-
-def _by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """The data sets of each text."""
-    found: dict[str, list[str]] = {}
-    for dataset, text in texts.items():
-        found.setdefault(text, []).append(dataset)
-    return found
 
 
 def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
@@ -188,7 +187,7 @@ def _people(column: Column, value: float) -> float:
     return value / (SECONDS if column.figure == "wall_ns" else MEGABYTES).scale
 
 
-def _comparisons(ours: _Ours) -> Iterator[Comparison]:
+def _comparisons(ours: Ours) -> Iterator[Comparison]:
     for subject, (interval, _) in ours.figures.items():
         theirs = thesis_figures().get(subject)
         if theirs is not None:
@@ -204,158 +203,6 @@ def _agreements(comparisons: Sequence[Comparison]) -> Iterator[Agreement]:
     for (dataset, column), group in groups.items():
         tau = kendall_tau([item.ours for item in group], [item.theirs for item in group])
         yield Agreement(dataset, column, tau, len(group))
-
-
-# --- judging ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Weighed:
-    """A pair on one data set. `ratio` is lower times factor over higher; the pair holds below 1."""
-
-    pair: Pair
-    ratio: float
-    tied: bool
-
-
-def _judge(finding: Finding, ours: _Ours, left_out: Mapping[str, str]) -> Judgement:
-    if not finding.pairs:
-        return Judgement(finding, Verdict.NOT_TESTABLE, (), finding.elsewhere)
-    verdicts: dict[str, Verdict] = {}
-    figures: dict[str, str] = {}
-    reasons: dict[str, str] = {}
-    decisive: list[Pair] = []
-    for dataset in finding.datasets:
-        pairs = [_placed(pair, dataset) for pair in finding.pairs]
-        lacking = _lacking(finding, pairs, ours)
-        weighed = [found for pair in pairs if (found := _weigh(pair, ours)) is not None]
-        if lacking or not weighed:
-            reasons[dataset] = left_out.get(dataset) or lacking or "no format has enough rounds"
-            continue
-        closest = max(weighed, key=lambda found: found.ratio)
-        verdicts[dataset] = _verdict(weighed)
-        figures[dataset] = _evidence(closest, ours, dataset)
-        decisive.append(closest.pair)
-        if verdicts[dataset] is Verdict.NOT_TESTABLE:
-            reasons[dataset] = "tied, so no verdict"
-    verdict = _combined(list(verdicts.values()), finding.some)
-    return Judgement(finding, verdict, tuple(figures.values()), _reason(finding, verdict, reasons, decisive))
-
-
-def _placed(pair: Pair, dataset: str) -> Pair:
-    """The pair on a data set, unless it names its own."""
-
-    def on(subject: Subject) -> Subject:
-        return subject if subject.dataset else Subject(subject.column, subject.format, dataset)
-
-    return Pair(on(pair.lower), on(pair.higher), pair.factor)
-
-
-def _lacking(finding: Finding, pairs: Sequence[Pair], ours: _Ours) -> str:
-    """Why a finding cannot be tested with these pairs: a format that it is about has no figure, or few
-    rounds."""
-    for pair in pairs:
-        for subject in (pair.lower, pair.higher):
-            if subject.format not in finding.about:
-                continue
-            if subject not in ours.figures:
-                return f"no {subject.column.title} of {subject.format}{_where(pair, subject)}"
-            rounds = ours.figures[subject][0].rounds
-            if rounds < FEWEST_ROUNDS:
-                told = f"{subject.format} has {rounds} round{'s' * (rounds > 1)}{_where(pair, subject)}"
-                return f"{told}, {FEWEST_ROUNDS} are needed"
-    return ""
-
-
-def _where(pair: Pair, subject: Subject) -> str:
-    """The data set, where a pair has two."""
-    return f" on {subject.dataset}" if pair.lower.dataset != pair.higher.dataset else ""
-
-
-def _weigh(pair: Pair, ours: _Ours) -> _Weighed | None:
-    if pair.lower not in ours.figures or pair.higher not in ours.figures:
-        return None
-    ratio = ratio_interval(_values(pair.lower, ours, pair.factor), _values(pair.higher, ours, 1.0))
-    if ratio is None or ratio.tied is None:
-        return None
-    return _Weighed(pair, ratio.ratio, ratio.tied)
-
-
-def _values(subject: Subject, ours: _Ours, factor: float) -> dict[int, float]:
-    least = ours.least_bytes if subject.column.is_memory else 0
-    return {number: max(value, least) * factor for number, value in ours.figures[subject][1].items()}
-
-
-def _verdict(weighed: Sequence[_Weighed]) -> Verdict:
-    if any(found.ratio > 1 and not found.tied for found in weighed):
-        return Verdict.DOES_NOT
-    return Verdict.NOT_TESTABLE if any(found.tied for found in weighed) else Verdict.HOLDS
-
-
-def _combined(verdicts: Sequence[Verdict], some: bool) -> Verdict:
-    """All data sets must agree, or one if `some`; what is left open stays open."""
-    first, second = (Verdict.HOLDS, Verdict.DOES_NOT) if some else (Verdict.DOES_NOT, Verdict.HOLDS)
-    if first in verdicts:
-        return first
-    if not verdicts or Verdict.NOT_TESTABLE in verdicts:
-        return Verdict.NOT_TESTABLE
-    return second
-
-
-def _evidence(closest: _Weighed, ours: _Ours, dataset: str) -> str:
-    """The pair that decides: the one that is nearest to failing, or fails most."""
-    told = []
-    for subject in (closest.pair.lower, closest.pair.higher):
-        told.append(f"{subject.format} {_figure_text(subject, ours)}")
-    where = dataset or f"{closest.pair.lower.dataset} and {closest.pair.higher.dataset}"
-    columns = (closest.pair.lower.column, closest.pair.higher.column)
-    if columns[0] != columns[1]:
-        told = [f"{text} ({column.operation})" for text, column in zip(told, columns, strict=True)]
-    return f"{where}: {', '.join(told)}"
-
-
-def _figure_text(subject: Subject, ours: _Ours) -> str:
-    unit = SECONDS if subject.column.figure == "wall_ns" else MEGABYTES
-    median = ours.figures[subject][0].median
-    if subject.column.is_memory and median < ours.least_bytes:
-        return f"< {unit.text(ours.least_bytes)} {unit.name}"
-    return f"{unit.text(median)} {unit.name}"
-
-
-def _reason(finding: Finding, verdict: Verdict, reasons: Mapping[str, str], decisive: Sequence[Pair]) -> str:
-    parts = []
-    if verdict is Verdict.DOES_NOT:
-        parts += _faults(decisive)
-    if verdict is not Verdict.NOT_TESTABLE and not _true_of_the_thesis(finding):
-        parts.append("the thesis's own tables do not bear it out on every data set")
-    for text, names in _by_text(reasons).items():
-        parts.append(f"{', '.join(names)}: {text}" if any(names) else text)
-    return "; ".join(parts)
-
-
-def _faults(pairs: Sequence[Pair]) -> list[str]:
-    """The thesis's own faults that touch the figures that decided."""
-    subjects = {subject for pair in pairs for subject in (pair.lower, pair.higher)}
-    return [
-        fault.text
-        for fault in FAULTS
-        if any(
-            subject.column in fault.columns and (not fault.formats or subject.format in fault.formats)
-            for subject in subjects
-        )
-    ]
-
-
-def _true_of_the_thesis(finding: Finding) -> bool:
-    """Whether a finding is true of the thesis's own tables, as far as they have its figures."""
-    theirs = thesis_figures()
-
-    def holds(pair: Pair) -> bool:
-        lower, higher = theirs.get(pair.lower), theirs.get(pair.higher)
-        return lower is None or higher is None or lower * pair.factor < higher
-
-    answers = [all(holds(_placed(pair, dataset)) for pair in finding.pairs) for dataset in finding.datasets]
-    return any(answers) if finding.some else all(answers)
 
 
 # --- showing ------------------------------------------------------------------------------------------------------
@@ -425,6 +272,7 @@ def _grids(found: Reproduction) -> Iterator[tuple[str, list[str], list[list[str]
         taus = {(item.column, item.dataset): _tau(item) for item in found.agreements}
         lines = [[column.title, *(taus.get((column, name), "") for name in datasets)] for column in COLUMNS]
         yield _TAU, ["", *datasets], lines
+    yield from found.more
 
 
 def _unit_name(column: Column) -> str:

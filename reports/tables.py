@@ -139,6 +139,11 @@ class Table:
         return "*" if variant == next(iter(ranks)) else "="
 
     @property
+    def amount(self) -> str:
+        """How much data it is about: '1,000,000 rows', '50,000 images'."""
+        return f"{self.data_rows:,} {'images' if self.conditions.target == 'images' else 'rows'}"
+
+    @property
     def few_rounds(self) -> bool:
         """Whether no variant has enough rounds for a verdict."""
         return all(number < FEWEST_ROUNDS for row in self.rows for number in row.rounds)

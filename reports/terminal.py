@@ -42,6 +42,8 @@ WIDTH = 100
 """Columns of the output, whatever the terminal has: a pipe has no width, and tables must not be cut."""
 LEAST_LABEL_WIDTH = 12
 """What the figures must leave of them for the format."""
+BLOCKS_WORTH_TELLING = 1.05
+"""Blocks that exceed the bytes in them by more than this are told."""
 LONG_NS = 10_000_000_000
 """From here on a time in a column of milliseconds is shown in seconds, with its unit: '29.4s'."""
 _SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
@@ -129,7 +131,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _title(run: Run, table: Table) -> str:
     several = len({sample.machine for sample in run.samples}) > 1
     machine = f", machine {table.machine}" if several else ""
-    return f"{table.suite}: {table.dataset}, {table.data_rows:,} rows, {conditions_text(table.conditions)}{machine}"
+    return f"{table.suite}: {table.dataset}, {table.amount}, {conditions_text(table.conditions)}{machine}"
 
 
 def _grid(table: Table) -> Grid:
@@ -271,6 +273,10 @@ def _notes(run: Run, table: Table) -> Iterator[str]:
     ]
     if unsettled:
         yield f"not counted (machine not at rest, or read not passed): {', '.join(unsettled)}"
+    for row in table.rows:
+        blocks = _blocks(row)
+        if blocks:
+            yield f"{row.label}: {blocks}"
     variants = _mapping(run.info.get("variants"))
     syncing = [row.label for row in table.rows if _mapping(variants.get(row.variant)).get("syncs_on_save")]
     if syncing:
@@ -278,6 +284,18 @@ def _notes(run: Run, table: Table) -> Iterator[str]:
     apart = [row.label for row in table.rows if is_apart(row.variant) and row.measured]
     if apart:
         yield f"not ranked with the others, because the result is another kind of object: {', '.join(apart)}"
+
+
+def _blocks(row: Row) -> str:
+    """What many small files take of the disk, where that is much more than their bytes."""
+    figures = row.cells["save"].figures if "save" in row.cells else {}
+    names = ("files_count", "allocated_bytes", "size_bytes")
+    if not all(name in figures for name in names):
+        return ""
+    files, allocated, size = (figures[name].median for name in names)
+    if allocated <= BLOCKS_WORTH_TELLING * size:
+        return ""
+    return f"{files:,.0f} files of {MEGABYTES.text(size)} MB take blocks of {MEGABYTES.text(allocated)} MB on the disk"
 
 
 def _failure(row: Row, failure: Failure, operations: tuple[str, ...]) -> str:

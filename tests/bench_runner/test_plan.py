@@ -41,8 +41,10 @@ def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
 
 def test_the_equal_track_is_zstd_for_all_that_have_it() -> None:
     variants = [chain.variant for chain in plan(datasets=("eq",), tracks=("equal",)).chains if not chain.is_floor]
-    assert {variant.partition("[")[0] for variant in variants} == {"feather", "orc", "parquet"}
-    assert all("codec=zstd" in variant for variant in variants)
+    assert {variant.partition("[")[0] for variant in variants} == {
+        *("avro", "feather", "hdf5-fixed", "hdf5-table", "lance", "orc", "parquet")
+    }
+    assert all("zstd" in variant or "zstandard" in variant for variant in variants)
 
 
 def test_a_variant_spelled_in_full_names_itself() -> None:
@@ -122,8 +124,8 @@ def test_excel_refuses_too_many_rows_with_a_reason() -> None:
 def test_a_missing_library_is_a_row_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     real = FORMATS.availability
 
-    def availability(engine: type) -> Availability:
-        found = real(engine)
+    def availability(engine: type, codec: object = None) -> Availability:
+        found = real(engine, codec)
         return replace(found, missing=("pylance",)) if engine.format == "lance" else found  # type: ignore[attr-defined]
 
     monkeypatch.setattr(FORMATS, "availability", availability)
@@ -159,3 +161,115 @@ def test_save_alone_is_still_verified_by_a_read() -> None:
 def test_work_dirs_are_conditions() -> None:
     made = plan(datasets=("eq",), formats=("csv",), work_dirs=("default", "/mnt/other"))
     assert {chain.conditions.work_dir for chain in made.chains} == {"default", "/mnt/other"}
+
+
+# --- codecs --------------------------------------------------------------------------------------------------------
+
+
+def codecs(**request: object) -> Plan:
+    return make_plan([SUITES["compression"]], Request(**{"rows": 1000, "datasets": ("eq",), **request}))  # type: ignore[arg-type]
+
+
+def test_the_compression_suite_is_the_thesiss() -> None:
+    made = make_plan([SUITES["compression"]], Request())
+    assert list(made.datasets) == ["eq", "core", "tpch-lineitem[scale=1]", "webface"]
+    assert {dataset.rows for dataset in made.datasets.values()} == {1_000_000}
+    variants = [chain.variant for chain in made.chains if chain.dataset == "eq" and not chain.is_floor]
+    assert variants == [
+        "hdf5-table[engine=pandas]",
+        "hdf5-table[engine=pandas,codec=blosc:lz4,level=1]",
+        "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]",
+        "parquet[engine=pyarrow,codec=none]",
+        "parquet[engine=pyarrow,codec=lz4]",
+        "parquet[engine=pyarrow,codec=zstd,level=1]",
+        "feather[engine=pyarrow,codec=none]",
+        "feather[engine=pyarrow,codec=lz4,level=1]",
+        "feather[engine=pyarrow,codec=zstd,level=1]",
+        "orc[engine=pyarrow,codec=none]",
+        "orc[engine=pyarrow,codec=lz4]",
+        "orc[engine=pyarrow,codec=zstd]",
+    ]
+    assert {chain.conditions.track for chain in made.chains} == {"codecs"}
+
+
+def test_the_data_sets_of_the_compression_suite_answer_to_their_names() -> None:
+    assert list(codecs(datasets=("tpch-lineitem",)).datasets) == ["tpch-lineitem[scale=1]"]
+
+
+def test_all_codecs_of_all_formats() -> None:
+    variants = {chain.variant for chain in codecs(codecs=("all",)).chains}
+    formats = {variant.partition("[")[0] for variant in variants}
+    assert formats == set(FORMATS) - {"excel", "xml"}
+    for codec in ("gzip", "bz2", "xz", "zstd"):
+        assert f"csv[engine=pandas,codec={codec},level=1]" in variants
+    assert "avro[engine=fastavro,codec=xz]" in variants
+    assert "hdf5-table[engine=pandas,codec=blosc2:zstd,level=1]" in variants
+    assert "vortex[engine=vortex-data,codec=compact]" in variants
+
+
+def test_a_codec_comes_with_its_format_without_one() -> None:
+    made = codecs(codecs=("gzip",), formats=("parquet",))
+    assert [chain.variant for chain in made.chains if not chain.is_floor] == [
+        "parquet[engine=pyarrow,codec=none]",
+        "parquet[engine=pyarrow,codec=gzip,level=1]",
+    ]
+
+
+def test_a_level_that_a_writer_does_not_take_is_refused_in_the_plan() -> None:
+    made = codecs(codecs=("gzip", "snappy"), levels=(1, 12), formats=("parquet",))
+    refused = {excluded.chain.variant: excluded.failure for excluded in made.excluded}
+    assert {failure.kind for failure in refused.values()} == {"refused"}
+    assert "allowed: 1 to 9" in refused["parquet[engine=pyarrow,codec=gzip,level=12]"].reason
+    assert "takes no level" in refused["parquet[engine=pyarrow,codec=snappy,level=1]"].reason
+    assert "parquet[engine=pyarrow,codec=snappy]" in {chain.variant for chain in made.chains}
+
+
+@pytest.mark.parametrize(
+    ("suite", "request_", "words"),
+    [
+        ("compression", {"codecs": ("zstandart",)}, "did you mean 'zstandard'"),
+        ("compression", {"tracks": ("plain",)}, "--track does not go"),
+        ("tabular", {"codecs": ("zstd",)}, "go with the suite compression"),
+        ("tabular", {"levels": (3,)}, "go with the suite compression"),
+        ("tabular", {"data": Path(".")}, "goes with the suite image"),
+        ("image", {"target": "arrow"}, "--target is about tables"),
+        ("image", {"strings": "object"}, "--strings is about tables"),
+        ("image", {"datasets": ("eq",)}, "matches no data set"),
+        ("tabular", {"datasets": ("cifar-like",)}, "matches no data set"),
+    ],
+)
+def test_options_that_do_not_belong_to_the_suite(suite: str, request_: dict[str, object], words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        make_plan([SUITES[suite]], Request(**request_))  # type: ignore[arg-type]
+
+
+# --- images --------------------------------------------------------------------------------------------------------
+
+
+def images(**request: object) -> Plan:
+    return make_plan([SUITES["image"]], Request(**{"rows": 100, **request}))  # type: ignore[arg-type]
+
+
+def test_the_image_suite_holds_the_thesiss_storages() -> None:
+    made = images()
+    assert list(made.datasets) == ["cifar-like"]
+    names = {chain.variant.partition("[")[0] for chain in made.chains}
+    assert names == {"png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb", "image-floor"}
+    assert {chain.target.kind for chain in made.chains if not chain.is_floor} == {"images"}
+    assert {chain.target.kind for chain in made.chains if chain.is_floor} == {"block"}
+
+
+def test_views_stand_beside_arrays_of_their_own() -> None:
+    variants = [chain.variant for chain in images(formats=("lmdb",)).chains if not chain.is_floor]
+    assert len(variants) == 2
+    assert ["arrays=views" in variant for variant in variants] == [False, True]
+
+
+def test_other_storages_are_asked_for() -> None:
+    names = {chain.variant.partition("[")[0] for chain in images(formats=("webdataset|webp",)).chains}
+    assert names == {"webdataset", "webp", "image-floor"}
+
+
+def test_two_suites_in_one_plan_take_the_data_sets_that_are_theirs() -> None:
+    made = make_plan([SUITES["tabular"], SUITES["image"]], Request(rows=100, datasets=("^eq$", "cifar-like")))
+    assert {(chain.suite, chain.dataset) for chain in made.chains} == {("tabular", "eq"), ("image", "cifar-like")}

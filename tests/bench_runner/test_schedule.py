@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench_runner.plan import Chain
-from bench_runner.prediction import Prediction, predict, rehearsal_rows
+from bench_runner.prediction import Prediction, is_small, predict, rehearsal_rows
 from bench_runner.records import Conditions, Failure, Sample
 from bench_runner.schedule import Schedule, within_budget
 from bench_runner.targets import Target
@@ -149,4 +149,18 @@ def test_predictions_scale_with_the_rows() -> None:
 
 @pytest.mark.parametrize(("rows", "expected"), [(1_000_000, 20_000), (10_000, 2_000), (1_500, 1_000), (400, 400)])
 def test_rehearsal_rows(rows: int, expected: int) -> None:
-    assert rehearsal_rows(rows) == expected
+    assert rehearsal_rows(rows, 60 * rows) == expected
+
+
+IMAGES = [(50_000, 3_200, 5_000), (2_000, 100_000, 160), (3, 10**9, 1)]
+
+
+@pytest.mark.parametrize(("images", "each_bytes", "expected"), IMAGES)
+def test_large_rows_are_rehearsed_by_their_bytes(images: int, each_bytes: int, expected: int) -> None:
+    assert rehearsal_rows(images, images * each_bytes) == expected
+
+
+def test_a_few_large_rows_are_no_small_data_set() -> None:
+    assert is_small(20_000, 10**6)
+    assert not is_small(20_001, 10**6)
+    assert not is_small(2_000, 2 * 10**8)

@@ -13,6 +13,10 @@ class TestAvro(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=none]"
 
 
+class TestAvroZstandard(TabularFormatContract):
+    variant = "avro[engine=fastavro,codec=zstandard,level=1]"
+
+
 class TestAvroDeflate(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=deflate,level=1]"
 

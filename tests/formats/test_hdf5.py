@@ -14,6 +14,10 @@ class TestHdf5Fixed(TabularFormatContract):
     variant = "hdf5-fixed[engine=pandas]"
 
 
+class TestHdf5TableBlosc(TabularFormatContract):
+    variant = "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]"
+
+
 class TestHdf5Table(TabularFormatContract):
     variant = "hdf5-table[engine=pandas]"
 

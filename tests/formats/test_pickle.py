@@ -5,3 +5,7 @@ from tests.contracts.tabular import TabularFormatContract
 
 class TestPickle(TabularFormatContract):
     variant = "pickle[engine=pandas]"
+
+
+class TestPickleXz(TabularFormatContract):
+    variant = "pickle[engine=pandas,codec=xz,level=1]"

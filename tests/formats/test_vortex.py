@@ -5,3 +5,7 @@ from tests.contracts.tabular import TabularFormatContract
 
 class TestVortex(TabularFormatContract):
     variant = "vortex[engine=vortex-data]"
+
+
+class TestVortexCompact(TabularFormatContract):
+    variant = "vortex[engine=vortex-data,codec=compact]"

@@ -1,0 +1,40 @@
+"""Formats for tables and storages for images under one roof: their names differ, so a spelled variant says which it is.
+
+It knows where each is listed, and nothing of what they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from adapters.contract import Adapter
+from adapters.registry import Registry
+from adapters.spelling import parse
+from formats.registry import FORMATS
+from image_storages.registry import STORAGES
+
+REGISTRIES: tuple[Registry[Any], ...] = (FORMATS, STORAGES)
+
+
+def registry_of(spelled: str) -> Registry[Any]:
+    """Where a spelled variant is listed; the formats for a name that is nowhere, which then say so."""
+    name, _ = parse(spelled)
+    return STORAGES if name in STORAGES.entries else FORMATS
+
+
+def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
+    """The engine class that a spelled variant names, and its settings. Raises what Registry.engine raises."""
+    return registry_of(spelled).engine(spelled)
+
+
+def build(spelled: str, *, threads: int | None = None) -> Any:
+    """A fresh adapter for a spelled variant, its libraries not loaded yet. Raises what Registry.build raises."""
+    return registry_of(spelled).build(spelled, threads=threads)
+
+
+def all_engines() -> Iterator[tuple[Registry[Any], type[Adapter]]]:
+    """Every engine of every format and storage, with the registry that lists it."""
+    for registry in REGISTRIES:
+        for name in registry:
+            yield from ((registry, engine) for engine in registry.engines(name))
