@@ -202,7 +202,31 @@ def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
 
 def usable_memory_bytes() -> int:
     """What a worker may take at most: memory that is available, and what our control groups leave of it."""
-    return min(linux.available_bytes(), memory_limit_bytes() or sys.maxsize)
+    return min(linux.available_bytes(), memory_left_bytes() or sys.maxsize)
+
+
+def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
+    """What the memory limits of our control groups leave: each limit less what its group uses, page cache not counted,
+    because the kernel gives that up first. None without a limit."""
+    left = []
+    for folder, unified in _group_folders(system, "memory"):
+        limit, used = (_text(folder / name) or "" for name in _MEMORY_FILES[unified])
+        if limit.isdigit() and used.isdigit() and int(limit) < psutil.virtual_memory().total:
+            left.append(max(int(limit) - int(used) + _cache_bytes(folder), 0))
+    return min(left, default=None)
+
+
+_MEMORY_FILES = {
+    True: ("memory.max", "memory.current"),
+    False: ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+}
+
+
+def _cache_bytes(folder: Path) -> int:
+    """Page cache of a control group, files below it included."""
+    fields = dict(line.split() for line in (_text(folder / "memory.stat") or "").splitlines() if line.count(" ") == 1)
+    total = "total_" if "total_inactive_file" in fields else ""
+    return sum(int(fields.get(f"{total}{name}", 0)) for name in ("active_file", "inactive_file"))
 
 
 def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
@@ -225,15 +249,22 @@ def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
 def _group_settings(system: Path, controller: str, unified: str | None, legacy: str | None) -> Iterator[str]:
     """A setting of our control group and of each one above it: of version 2 by `unified`, of version 1 by
     `legacy`, the names of its file."""
+    for folder, is_unified in _group_folders(system, controller):
+        file = unified if is_unified else legacy
+        text = _text(folder / file) if file else None
+        if text:
+            yield text
+
+
+def _group_folders(system: Path, controller: str) -> Iterator[tuple[Path, bool]]:
+    """The folder of our control group and of each one above it; and whether it is of version 2."""
     mounts = list(_mounts(system))
     for line in (_text(system / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            file, kind = unified, "cgroup2"
-        else:
-            file, kind = legacy if controller in controllers.split(",") else None, "cgroup"
-        if file is None:
+        is_unified = controllers == ""
+        if not is_unified and controller not in controllers.split(","):
             continue
+        kind = "cgroup2" if is_unified else "cgroup"
         for mount in mounts:
             holds = kind == "cgroup2" or controller in mount.super_options.split(",")
             if mount.filesystem != kind or not holds:
@@ -242,9 +273,7 @@ def _group_settings(system: Path, controller: str, unified: str | None, legacy: 
             top = system / mount.point.strip("/")
             folder = top / below
             while True:
-                text = _text(folder / file)
-                if text:
-                    yield text
+                yield folder, is_unified
                 if folder == top:
                     break
                 folder = folder.parent

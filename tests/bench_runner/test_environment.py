@@ -123,6 +123,25 @@ def test_memory_limit_is_the_lowest_of_the_groups_above(system):
     assert environment.memory_limit_bytes(system=system) == 300_000_000
 
 
+def test_what_a_limit_leaves_counts_what_the_group_uses_but_for_page_cache(system):
+    put(system, "proc/self/cgroup", "0::/outer/inner\n")
+    assert environment.memory_left_bytes(system=system) is None
+    put(system, "sys/fs/cgroup/outer/memory.max", "300000000\n")
+    put(system, "sys/fs/cgroup/outer/memory.current", "200000000\n")
+    put(system, "sys/fs/cgroup/outer/memory.stat", "anon 100000000\nactive_file 30000000\ninactive_file 20000000\n")
+    put(system, "sys/fs/cgroup/memory.max", "400000000\n")
+    put(system, "sys/fs/cgroup/memory.current", "210000000\n")
+    assert environment.memory_left_bytes(system=system) == 150_000_000
+
+
+def test_what_a_limit_of_version_1_leaves(system):
+    put(system, "proc/self/cgroup", "5:memory:/job\n")
+    put(system, "sys/fs/v1/memory/job/memory.limit_in_bytes", "500000000\n")
+    put(system, "sys/fs/v1/memory/job/memory.usage_in_bytes", "450000000\n")
+    put(system, "sys/fs/v1/memory/job/memory.stat", "active_file 1\ntotal_active_file 0\ntotal_inactive_file 50000000\n")
+    assert environment.memory_left_bytes(system=system) == 100_000_000
+
+
 def test_limits_of_version_1(system):
     put(system, "proc/self/cgroup", "5:memory:/job\n4:cpu,cpuacct:/job\n")
     put(system, "sys/fs/v1/memory/job/memory.limit_in_bytes", "500000000\n")
