@@ -246,13 +246,16 @@ class TabularFormat(Adapter):
 class ImageStorage(Adapter):
     """One engine of one storage for images. `native` is Native.IMAGES, or Native.BUFFERS for the floor."""
 
-    least_psnr_db: ClassVar[float | None] = None
-    """None where pixels come back exactly. Otherwise the declared loss (rule 12): over all pixels of all images, the
-    peak signal-to-noise ratio is at least this, and each image by itself at most 10 dB lower."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
     """Further settings that are measured beside the plain ones, such as arrays=views."""
     max_side: ClassVar[int | None] = None
     """Most pixels of a side, where the format has a limit."""
+
+    @property
+    def least_psnr_db(self) -> float | None:
+        """None where pixels come back exactly. Otherwise the declared loss (rule 12): over all pixels of all images,
+        the peak signal-to-noise ratio is at least this, and each image by itself at most 10 dB lower."""
+        return None
 
     def refusal(self, max_side: int) -> str | None:
         """Why images cannot be stored of which the longest side is `max_side` pixels; None when they can."""

@@ -30,7 +30,9 @@ class Dataset:
     """Of its generator: another version is another table, and another file in the cache."""
     batches: Callable[[], Iterator[pa.RecordBatch]]
     source: Mapping[str, str] = field(default_factory=dict)
-    """For a table read from the user's file: its path, size_bytes and mtime_ns."""
+    """For data read from the user's files: what tells them from others, such as path, size_bytes and mtime_ns."""
+    largest_side: int | None = None
+    """For images: the pixels of the longest side of any of them."""
 
 
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:

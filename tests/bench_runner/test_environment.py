@@ -138,7 +138,7 @@ def test_what_a_limit_of_version_1_leaves(system):
     put(system, "proc/self/cgroup", "5:memory:/job\n")
     put(system, "sys/fs/v1/memory/job/memory.limit_in_bytes", "500000000\n")
     put(system, "sys/fs/v1/memory/job/memory.usage_in_bytes", "450000000\n")
-    put(system, "sys/fs/v1/memory/job/memory.stat", "active_file 1\ntotal_active_file 0\ntotal_inactive_file 50000000\n")
+    put(system, "sys/fs/v1/memory/job/memory.stat", "total_active_file 0\ntotal_inactive_file 50000000\n")
     assert environment.memory_left_bytes(system=system) == 100_000_000
 
 
