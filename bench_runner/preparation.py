@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import data_generator.cache as data_cache
 from adapters.contract import Native
-from bench_runner import doctor, environment, probe_check, registries
+from bench_runner import codecs, doctor, environment, probe_check, registries
 from bench_runner.errors import RunError
 from bench_runner.launcher import Launcher
 from bench_runner.plan import Chain, with_null_variants
@@ -120,13 +120,20 @@ def _scratch(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def find_losses(session: Session) -> None:
-    """Rule 12: what each variant does to each kind of column, for both targets; not timed."""
+    """Rule 12: what each variant does to each kind of column, for both targets; not timed.
+
+    Variants that differ in their codec alone are asked once: a codec packs bytes and knows no kinds of columns. What
+    each of them gives back is verified with every sample all the same.
+    """
     if not session.options.fidelity:
         return
     session.stage("fidelity")
     known = session.earlier.fidelity
     tables = [chain for chain in session.plan.chains if not chain.is_floor and not chain.target.is_images]
-    for chain in {chain.variant: chain for chain in tables}.values():
+    by_base: dict[str, Chain] = {}
+    for chain in tables:
+        by_base.setdefault(codecs.base_of(chain.variant), chain)
+    for chain in by_base.values():
         for kind in ("pandas", "arrow"):
             if (chain.variant, kind) in known:
                 continue
