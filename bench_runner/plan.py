@@ -122,7 +122,12 @@ def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
         operations = _chosen_operations(suite, request)
         chosen = list(_chosen_datasets(suite, request))
         for dataset in chosen:
-            datasets[dataset.name] = dataset
+            known = datasets.setdefault(dataset.name, dataset)
+            if known.rows != dataset.rows:
+                raise PlanError(
+                    f"{dataset.name}: the suites ask for {known.rows:,} and for {dataset.rows:,} rows of it\n"
+                    "  say --rows, or run them one after the other"
+                )
             for chain, failure in _chains(suite, dataset, operations, request):
                 if failure is None:
                     chains.append(chain)

@@ -273,3 +273,10 @@ def test_other_storages_are_asked_for() -> None:
 def test_two_suites_in_one_plan_take_the_data_sets_that_are_theirs() -> None:
     made = make_plan([SUITES["tabular"], SUITES["image"]], Request(rows=100, datasets=("^eq$", "cifar-like")))
     assert {(chain.suite, chain.dataset) for chain in made.chains} == {("tabular", "eq"), ("image", "cifar-like")}
+
+
+def test_one_data_set_has_one_number_of_rows_in_a_run() -> None:
+    both = [SUITES["tabular"], SUITES["compression"]]
+    with pytest.raises(PlanError, match="10,000,000 and for 1,000,000 rows"):
+        make_plan(both, Request(datasets=("webface",)))
+    assert list(make_plan(both, Request(datasets=("webface",), rows=1000)).datasets) == ["webface"]
