@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bench_runner.plan import Plan, Request
 
-FAILED, WRONG_REQUEST, INTERRUPTED = 1, 2, 130
+FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
 """Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`."""
 RESULTS = Path("results")
@@ -38,6 +38,7 @@ Examples:
   python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
   python main.py report results/<run> --pdf     any report again, from stored samples
   python main.py --image --data FOLDER          your own images, in every storage
+  python main.py compare results/A results/B    what became slower, and is it more than noise?
   python main.py list formats                   what is there, and what is installed
 """
 
@@ -123,7 +124,22 @@ class Levels(click.ParamType):
         return tuple(int(part) for part in parts)
 
 
-DURATION, NAMES, LEVELS = Duration(), Names(), Levels()
+class Percent(click.ParamType):
+    """'10%', as 0.1."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or fail with what is allowed."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is not a share; write it in percent, e.g. 10%", param, ctx)
+        return float(match[1]) / 100
+
+
+DURATION, NAMES, LEVELS, PERCENT = Duration(), Names(), Levels(), Percent()
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -497,6 +513,43 @@ def report(
                     render.show_against_thesis(stored, _console())
             if not (pdf or csv_files or fidelity or against):
                 render.show(stored, _console())
+
+
+@cli.command()
+@click.argument("before", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("after", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--fail-above",
+    "least_change",
+    type=PERCENT,
+    default="5%",
+    show_default=True,
+    help="Changes up to this are neither told nor failed on.",
+)
+@click.option("--anyway", is_flag=True, help="Compare runs of different machines or data all the same.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown, for a comment on a pull request.")
+@click.option("--json", "form", flag_value="json", help="Print JSON with every figure, for programs.")
+def compare(before: Path, after: Path, least_change: float, anyway: bool, form: str | None) -> int:
+    """Say what became slower, larger or hungrier from the first RUN to the second.
+
+    A change counts when its interval excludes 1 and it is more than the noise that the two runs themselves show.
+    Exit code 3: something is worse; 0: nothing is; 2: there was nothing to compare.
+    """
+    from bench_runner.records import read_run
+    from reports import render
+    from reports.compare import CompareError
+
+    with _errors_told():
+        runs = read_run(before), read_run(after)
+        try:
+            found = render.compare_runs(*runs, least_change=least_change, anyway=anyway)
+        except CompareError as error:
+            raise click.UsageError(str(error)) from None
+        if form is None:
+            render.show_comparison(found, _console())
+        else:
+            click.echo(render.comparison_text(found, form))
+    return REGRESSION if found.failed else 0
 
 
 @cli.command()

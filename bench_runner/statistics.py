@@ -12,6 +12,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from bench_runner.records import Cell, Failure, Sample
 
@@ -161,6 +162,50 @@ def ratio_interval(numerator: Mapping[int, float], denominator: Mapping[int, flo
     interval = median_interval(ratios)
     tied = None if interval.low is None or interval.high is None else interval.low <= 1 <= interval.high
     return Ratio(interval.median, interval.low, interval.high, interval.rounds, tied)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How many times the values of one sample are those of another that was taken at another time. `low` and `high` are
+    its 95 % interval, None under five values on either side."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None:
+    """`after` / `before` of two unpaired samples of positive values: the median of all ratios of one by the other, with
+    the interval between two of them that the Mann-Whitney test does not reject (Hodges and Lehmann 1963; Conover,
+    Practical Nonparametric Statistics, section 5.4). Exact for every distribution; None where a side has no value."""
+    ratios = sorted(late / early for late in after for early in before if early > 0)
+    if not ratios:
+        return None
+    low = high = None
+    if min(len(after), len(before)) >= FEWEST_ROUNDS:
+        outside = _ratios_outside(len(after), len(before))
+        low, high = ratios[outside], ratios[-1 - outside]
+    return Shift(statistics.median(ratios), low, high)
+
+
+def _ratios_outside(one: int, other: int) -> int:
+    """How many of one * other ordered ratios may lie beyond each end: the critical value of Mann and Whitney's U, the
+    largest whose chance (of it or less) is within half of what the level leaves."""
+    counts = _rank_sums(one, other)
+    allowed = (1 - LEVEL) / 2 * math.comb(one + other, one)
+    return sum(cumulated <= allowed for cumulated in itertools.accumulate(counts)) - 1
+
+
+@cache
+def _rank_sums(one: int, other: int) -> tuple[int, ...]:
+    """In how many of the orders of two samples U is 0, 1, 2, ... (Mann and Whitney's recursion)."""
+    if one == 0 or other == 0:
+        return (1,)
+    fewer, less = _rank_sums(one - 1, other), _rank_sums(one, other - 1)
+    shifted = (0,) * other + fewer
+    size = one * other + 1
+    padded = [(*counts, *(0,) * (size - len(counts))) for counts in (shifted, less)]
+    return tuple(a + b for a, b in zip(*padded, strict=True))
 
 
 def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench_runner.records import Run
+    from reports.compare import Comparison
 
 
 def show(run: Run, console: Console) -> None:
@@ -46,6 +47,27 @@ def against_thesis_markdown(run: Run) -> str:
     from reports.reproduction import reproduction_markdown
 
     return reproduction_markdown(run)
+
+
+def compare_runs(before: Run, after: Run, *, least_change: float, anyway: bool) -> Comparison:
+    """What changed from one run to another. Raises CompareError when they cannot be compared."""
+    from reports.compare import compare
+
+    return compare(before, after, least_change=least_change, anyway=anyway)
+
+
+def show_comparison(found: Comparison, console: Console) -> None:
+    """Print what changed."""
+    from reports import compare_text
+
+    compare_text.show(found, console)
+
+
+def comparison_text(found: Comparison, form: str) -> str:
+    """What changed, as 'markdown' or 'json'."""
+    from reports import compare_text
+
+    return compare_text.markdown(found) if form == "markdown" else compare_text.as_json(found)
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:
