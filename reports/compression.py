@@ -86,6 +86,22 @@ def has_codecs(table: Table) -> bool:
     return table.conditions.track == "codecs"
 
 
+def by_format(table: Table) -> list[Row]:
+    """The rows of a table, each format's together: without a codec first, then its codecs by read time; formats by the
+    read time that they have without one."""
+    places = {row.variant: place for place, row in enumerate(table.rows)}
+    bases: dict[str, int] = {}
+    for row in table.rows:
+        if _codec(row.variant) is None:
+            bases.setdefault(_base(row.variant), places[row.variant])
+
+    def order(row: Row) -> tuple[int, str, bool, int]:
+        base = _base(row.variant)
+        return bases.get(base, len(places)), base, _codec(row.variant) is not None, places[row.variant]
+
+    return sorted(table.rows, key=order)
+
+
 def frontier(table: Table, time: Column) -> list[Row]:
     """The rows that no other beats in both size and `time` (a median each), smallest first: the Pareto frontier.
 

@@ -18,7 +18,15 @@ from rich.text import Text
 
 from bench_runner.records import Failure, Run
 from bench_runner.statistics import CellSummary, Interval, is_apart, is_floor, overall, summarise
-from reports.compression import CodecEffect, break_even_text, codec_effects, frontier, has_codecs, signed_text
+from reports.compression import (
+    CodecEffect,
+    break_even_text,
+    by_format,
+    codec_effects,
+    frontier,
+    has_codecs,
+    signed_text,
+)
 from reports.first_calls import HEADERS, TITLE, FirstCalls, first_calls
 from reports.tables import (
     COLUMNS,
@@ -153,11 +161,11 @@ def _grid(table: Table) -> Grid:
     return grid
 
 
-def _label_width(headers: Sequence[str], cells: Sequence[Sequence[Text]]) -> int:
+def _label_width(headers: Sequence[str], cells: Sequence[Sequence[Text | str]], padding: int = 1) -> int:
     """What the figures leave of the page for the format: figures are never cut, labels may be folded."""
     columns = zip(headers, *cells, strict=True)
-    taken = sum(1 + max(len(line) for cell in column for line in str(cell).split("\n")) for column in columns)
-    return max(WIDTH - taken, LEAST_LABEL_WIDTH)
+    taken = sum(padding + max(len(line) for cell in column for line in str(cell).split("\n")) for column in columns)
+    return max(WIDTH - padding + 1 - taken, LEAST_LABEL_WIDTH)
 
 
 def _folded(label: str, width: int) -> str:
@@ -338,18 +346,25 @@ def _codecs(table: Table) -> Grid:
     time = unit_for(table, "wall_ns")
     effects = {effect.row: effect for effect in codec_effects(table)}
     fronts = {column: set(frontier(table, column)) for column in (_READ, _SAVE)}
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column("format", overflow="fold")
-    for header in (f"save\n{time.name}", "", f"read\n{time.name}", "", "size\nratio", "reads faster\nbelow MB/s"):
-        grid.add_column(header, justify="right", no_wrap=True)
-    grid.add_column("Pareto\nfrontier", no_wrap=True)
-    for row in table.rows:
-        if not row.measured or is_floor(row.variant):
-            continue
+    headers = (
+        *(f"save\n{time.name}", "", f"read\n{time.name}", "", "size\nratio", "reads faster\nbelow MB/s"),
+        "Pareto\nfrontier",
+    )
+    rows = [row for row in by_format(table) if row.measured and not is_floor(row.variant)]
+    cells = []
+    for row in rows:
         marks = " ".join(column.operation for column, front in fronts.items() if row in front)
         effect = effects.get(row)
         values = _effect(effect, time) if effect else (_NOTHING, "", _NOTHING, "", "1", "")
-        grid.add_row(escape(row.label), *values, marks)
+        cells.append((*values, marks))
+    width = _label_width(headers, cells, padding=2)
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("format", no_wrap=True)
+    for header in headers[:-1]:
+        grid.add_column(header, justify="right", no_wrap=True)
+    grid.add_column(headers[-1], no_wrap=True)
+    for row, values in zip(rows, cells, strict=True):
+        grid.add_row(escape(_folded(row.label, width)), *values)
     return grid
 
 
