@@ -17,7 +17,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -66,14 +66,21 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
     and the last move wins with the same bytes. Raises DataError when the folder cannot take the file.
     """
     path = folder / f"{_stem(dataset)}.arrow"
-    try:
+    with _told(f"{dataset.name}, {dataset.rows:,} rows", folder):
         folder.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder)
         return _load(dataset, path) or _make(dataset, path, on_rows)
+
+
+@contextlib.contextmanager
+def _told(what: str, folder: Path) -> Iterator[None]:
+    """Turn the errors of a folder that cannot take a file into DataError."""
+    try:
+        yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise DataError(
-            f"{dataset.name}, {dataset.rows:,} rows: cannot be kept in {folder}: {reason}\n"
+            f"{what}: cannot be kept in {folder}: {reason}\n"
             "  free space there, ask for fewer rows, or name another folder in FORMAT_BENCH_CACHE"
         ) from error
 
@@ -116,6 +123,30 @@ def columns_with_nulls(path: Path) -> frozenset[str]:
         return frozenset(found)
 
 
+def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path) -> dict[str, int]:
+    """What `keep_facts` has kept of a data set that is read from `source`; empty where nothing is, or nothing whole."""
+    try:
+        facts = json.loads(_facts_path(name, version, source, folder).read_text())
+    except (FileNotFoundError, ValueError, OSError):
+        return {}
+    is_whole = isinstance(facts, dict) and all(type(value) is int for value in facts.values())
+    return facts if is_whole else {}
+
+
+def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path, facts: Mapping[str, int]) -> None:
+    """Keep what is known of a data set only once its source has been read through, such as its number of rows.
+
+    `source` must change with what it stands for. Raises DataError when the folder cannot take the file.
+    """
+    with _told(name, folder), _moved_into_place(_facts_path(name, version, source, folder)) as file:
+        file.write(json.dumps(facts).encode())
+
+
+def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path) -> Path:
+    key = json.dumps([name, version, sorted(source.items())])
+    return folder / f"{_readable(name)}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.facts"
+
+
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -127,8 +158,11 @@ def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _stem(dataset: Dataset) -> str:
     """A readable name, and what decides the bytes as a hash."""
     key = json.dumps([dataset.name, dataset.rows, dataset.version, sorted(dataset.source.items())])
-    readable = re.sub(r"[^a-z0-9.=]+", "-", dataset.name).strip("-")[:60]
-    return f"{readable}-{dataset.rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    return f"{_readable(dataset.name)}-{dataset.rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+
+
+def _readable(name: str) -> str:
+    return re.sub(r"[^a-z0-9.=]+", "-", name).strip("-")[:60]
 
 
 def _load(dataset: Dataset, path: Path) -> StoredDataset | None:

@@ -64,6 +64,8 @@ class Entry:
     fixed: Mapping[str, str] | None = None
     """Parameters that a preset sets, handed to `build` as they are."""
     takes_file: bool = False
+    imports: bool = False
+    """Whether it is read as soon as it is resolved, which may take minutes; `build` then takes `on_rows` too."""
 
 
 _SYNTHETIC = (
@@ -89,6 +91,10 @@ def _preset(kind: str) -> Entry:
         1_000_000,
         fixed={**{parameter.name: parameter.default for parameter in _SYNTHETIC}, **counts},
     )
+
+
+def _real(title: str, purpose: str) -> Entry:
+    return Entry(title, purpose, "data_generator.real_images:build", None, takes_file=True, imports=True)
 
 
 _REALISTIC = {
@@ -132,16 +138,39 @@ CATALOGUE: Mapping[str, Entry] = {
         None,
         takes_file=True,
     ),
+    "cifar-like": Entry(
+        "images like CIFAR-10's: 32 x 32, RGB, 10 classes",
+        "many small images that compress as photographs do, without a download",
+        "data_generator.photographs:build_cifar_like",
+        50_000,
+    ),
+    "imagenet-like": Entry(
+        "images like ImageNet-100's: shorter side 160, some grey, sorted by 100 classes",
+        "images of many shapes that compress as photographs do, without a download",
+        "data_generator.photographs:build_imagenet_like",
+        2_000,
+    ),
+    "cifar10": _real("CIFAR-10, its training images", "the thesis's small images, from the cache of 'datasets' or yours"),
+    "imagenet100": _real(
+        "ImageNet-100, its training images", "the thesis's larger images, from the cache of 'datasets' or yours"
+    ),
+    "images": _real("images of your own", "folders of image files by class, Parquet files, or a saved 'datasets' folder"),
 }
 
 
 def resolve(
-    name: str, parameters: Mapping[str, str], *, rows: int | None = None, source: Path | None = None
+    name: str,
+    parameters: Mapping[str, str],
+    *,
+    rows: int | None = None,
+    source: Path | None = None,
+    on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
     """The data set that `name` and its parameters, as text, stand for; `rows` instead of its default
     number.
 
-    `source` is the user's file, for data sets that take one. Raises DataError, which lists what there is.
+    `source` is the user's file or folder, for data sets that take one. Images of the user's are read now, unless they
+    have been before; `on_rows` hears how many. Raises DataError, which lists what there is.
     """
     entry = CATALOGUE.get(name)
     if entry is None:
@@ -162,7 +191,9 @@ def resolve(
     module, _, function = entry.build.partition(":")
     build: Callable[..., Dataset] = getattr(importlib.import_module(module), function)
     canonical = f"{name}[{spelled}]" if spelled else name
-    options = {"source": source} if entry.takes_file else {}
+    options: dict[str, object] = {"source": source} if entry.takes_file else {}
+    if entry.imports:
+        options["on_rows"] = on_rows
     return build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **options)
 
 

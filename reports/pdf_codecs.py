@@ -55,9 +55,19 @@ def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
     corners = [point for point in best if point is not None]
     if corners:
         axes.step(*zip(*corners, strict=True), where="post", color="#777777", linewidth=0.9, zorder=2)
+    middle = (min(size for size, _ in reach) + max(size for size, _ in reach)) / 2 if reach else 0.0
     for row, corner in zip(frontier(table, time), corners, strict=True):
         text = row.label.replace("[", " ").rstrip("]")
-        axes.annotate(text, corner, xytext=(4, 4), textcoords="offset points", fontsize=5.5)
+        # Towards the middle of the chart, where there is room.
+        left = corner[0] > middle
+        axes.annotate(
+            text,
+            corner,
+            xytext=(-4 if left else 4, 4),
+            textcoords="offset points",
+            fontsize=5.5,
+            ha="right" if left else "left",
+        )
     for values, scale in zip(zip(*reach, strict=True), (axes.set_xscale, axes.set_yscale), strict=False):
         if max(values) > 10 * min(values) > 0:
             scale("log")
