@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from bench_runner.launcher import Launcher, Limits, Outcome
 from bench_runner.operations import OPERATIONS
 from bench_runner.plan import Chain
 from bench_runner.records import Failure, Sample
-from bench_runner.settle import Rest, Settler
+from bench_runner.settle import Control, Rest, Settler
 from data_generator.cache import StoredDataset
 
 WARM_RESIDENT_SHARE = 0.99
@@ -139,7 +139,6 @@ def _operation(
     began = now_ns()
     operation = OPERATIONS[blank.operation]
     location = folder / "stored" / f"table{chain.suffix}"
-    rest = bench.settler.settle(need_bytes)
     figures: dict[str, int] = {}
     if operation.needs_stored_copy:
         figures |= _page_cache(location, chain.conditions.cache)
@@ -156,12 +155,16 @@ def _operation(
         "printed": str(folder / "printed"),
         "confine": str(folder),
         "last_reader": last,
+        "need_bytes": need_bytes,
+        "best_control": asdict(bench.settler.best) if bench.settler.best else None,
     }
     outcome = bench.launcher.run(task, bench.limits())
     if outcome.failure is not None:
         kind, reason = outcome.failure
         raise ChainFailed(Failure(kind=kind, reason=reason))
     answer = outcome.answer("measured")
+    rest = Rest(**{**answer["rest"], "control": Control(**answer["rest"]["control"])})
+    bench.settler.learn(rest.control)
     figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
     if operation.needs_stored_copy:
         _prove_cache(figures, chain.conditions.cache)
@@ -195,7 +198,7 @@ def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) ->
     highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
     return {
         "peak_private_bytes": max(highest - answer["private_before_bytes"], 0),
-        "prepare_ns": answer["started_ns"] - outcome.launched_ns,
+        "prepare_ns": answer["started_ns"] - outcome.launched_ns - rest.settle_ns,
         "settle_ns": rest.settle_ns,
         "control_write_ns": rest.control.write_ns,
         "control_allocate_ns": rest.control.allocate_ns,

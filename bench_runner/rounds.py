@@ -127,7 +127,9 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
             session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
             started = now_ns()
             dataset = session.datasets[chain.dataset]
-            need_bytes = max(predictions[chain].peak_bytes, dataset.size_bytes)
+            # Memory and page cache: the peak of the call, and the file that it writes.
+            predicted = predictions[chain]
+            need_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
             samples = _execution(session, chain, rows=dataset.rows, round_number=number, need_bytes=need_bytes)
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.progress[chain].add(samples)

@@ -1,8 +1,16 @@
 """Rule 1: bring the machine to rest before every sample, and prove it with a small control.
 
+It runs in the worker, as the last thing before the clean slate and the clock, because rest does not last: a virtual
+machine hands free memory back to its host every few seconds, and what was ready a second ago is slow again. Measured
+with 192 MB written to the page cache, 54 to 66 ms where memory is ready, 400 to 800 ms where it is not: right after
+making it ready 10 of 10 writes were quick, 0.3 s later 9, 1 s later 6, 3 s later none.
+
+The memory that goes back and forth is that of whole huge pages, which large writes and large arrays take. Touching it
+in small pages leaves it as it was, so it is touched as huge pages.
+
 The control (a 64 MB write, a 64 MB allocation) tells what a storage benchmark cannot see from inside: write-back of
-earlier samples, and memory that the host of a virtual machine has not backed. This module knows nothing of samples
-but the control's figures, which are stored with each.
+earlier samples, and memory that the host has not backed. This module knows nothing of samples but the control's
+figures, which are stored with each.
 """
 
 from __future__ import annotations
@@ -18,7 +26,6 @@ CONTROL_BYTES = 64 * 1024 * 1024
 UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
 WRITE_BACK_LIMIT_S = 30.0
 TRIES = 3
-PAUSE_S = 0.5
 SLOW_FACTOR = 1.3
 """A control this many times slower than the run's best means that the machine is not at rest."""
 
@@ -42,41 +49,40 @@ class Rest:
 
 
 class Settler:
-    """Brings one working folder's file system and the machine's memory to rest; remembers the run's best control."""
+    """Brings one working folder's file system and the machine's memory to rest; remembers the best control.
 
-    def __init__(self, folder: Path) -> None:
-        """`folder` is the working folder: controls are written to its file system."""
+    The run keeps one for each working folder, and each worker makes one of its own with the run's best.
+    """
+
+    def __init__(self, folder: Path, best: Control | None = None) -> None:
+        """`folder` is a folder on the file system that is worked on: controls are written there."""
         self._folder = folder
-        self._block = bytes(CONTROL_BYTES)
-        self.best: Control | None = None
+        self.best = best
+
+    def learn(self, control: Control) -> None:
+        """Take a control that a worker has seen into the run's best."""
+        best = self.best or control
+        self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
 
     def settle(self, need_bytes: int) -> Rest:
-        """Wait until the machine is at rest, at most three tries; `need_bytes` is what the sample is expected to use.
+        """Wait until the machine is at rest, at most three tries; `need_bytes` is what the sample is expected to use,
+        of memory and of page cache together.
 
         Raises OSError when the control cannot be written, as on a full disk.
         """
         started = now_ns()
-        control, why_not = self._try()
-        for retry in range(TRIES - 1):
+        for times in range(1, TRIES + 1):
+            control, why_not = self._try(times * need_bytes)
             if not why_not:
                 break
-            if retry == 0 and not self._memory_is_slow(control):
-                # Whatever slowed the write alone is rather gone in a moment than cured by half a minute of touching.
-                pause(PAUSE_S)
-            else:
-                # On a virtual machine pages that the host has not backed are slow at their first touch only.
-                linux.touch_memory(min(2 * need_bytes + CONTROL_BYTES, linux.available_bytes() // 2))
-            control, why_not = self._try()
         return Rest(control, not why_not, now_ns() - started, why_not)
 
-    def _memory_is_slow(self, control: Control) -> bool:
-        return self.best is not None and control.allocate_ns > SLOW_FACTOR * self.best.allocate_ns
-
-    def _try(self) -> tuple[Control, str]:
+    def _try(self, need_bytes: int) -> tuple[Control, str]:
         quiet = self._write_back()
+        linux.touch_memory(min(need_bytes, linux.available_bytes() // 2))
         control = self._control()
-        best = self.best or control
-        self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
+        self.learn(control)
+        assert self.best is not None
         if not quiet:
             return (
                 control,
@@ -84,7 +90,7 @@ class Settler:
             )
         if control.write_ns > SLOW_FACTOR * self.best.write_ns:
             return control, f"a 64 MB write took {control.write_ns / self.best.write_ns:.1f} times the run's best"
-        if self._memory_is_slow(control):
+        if control.allocate_ns > SLOW_FACTOR * self.best.allocate_ns:
             return (
                 control,
                 f"touching 64 MB took {control.allocate_ns / self.best.allocate_ns:.1f} times the run's best",
@@ -103,12 +109,14 @@ class Settler:
 
     def _control(self) -> Control:
         path = self._folder / "control"
+        block = bytes(CONTROL_BYTES)
         try:
             started = now_ns()
             with path.open("wb", buffering=0) as stream:
-                written = stream.write(self._block)
+                written = stream.write(block)
             write_ns = now_ns() - started
         finally:
+            del block
             path.unlink(missing_ok=True)
         if written != CONTROL_BYTES:
             raise OSError(errno.ENOSPC, "no space for the 64 MB control", str(path))

@@ -154,9 +154,9 @@ def _differences(before: Run, after: Run) -> Iterable[str]:
     machines = [sorted({sample.machine for sample in run.samples}) for run in (before, after)]
     if machines[0] != machines[1]:
         yield f"the runs are of different machines: {', '.join(machines[0])} and {', '.join(machines[1])}"
-    facts = [run.info.get("machine") if isinstance(run.info.get("machine"), dict) else {} for run in (before, after)]
+    facts = [run.info.get("machine") for run in (before, after)]
     for name in ("cpu", "cores", "memory_bytes", "virtualisation"):
-        values = [fact.get(name) for fact in facts if fact]
+        values = [fact.get(name) for fact in facts if isinstance(fact, dict)]
         if len(values) == 2 and values[0] != values[1]:
             yield f"the machine's {name.removesuffix('_bytes')} differs: {values[0]} and {values[1]}"
     digests = [{sample.dataset: sample.dataset_digest for sample in run.samples} for run in (before, after)]

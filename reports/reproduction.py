@@ -96,8 +96,8 @@ def reproduce(run: Run) -> Reproduction:
     if codecs:
         table = reproduction_codecs.table_of(codecs)
         judged = reproduction_codecs.judgements(table)
-        grids = (reproduction_codecs.grid(table),) if table else ()
-        result = replace(result, judgements=(*result.judgements, *judged), more=(*result.more, *grids))
+        more = (*result.more, reproduction_codecs.grid(table)) if table else result.more
+        result = replace(result, judgements=(*result.judgements, *judged), more=more)
     if images:
         chosen, left_out = reproduction_images.tables_of(images)
         judged = reproduction_images.judgements(chosen, left_out)

@@ -21,7 +21,7 @@ from bench_runner.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.plan import Chain
 from bench_runner.prediction import Prediction
 from bench_runner.records import Failure
-from bench_runner.settle import Rest, Settler
+from bench_runner.settle import Control, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import Executor, chain_of
@@ -62,26 +62,20 @@ def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None
 
 
 class Spying:
-    """A launcher and a settler in one that pass everything on, and keep the order, the tasks and the outcomes.
+    """A launcher that passes everything on, and keeps the tasks and the outcomes.
 
     `after` may meddle when a job has ended, as the machine would.
     """
 
     def __init__(self, bench: Bench, after: Callable[[Mapping[str, Any], Outcome], None] | None = None) -> None:
         self._bench, self._after = bench, after
-        self.order: list[str] = []
         self.tasks: list[Mapping[str, Any]] = []
         self.outcomes: list[Outcome] = []
 
     def bench(self) -> Bench:
-        return replace(self._bench, launcher=self, settler=self)
-
-    def settle(self, need_bytes: int) -> Rest:
-        self.order.append("settle")
-        return self._bench.settler.settle(need_bytes)
+        return replace(self._bench, launcher=self)
 
     def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
-        self.order.append(task["operation"])
         self.tasks.append(task)
         outcome = self._bench.launcher.run(task, limits)
         self.outcomes.append(outcome)
@@ -95,10 +89,22 @@ class Spying:
 
 
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
-    """Rule 1."""
+    """Rule 1: by the run's best, which every worker's control can only lower."""
     spying = Spying(bench)
-    run_faulty("none", on=spying.bench())
-    assert spying.order == ["settle", "save", "settle", "read"]
+    save, read = run_faulty("none", on=spying.bench())
+    assert [task["need_bytes"] > 0 for task in spying.tasks] == [True, True]
+    assert [task["best_control"] is None for task in spying.tasks] == [True, False]
+    for sample in (save, read):
+        assert sample.figures["settle_ns"] > sample.figures["control_write_ns"] + sample.figures["control_allocate_ns"]
+    assert bench.settler.best is not None
+    assert bench.settler.best.write_ns == min(sample.figures["control_write_ns"] for sample in (save, read))
+
+
+def test_a_slow_control_leaves_the_sample_uncounted(run_faulty: Executor, bench: Bench) -> None:
+    bench.settler.learn(Control(1, 1))
+    save, _ = run_faulty("none")
+    assert save.unsettled
+    assert any("not counted, the machine was not at rest" in warning for warning in save.warnings)
 
 
 def test_an_operation_is_primed_on_few_rows_elsewhere(

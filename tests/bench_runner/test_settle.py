@@ -36,24 +36,31 @@ def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> N
     settler = ScriptedSettler(tmp_path, [GOOD, Control(125, 125)])
     assert settler.settle(1000).settled
     assert settler.settle(1000).settled
-    assert touched == []
+    assert touched == [1000, 1000]
 
 
-@pytest.mark.parametrize("slow", [[SLOW_MEMORY], [SLOW_WRITE, SLOW_WRITE]])
-def test_a_slow_control_is_cured_by_touching_memory(tmp_path: Path, touched: list[int], slow: list[Control]) -> None:
-    settler = ScriptedSettler(tmp_path, [GOOD, *slow, GOOD])
-    settler.settle(0)
+def test_memory_is_made_ready_before_the_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    class Told(ScriptedSettler):
+        def _control(self) -> Control:
+            order.append("control")
+            return super()._control()
+
+    monkeypatch.setattr(linux, "touch_memory", lambda size: order.append(f"touch {size}"))
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: 0)
+    Told(tmp_path, [GOOD]).settle(5000)
+    assert order == ["touch 5000", "control"]
+
+
+@pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
+def test_a_slow_control_is_cured_by_touching_more_memory(tmp_path: Path, touched: list[int], slow: Control) -> None:
+    settler = ScriptedSettler(tmp_path, [slow, GOOD])
+    settler.learn(GOOD)
     rest = settler.settle(10**6)
     assert rest.settled
-    assert touched == [2 * 10**6 + settle.CONTROL_BYTES]
+    assert touched == [10**6, 2 * 10**6]
     assert rest.control == GOOD
-
-
-def test_a_write_that_is_slow_once_is_tried_again_without_touching(tmp_path: Path, touched: list[int]) -> None:
-    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, GOOD])
-    settler.settle(0)
-    assert settler.settle(10**10).settled
-    assert touched == []
 
 
 def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched: list[int]) -> None:
@@ -98,9 +105,7 @@ def test_at_most_half_of_the_free_memory_is_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
 ) -> None:
     monkeypatch.setattr(linux, "available_bytes", lambda: 10**9)
-    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_MEMORY, GOOD])
-    settler.settle(0)
-    settler.settle(10**10)
+    ScriptedSettler(tmp_path, [GOOD]).settle(10**10)
     assert touched == [10**9 // 2]
 
 
@@ -109,6 +114,13 @@ def test_the_best_control_is_each_figure_on_its_own(tmp_path: Path, touched: lis
     assert settler.settle(0).settled
     assert settler.settle(0).settled
     assert settler.best == GOOD
+
+
+def test_a_worker_goes_by_the_runs_best(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [SLOW_WRITE] * 3)
+    settler.learn(GOOD)
+    assert not settler.settle(0).settled
+    assert Settler(tmp_path, GOOD).best == GOOD
 
 
 def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from adapters.errors import RefusedData
 from bench_runner import linux, targets, verify, worker
 from bench_runner.clock import Laps
 from bench_runner.operations import OPERATIONS, PRIMER_ROWS, Stage
+from bench_runner.settle import Settler
 from bench_runner.targets import Target
 from bench_runner.worker import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from data_generator.cache import StoredDataset
@@ -81,6 +82,7 @@ def order(monkeypatch: pytest.MonkeyPatch, phase: mmap.mmap) -> Order:
     adapter = SpyAdapter(made)
     monkeypatch.setattr(worker, "_adapter", lambda task: adapter)
     made.spy(linux, "fsync_all")
+    made.spy(Settler, "settle")
     made.spy(linux, "reset_high_water")
     made.spy(linux, "trim_heap")
     made.spy(targets, "make")
@@ -106,11 +108,15 @@ def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
         "location": str(tmp_path / "table"),
         "primer": str(tmp_path / "primer"),
         "last_reader": True,
+        "scratch": str(tmp_path),
+        "need_bytes": 0,
+        "best_control": None,
     }
 
 
 def test_the_life_of_a_save(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
-    """Rules 2, 3 and 6: primed small, the input in hand, a clean slate, the reset; the sync after the clock."""
+    """Rules 1, 2, 3 and 6: primed small, the input in hand, the machine at rest, a clean slate, the reset; the sync
+    after the clock."""
     (answer,) = worker.measure(task, phase)
     assert order.seen == [
         ("make", PHASE_PREPARE),
@@ -120,6 +126,7 @@ def test_the_life_of_a_save(order: Order, task: dict[str, Any], phase: mmap.mmap
         (f"save {PRIMER_ROWS} rows", PHASE_PREPARE),
         ("stop", PHASE_PREPARE),
         ("make", PHASE_PREPARE),
+        ("settle", PHASE_PREPARE),
         ("trim_heap", PHASE_PREPARE),
         ("reset_high_water", PHASE_PREPARE),
         ("start", PHASE_CLOCK),
@@ -142,7 +149,7 @@ def test_the_life_of_a_read(order: Order, task: dict[str, Any], phase: mmap.mmap
     assert inside == ["start", f"read {ROWS} rows", "from_native", "touch", "stop"]
     before = [what for what, when in order.seen if when == PHASE_PREPARE]
     primed = ["reset_high_water", "start", f"read {PRIMER_ROWS} rows", "from_native", "touch", "stop"]
-    assert before == [*primed, "trim_heap", "reset_high_water"]
+    assert before == [*primed, "settle", "trim_heap", "reset_high_water"]
     assert [what for what, when in order.seen if when == PHASE_AFTER] == ["compare", "remove", "compare"]
     assert not Path(task["location"]).exists()
     assert answer["fidelity"] == "exact"
