@@ -1,5 +1,6 @@
-"""What is stored: tables that are synthetic (seeded), standard (TPC-H), realistic, or the user's own file.
+"""What is stored: tables that are synthetic (seeded), standard (TPC-H), realistic, or the user's own file; and images,
+generated, well-known, or the user's own.
 
-This room imports no other room. Every data set is an Arrow table that every machine makes with the same
-bytes; its digest says so.
+This room imports no other room. Every data set is an Arrow table; one that is generated has the same bytes on every
+machine, and its digest says so.
 """

@@ -127,7 +127,7 @@ def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path)
     """What `keep_facts` has kept of a data set that is read from `source`; empty where nothing is, or nothing whole."""
     try:
         facts = json.loads(_facts_path(name, version, source, folder).read_text())
-    except (FileNotFoundError, ValueError, OSError):
+    except (OSError, ValueError):
         return {}
     is_whole = isinstance(facts, dict) and all(type(value) is int for value in facts.values())
     return facts if is_whole else {}

@@ -150,11 +150,15 @@ CATALOGUE: Mapping[str, Entry] = {
         "data_generator.photographs:build_imagenet_like",
         2_000,
     ),
-    "cifar10": _real("CIFAR-10, its training images", "the thesis's small images, from the cache of 'datasets' or yours"),
+    "cifar10": _real(
+        "CIFAR-10, its training images", "the thesis's small images, from the cache of 'datasets' or yours"
+    ),
     "imagenet100": _real(
         "ImageNet-100, its training images", "the thesis's larger images, from the cache of 'datasets' or yours"
     ),
-    "images": _real("images of your own", "folders of image files by class, Parquet files, or a saved 'datasets' folder"),
+    "images": _real(
+        "images of your own", "folders of image files by class, Parquet files, or a saved 'datasets' folder"
+    ),
 }
 
 

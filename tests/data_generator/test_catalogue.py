@@ -46,9 +46,10 @@ def test_no_rows_are_refused(rows: int) -> None:
         resolve("eq", {}, rows=rows)
 
 
-def test_a_file_is_refused_where_none_is_taken() -> None:
-    with pytest.raises(DataError, match=r"eq: takes no file.*webface"):
-        resolve("eq", {}, source=Path("faces.h5"))
+@pytest.mark.parametrize("name", ["eq", "cifar-like", "imagenet-like"])
+def test_a_file_is_refused_where_none_is_taken(name: str) -> None:
+    with pytest.raises(DataError, match=rf"{name}: takes no file.*webface, cifar10, imagenet100, images"):
+        resolve(name, {}, source=Path("faces.h5"))
 
 
 def test_numbers_are_spelled_shortest() -> None:
@@ -60,7 +61,7 @@ def test_listing_imports_no_heavy_library() -> None:
     code = (
         "import sys, data_generator.catalogue as c; "
         "[(e.title, e.purpose, p.allowed_text()) for e in c.CATALOGUE.values() for p in e.parameters]; "
-        "print(sorted({'numpy', 'pandas', 'pyarrow', 'h5py', 'platformdirs'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'pandas', 'pyarrow', 'h5py', 'platformdirs', 'PIL', 'datasets'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

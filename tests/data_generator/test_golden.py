@@ -17,7 +17,11 @@ GOLDEN = Path(__file__).with_name("golden") / "digests.json"
 MIXED = {"int": "1", "float": "1", "bool": "2", "str": "2"}
 
 INSTANCES: list[tuple[str, dict[str, str], int]] = [
-    *[(name, {}, 2_000) for name in CATALOGUE if name not in ("synthetic", "tpch-lineitem", "webface")],
+    *[
+        (name, {}, 2_000)
+        for name, entry in CATALOGUE.items()
+        if name not in ("synthetic", "tpch-lineitem", "webface", "imagenet-like") and not entry.imports
+    ],
     ("core", {}, 20_000),
     ("eq", {}, 1_048_576 + 100),
     ("synthetic", MIXED, 2_000),
@@ -25,6 +29,7 @@ INSTANCES: list[tuple[str, dict[str, str], int]] = [
     ("synthetic", {**MIXED, "strings": "words", "nulls": "0.05"}, 2_000),
     ("tpch-lineitem", {"scale": "0.01"}, 2_000),
     ("webface", {}, 2_000),
+    ("imagenet-like", {}, 60),
 ]
 
 
@@ -41,8 +46,8 @@ def key(name: str, parameters: dict[str, str], rows: int) -> str:
     return f"{dataset.name}, {rows} rows, version {dataset.version}"
 
 
-def test_every_data_set_is_pinned() -> None:
-    assert {name for name, _, _ in INSTANCES} == set(CATALOGUE)
+def test_every_data_set_that_is_generated_is_pinned() -> None:
+    assert {name for name, _, _ in INSTANCES} == {name for name, entry in CATALOGUE.items() if not entry.imports}
     assert {key(*instance) for instance in INSTANCES} == set(json.loads(GOLDEN.read_text()))
 
 

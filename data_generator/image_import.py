@@ -1,0 +1,266 @@
+"""The process that opens the user's images: `python -m data_generator.image_import PARENT MEMORY_BYTES PROGRESS`.
+
+It reads a task (JSON) from stdin, decodes image after image, and answers on stdout with frames: a letter, the length in
+8 bytes, little-endian, and so many bytes.
+
+    n  how many images there will be, as JSON
+    b  a batch of them, as a message of Arrow IPC with the schema of data_generator.images
+    e  the end; all is said
+    r  instead of the rest: why the input is not taken, as JSON with 'where', 'reason' and 'step'
+
+PROGRESS is a descriptor of one shared page, in which the name of the image at hand stands: if this process dies of it,
+data_generator.image_worker, which started it, can tell. Nothing here knows of caches or data sets.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import IO, Any
+
+from data_generator.confinement import confine
+from data_generator.image_input import CACHED, FILES, PARQUET, SAVED
+from data_generator.image_refusal import REPAIR, Refused, printable
+
+HEADER = struct.Struct("<cQ")
+COUNT, BATCH, END, REFUSAL = b"n", b"b", b"e", b"r"
+
+_ROWS_AT_ONCE = 64
+_INSTALL = {"PIL": ("pillow", "images"), "datasets": ("datasets", "datasets")}
+
+Task = Mapping[str, Any]
+"""`path`, `kind` and `files` (each with `name`, `path`, `label`) of an ImageInput; `rows`, the most images to take, or
+None; `batch_bytes`, the pixels of a batch."""
+Found = tuple[int, Iterator[tuple[bytes, int]]]
+"""How many images there are, and of each the file's content and its label."""
+
+
+class Progress:
+    """The page in which the parent sees where this process is."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
+        self.where = ""
+
+    def at(self, where: str) -> None:
+        """From now on at this image."""
+        self.where = where
+        text = where.encode(errors="backslashreplace")[: mmap.PAGESIZE - 1] + b"\0"
+        self._page[: len(text)] = text
+
+
+# --- where the files' contents come from ---------------------------------------------------------------------------
+
+
+def _from_files(task: Task, progress: Progress) -> Found:
+    files = task["files"]
+
+    def contents() -> Iterator[tuple[bytes, int]]:
+        for file in files:
+            progress.at(os.path.join(task["path"], file["name"]))
+            with _opened(file["path"]) as stream:
+                yield stream.read(), file["label"]
+
+    return len(files), contents()
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    """A regular file, no link, to read; whatever stood there when its folder was listed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise Refused(f"cannot be opened: {error.strerror}", "allow it, or leave the file out") from None
+    with open(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Refused("is no regular file", "leave it out")
+        yield stream
+
+
+def _from_parquet(task: Task, progress: Progress) -> Found:
+    import pyarrow.parquet as pq
+
+    from data_generator import image_columns
+
+    names = [_parquet_name(task, file) for file in task["files"]]
+    chosen, count = [], 0
+    for name, file in zip(names, task["files"], strict=True):
+        progress.at(name)
+        with _opened(file["path"]) as stream, pq.ParquetFile(stream) as parquet:
+            chosen.append(image_columns.choose(parquet.schema_arrow))
+            count += parquet.metadata.num_rows
+
+    def contents() -> Iterator[tuple[bytes, int]]:
+        for name, file, columns in zip(names, task["files"], chosen, strict=True):
+            with _opened(file["path"]) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
+                batches = parquet.iter_batches(_ROWS_AT_ONCE, columns=[columns.image, columns.label], use_threads=False)
+                yield from _numbered(batches, columns, name, progress)
+
+    return count, contents()
+
+
+def _parquet_name(task: Task, file: Mapping[str, Any]) -> str:
+    is_file_itself = file["path"] == task["path"]
+    return task["path"] if is_file_itself else os.path.join(task["path"], file["name"])
+
+
+def _numbered(batches: Any, columns: Any, name: str, progress: Progress) -> Iterator[tuple[bytes, int]]:
+    """The rows of the batches, each announced by its number."""
+    from data_generator import image_columns
+
+    row = 0
+    progress.at(f"{name}, row 0")
+    for batch in batches:
+        for content in image_columns.rows(batch, columns):
+            yield content
+            row += 1
+            progress.at(f"{name}, row {row:,}")
+
+
+def _from_saved(task: Task, progress: Progress) -> Found:
+    present = {file["name"] for file in task["files"]}
+    listed = [entry["filename"] for entry in _note(task, "state.json", progress)["_data_files"]]
+    strange = [name for name in listed if name not in present]
+    if strange:
+        raise Refused(f"names files that are not in its folder: {', '.join(map(str, strange))}")
+    progress.at(task["path"])
+    import datasets
+
+    return _from_dataset(datasets.load_from_disk(task["path"]), task, progress)
+
+
+def _note(task: Task, name: str, progress: Progress) -> Any:
+    """What one of the JSON files says that `datasets` puts beside its tables."""
+    path = os.path.join(task["path"], name)
+    progress.at(path)
+    with _opened(path) as stream:
+        return json.load(stream)
+
+
+def _from_cached(task: Task, progress: Progress) -> Found:
+    train = (_note(task, "dataset_info.json", progress).get("splits") or {}).get("train") or {}
+    progress.at(task["path"])
+    import datasets
+
+    dataset = datasets.concatenate_datasets([datasets.Dataset.from_file(file["path"]) for file in task["files"]])
+    expected = train.get("num_examples", len(dataset))
+    if expected != len(dataset):
+        raise Refused(f"holds {len(dataset):,} images of {expected:,}", "load the data set again by 'datasets'")
+    return _from_dataset(dataset, task, progress)
+
+
+def _from_dataset(dataset: Any, task: Task, progress: Progress) -> Found:
+    from data_generator import image_columns
+
+    columns = image_columns.choose(dataset.data.schema)
+    as_stored = dataset.with_format("arrow", columns=[columns.image, columns.label])
+    return len(dataset), _numbered(as_stored.iter(batch_size=_ROWS_AT_ONCE), columns, task["path"], progress)
+
+
+_SOURCES: Mapping[str, Callable[[Task, Progress], Found]] = {
+    FILES: _from_files,
+    PARQUET: _from_parquet,
+    SAVED: _from_saved,
+    CACHED: _from_cached,
+}
+
+
+# --- from contents to frames ---------------------------------------------------------------------------------------
+
+
+def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
+    """The letters and contents that answer a task, without the end. Raises Refused."""
+    from data_generator import image_decoder
+
+    image_decoder.be_strict()
+    count, contents = _SOURCES[task["kind"]](task, progress)
+    taken = count if task["rows"] is None else min(count, task["rows"])
+    if taken == 0:
+        raise Refused("holds no images (0 rows)", "name one that holds some", task["path"])
+    yield COUNT, json.dumps(taken).encode()
+    for batch in _batches(islice(contents, taken), task["batch_bytes"]):
+        yield BATCH, batch.serialize()
+
+
+def _batches(contents: Iterator[tuple[bytes, int]], batch_bytes: int) -> Iterator[Any]:
+    from data_generator import image_decoder
+
+    pixels, rows = bytearray(), []
+    for content, label in contents:
+        picture = image_decoder.decode(content)
+        pixels += picture.pixels
+        rows.append((picture.height, picture.width, picture.channels, label))
+        if len(pixels) >= batch_bytes:
+            yield _batch(pixels, rows)
+            pixels, rows = bytearray(), []
+    if rows:
+        yield _batch(pixels, rows)
+
+
+def _batch(pixels: bytearray, rows: list[tuple[int, int, int, int]]) -> Any:
+    import numpy as np
+
+    from data_generator import images
+
+    heights, widths, channels, labels = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    heights32, widths32, channels32 = (side.astype(np.int32) for side in (heights, widths, channels))
+    return images.batch(pixels, heights32, widths32, channels32, labels)
+
+
+# --- the process ---------------------------------------------------------------------------------------------------
+
+
+def answer(out: IO[bytes], task: Task, progress: Progress, memory_bytes: int) -> None:
+    """Write the frames for a task, whatever comes of it."""
+    try:
+        for kind, content in frames(task, progress):
+            _write(out, kind, content)
+        _write(out, END, b"")
+    except Refused as refused:
+        _refuse(out, refused, progress)
+    except MemoryError:
+        reason = f"needs more memory than an import may take ({memory_bytes / 2**30:.1f} GiB)"
+        _refuse(out, Refused(reason, "make it smaller, or leave it out"), progress)
+    except ModuleNotFoundError as error:
+        package, extra = _INSTALL.get(error.name or "", (error.name, "all"))
+        reason = f"reading it needs {package}, not installed here"
+        _refuse(out, Refused(reason, f"pip install -e '.[{extra}]'", task["path"]), progress)
+    except BrokenPipeError:
+        return  # The parent has gone, or wants no more.
+    except Exception as error:
+        # The libraries raise all sorts of errors on damaged files; the first line of theirs tells most.
+        said = (str(error).splitlines() or [""])[0]
+        _refuse(out, Refused(f"cannot be read: {said or type(error).__name__}", REPAIR), progress)
+
+
+def _refuse(out: IO[bytes], refused: Refused, progress: Progress) -> None:
+    where = refused.where or printable(progress.where)
+    _write(out, REFUSAL, json.dumps({"where": where, "reason": refused.reason, "step": refused.step}).encode())
+
+
+def _write(out: IO[bytes], kind: bytes, content: Any) -> None:
+    view = memoryview(content)
+    out.write(HEADER.pack(kind, view.nbytes))
+    out.write(view)
+    out.flush()
+
+
+def main() -> None:
+    """Entry: see the module."""
+    parent, memory_bytes, page = map(int, sys.argv[1:4])
+    confine(parent, memory_bytes)
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # What libraries print must not stand between the frames.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    answer(out, json.load(sys.stdin), Progress(page), memory_bytes)
+
+
+if __name__ == "__main__":
+    main()

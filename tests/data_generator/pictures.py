@@ -1,0 +1,60 @@
+"""Image files for the tests of this room, made here: ordinary ones by Pillow, and PNGs that Pillow would not write."""
+
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def colours(height: int, width: int, seed: int = 0) -> np.ndarray:
+    """An RGB image, unlike those of other seeds."""
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def greys(height: int, width: int, seed: int = 0) -> np.ndarray:
+    return colours(height, width, seed)[..., 0]
+
+
+def encoded(image: np.ndarray | Image.Image, kind: str = "PNG", **options: object) -> bytes:
+    """The image as a file of this kind."""
+    made = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    buffer = io.BytesIO()
+    made.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def png(width: int, height: int, depth: int, colour: int, row: bytes) -> bytes:
+    """A PNG of any size, depth and colour type, each row of which is the same."""
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    pixels = zlib.compress((b"\0" + row) * min(height, 1000))
+    return SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def with_flipped_pixel(content: bytes) -> bytes:
+    """The PNG with one bit of its pixels changed, and nothing else."""
+    damaged = bytearray(content)
+    damaged[content.index(b"IDAT") + 4 + 200] ^= 1
+    return bytes(damaged)
+
+
+def class_folders(root: Path, count: int = 3) -> dict[str, np.ndarray]:
+    """Folders of the classes ant, bee and cat below `root`, each with `count` images of various shapes; what was
+    written, in the order in which it has to be read."""
+    written: dict[str, np.ndarray] = {}
+    for label, name in enumerate(("ant", "bee", "cat")):
+        (root / name).mkdir(parents=True)
+        for number in range(count):
+            seed = 10 * label + number
+            image = greys(7 + seed, 5, seed) if number == 1 else colours(4, 6 + seed, seed)
+            (root / name / f"{number}.png").write_bytes(encoded(image))
+            written[f"{name}/{number}.png"] = image
+    return written
