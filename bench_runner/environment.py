@@ -383,7 +383,8 @@ def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
     """What lies under a folder: file system, mount, device, space. The folder has to exist.
 
     `filesystem` of an overlay whose upper folder can be seen from here is spelled 'overlay on ext4'. Sizes in
-    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess.
+    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess. `journal` says of ext4
+    whether it has one.
     """
     real = Path(os.path.realpath(path))
     space = shutil.disk_usage(real)
@@ -489,7 +490,8 @@ def _device_facts(source: str, system: Path) -> dict[str, Any]:
     if rotational is not None:
         facts = {"rotational": rotational == "1", "nvme": disk.name.startswith("nvme")}
     model = _text(disk / "device/model")
-    return facts | ({"device_model": model} if model else {})
+    task = _text(system / "sys/fs/ext4" / name / "journal_task")
+    return facts | ({"device_model": model} if model else {}) | ({"journal": task != "<none>"} if task else {})
 
 
 # --- the moment ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from adapters.contract import Setting
@@ -40,9 +41,12 @@ def for_read(values: Mapping[str, object]) -> dict[str, object] | None:
     return None if values["codec"] == "none" else {"method": values["codec"]}
 
 
-def load(values: Mapping[str, object]) -> None:
-    """Import what the codec needs, so that the first save does not."""
-    if values["codec"] in _MODULES:
+def load(values: Mapping[str, object] | None = None) -> None:
+    """Import what the codec of these settings needs, so that the first save does not; and zstandard wherever it is
+    installed, because pandas looks for it whenever it opens a file."""
+    if find_spec("zstandard") is not None:
+        import_module("zstandard")
+    if values is not None and values["codec"] in _MODULES:
         import_module(_MODULES[str(values["codec"])])
 
 

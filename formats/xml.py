@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapters.contract import Can, Native, Stored, TabularFormat
 from adapters.losses import Loss
+from formats import pandas_codecs
 from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class XmlPandas(TabularFormat):
 
         for module in ("lxml.etree", "pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict"):
             import_module(module)
+        pandas_codecs.load()
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:

@@ -13,7 +13,7 @@ from bench_runner.records import Run, Sample
 from bench_runner.statistics import is_floor
 from reports.tables import MEGABYTES, MILLISECONDS, short_labels
 
-TITLE = "paid once, and in no figure above: loading the libraries, then the first call on 1,000 rows"
+TITLE = "paid once, and in no figure above: loading the libraries, then the first call on few rows or images"
 HEADERS = ("import ms", "first save ms", "first read ms", "import MB", "first save MB", "first read MB")
 
 

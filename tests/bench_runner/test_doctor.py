@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench_runner import doctor, environment
+from bench_runner import doctor, environment, registries
 from bench_runner.clock import now_ns
 from bench_runner.doctor import Finding
 
@@ -52,6 +52,7 @@ PLANTED = {
         (doctor._disk(20 * GB - 1, Path("/x")), "hint", "/x"),
         (doctor._disk(2 * GB - 1, Path("/x")), "bad", "/x"),
         (doctor._file_system("ext4", Path("/x")), "good", "ext4 under /x"),
+        (doctor._journal(False), "hint", "no journal"),
         (doctor._file_system("tmpfs", Path("/x")), "bad", "lies in memory"),
         (doctor._file_system("nfs4", Path("/x")), "bad", "another machine"),
         (doctor._file_system("zfs", Path("/x")), "hint", "--cache cold is refused"),
@@ -75,6 +76,8 @@ def test_each_limit(finding, level, words):
         doctor._cpu_limit(None, 2),
         doctor._cpu_limit(2.0, 2),
         doctor._file_system(None, Path("/x")),
+        doctor._journal(None),
+        doctor._journal(True),
         doctor._clock_source(None),
         doctor._clock_source("tsc"),
     ],
@@ -219,6 +222,8 @@ def test_missing_libraries_come_with_the_command_that_installs_them(monkeypatch)
             self.format, self.distributions = name, distributions
 
     class Formats(dict):
+        noun = "format"
+
         def engines(self, name):
             return self[name]
 
@@ -229,7 +234,7 @@ def test_missing_libraries_come_with_the_command_that_installs_them(monkeypatch)
             return Availability({}, missing, f"pip install -e '.[{engine.format}]'")
 
     formats = Formats(one=[Engine("one", "numpy")], two=[Engine("two", "no-two"), Engine("two", "no-two")])
-    monkeypatch.setattr(doctor, "FORMATS", formats)
+    monkeypatch.setattr(registries, "REGISTRIES", (formats,))
     (finding,) = doctor._missing_libraries()
     assert (finding.level, finding.remedy) == ("hint", "pip install -e '.[two]'")
     assert "two (needs no-two)" in finding.measured

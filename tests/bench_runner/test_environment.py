@@ -312,6 +312,12 @@ def test_a_partition_takes_the_facts_of_its_disk(system):
     assert facts == {"rotational": False, "nvme": True, "device_model": "ACME 980 PRO"}
 
 
+@pytest.mark.parametrize(("task", "journal"), [("<none>", False), ("412", True)])
+def test_ext4_says_whether_it_has_a_journal(system, task, journal):
+    put(system, "sys/fs/ext4/vda/journal_task", f"{task}\n")
+    assert environment._device_facts("/dev/vda", system) == {"journal": journal}
+
+
 def test_a_device_nobody_knows_adds_nothing(system):
     assert environment._device_facts("/dev/sdz9", system) == {}
     assert environment._device_facts("tmpfs", system) == {}

@@ -120,7 +120,8 @@ def test_the_level_reaches_the_codec(spelled: str, low: int, high: int, tmp_path
         location = tmp_path / f"{level}{adapter.suffix}"
         adapter.save(targets.to_native(table, Target("arrow"), adapter.native), location)
         sizes.append(sum(path.stat().st_size for path in files_below(location)))
-    assert sizes[1] < sizes[0] * 0.99
+    # A level of bz2 is the size of its blocks, and larger blocks need not be denser.
+    assert abs(sizes[1] - sizes[0]) > sizes[0] * 0.01
 
 
 BARE_CALLS: dict[str, Any] = {
