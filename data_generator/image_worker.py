@@ -35,7 +35,7 @@ STALL_S = 60.0
 """Without a word for so long, the process is ended: it says something for every 64 MB of pixels."""
 
 MEMORY_BYTES = 4 << 30
-"""Room for the largest image that Pillow takes without complaint, four times over."""
+"""Room for the largest image that Pillow takes without complaint, in all the copies that its decoding makes."""
 
 _LARGEST_FRAME_BYTES = 1 << 30
 _LAST_WORDS_BYTES = 300
