@@ -109,6 +109,14 @@ def test_at_most_half_of_the_free_memory_is_touched(
     assert touched == [10**9 // 2]
 
 
+def test_no_more_is_made_ready_than_a_guest_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    monkeypatch.setattr(linux, "available_bytes", lambda: 10**11)
+    ScriptedSettler(tmp_path, [GOOD]).settle(10**10)
+    assert touched == [settle.READY_LIMIT_BYTES]
+
+
 def test_the_best_control_is_each_figure_on_its_own(tmp_path: Path, touched: list[int]) -> None:
     settler = ScriptedSettler(tmp_path, [Control(100, 125), Control(125, 100)])
     assert settler.settle(0).settled
