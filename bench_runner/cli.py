@@ -361,6 +361,7 @@ def _plan(names: tuple[str, ...], request: Request) -> Plan:
     import difflib
 
     from bench_runner.plan import make_plan
+    from bench_runner.progress import watching
     from bench_runner.suites import SUITES
 
     if not names:
@@ -370,7 +371,13 @@ def _plan(names: tuple[str, ...], request: Request) -> Plan:
             near = difflib.get_close_matches(name, SUITES, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise click.UsageError(f"no suite is called {name!r}{guess}; there are: {', '.join(SUITES)}")
-    return make_plan([SUITES[name] for name in dict.fromkeys(names)], request)
+    with watching() as watcher:
+        watcher.stage("plan")
+        return make_plan(
+            [SUITES[name] for name in dict.fromkeys(names)],
+            request,
+            on_rows=lambda name, rows: watcher.step(f"{name}: {rows:,} read", None),
+        )
 
 
 def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -109,8 +110,11 @@ class Plan:
         return tuple(dict.fromkeys(chain.spelled for chain in self.chains))
 
 
-def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
-    """The plan for the suites under the request. Raises PlanError, and data_generator's DataError."""
+def make_plan(
+    suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None
+) -> Plan:
+    """The plan for the suites under the request. A user's images are read here; `on_rows` hears of which data set how
+    many. Raises PlanError, and data_generator's DataError."""
     _check_patterns(request)
     _check_codecs(suites, request)
     _check_images(suites, request)
@@ -120,7 +124,7 @@ def make_plan(suites: Sequence[Suite], request: Request) -> Plan:
     excluded: list[Excluded] = []
     for suite in suites:
         operations = _chosen_operations(suite, request)
-        chosen = list(_chosen_datasets(suite, request))
+        chosen = list(_chosen_datasets(suite, request, on_rows))
         for dataset in chosen:
             known = datasets.setdefault(dataset.name, dataset)
             if known.rows != dataset.rows:
@@ -149,7 +153,9 @@ def _offered(suites: Sequence[Suite]) -> list[str]:
 # --- which data sets ---------------------------------------------------------------------------------------------
 
 
-def _chosen_datasets(suite: Suite, request: Request) -> Iterator[Dataset]:
+def _chosen_datasets(
+    suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None
+) -> Iterator[Dataset]:
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
         names = ["images"] if request.data is not None and suite.images else list(suite.datasets)
@@ -157,7 +163,10 @@ def _chosen_datasets(suite: Suite, request: Request) -> Iterator[Dataset]:
         names.append("webface")
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
-        yield resolve(name, parameters, rows=request.rows or suite.rows, source=_source(name, request))
+        told = partial(on_rows, spelled) if on_rows else None
+        yield resolve(
+            name, parameters, rows=request.rows or suite.rows, source=_source(name, request), on_rows=told
+        )
 
 
 def _source(name: str, request: Request) -> Path | None:
