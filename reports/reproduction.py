@@ -235,7 +235,7 @@ def show_reproduction(run: Run, console: Console) -> None:
 def reproduction_markdown(run: Run) -> str:
     """The comparison as Markdown, for docs/reproduction.md."""
     found = reproduce(run)
-    parts = []
+    parts = [_source(run)]
     for title, head, lines in _grids(found):
         rows = [head, ["---"] * len(head), *lines]
         parts.append(f"## {title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
@@ -248,6 +248,24 @@ def reproduction_markdown(run: Run) -> str:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     parts.append(f"## Findings: {_count(found)}\n\n{table}")
     return "\n\n".join(parts) + "\n"
+
+
+def _source(run: Run) -> str:
+    """Which run this is made from, and how."""
+    command = run.info.get("command")
+    words = f"`{' '.join(map(str, command))}`, " if isinstance(command, list) else ""
+    machine = run.info.get("machine")
+    facts = machine if isinstance(machine, dict) else {}
+    told = [str(facts.get("cpu") or ""), f"{facts['cores']} cores" if facts.get("cores") else ""]
+    if facts.get("virtualisation") not in (None, "none"):
+        told.append(f"on {facts['virtualisation']}")
+    commit = f", commit {str(run.info['commit'])[:10]}" if run.info.get("commit") else ""
+    partial = "; the run is not complete" if run.info.get("partial") else ""
+    return (
+        f"Made by `report RUN --against thesis --markdown` from {words}{str(run.info.get('started', ''))[:10]}"
+        f"{commit} ({', '.join(text for text in told if text)}){partial}. Figures are medians of verified rounds; "
+        "the thesis's are of another machine and other versions, so orders say more than values."
+    )
 
 
 def _count(found: Reproduction) -> str:
