@@ -1,0 +1,180 @@
+"""Arrays and the memory that they lie in: what storages share to pack images and to hand them back.
+
+It knows numpy alone, neither a storage nor a library. Images are arrays of uint8, (height, width) for grey or
+(height, width, channels); a table of their shapes has 0 channels for grey.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapters.contract import Images, Setting
+from adapters.errors import AdapterError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+
+ARRAYS = Setting(
+    ("owned", "views"),
+    "owned",
+    "owned: each array has memory of its own; views: arrays are slices of larger blocks",
+)
+
+GROUP_BYTES = 1 << 20
+"""About this much is packed or unpacked at a time, in memory used again: between its two copies it stays in the
+processor's cache, and no second block as large as the data set is ever needed."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Neighbouring images as they lie together: their shape table, their labels, their pixels as one array of one
+    dimension."""
+
+    shapes: np.ndarray
+    labels: list[int]
+    pixels: np.ndarray
+
+
+# --- before a save -------------------------------------------------------------------------------------------------
+
+
+def common_shape(arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
+    """The shape of all arrays, or None where they differ or there is none."""
+    shapes = {array.shape for array in arrays}
+    return shapes.pop() if len(shapes) == 1 else None
+
+
+def numbers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Height, width and channels of an array of this shape."""
+    height, width, *channels = shape
+    return height, width, channels[0] if channels else 0
+
+
+def shape_table(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None) -> np.ndarray:
+    """Height, width and channels of each array, (n, 3) of int32. `shape` is what `common_shape` says of them."""
+    import numpy as np
+
+    if shape is not None:
+        return repeated(shape, len(arrays))
+    return np.array([numbers_of(array.shape) for array in arrays], np.int32).reshape(-1, 3)
+
+
+def repeated(shape: tuple[int, ...], count: int) -> np.ndarray:
+    """The shape table of `count` images of one shape."""
+    import numpy as np
+
+    return np.full((count, 3), numbers_of(shape), np.int32)
+
+
+def sizes_bytes(shapes: np.ndarray) -> np.ndarray:
+    """Bytes of each image of a shape table, (n,) of int64."""
+    import numpy as np
+
+    height, width, channels = shapes.astype(np.int64).T
+    return height * width * np.maximum(channels, 1)
+
+
+def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:
+    """Neighbouring images of about `group_bytes` together, one at least."""
+    start = filled = 0
+    for place, size_bytes in enumerate(sizes_bytes.tolist()):
+        if filled and filled + size_bytes > group_bytes:
+            yield slice(start, place)
+            start, filled = place, 0
+        filled += size_bytes
+    if filled:
+        yield slice(start, len(sizes_bytes))
+
+
+def packed(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None, out: np.ndarray) -> None:
+    """Put all pixels one after the other into `out`, an array of one dimension. `shape` is what `common_shape` says of
+    them; there must be some."""
+    import numpy as np
+
+    if shape is None:
+        np.concatenate(arrays, axis=None, out=out)
+    else:
+        # Equal ones need not be flattened first.
+        np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
+
+
+# --- after a read --------------------------------------------------------------------------------------------------
+
+
+def copied(pieces: Iterable[Piece], location: Path) -> Images:
+    """The images of the pieces, each in memory of its own. Raises what `split` raises."""
+    arrays: list[np.ndarray] = []
+    labels: list[int] = []
+    for piece in pieces:
+        arrays += [view.copy() for view in split(piece.pixels, piece.shapes, location)]
+        labels += piece.labels
+    return Images(arrays, labels)
+
+
+def sliced(pieces: Iterable[Piece], location: Path) -> Images:
+    """The images of the pieces as views of their pixels. Raises what `split` raises."""
+    arrays: list[np.ndarray] = []
+    labels: list[int] = []
+    for piece in pieces:
+        arrays += split(piece.pixels, piece.shapes, location)
+        labels += piece.labels
+    return Images(arrays, labels)
+
+
+def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images:
+    """The images as views of one block that their pixels are copied to: for pieces of which the memory is used again.
+
+    The block is made for `most_bytes`; of what stays empty, the system never gives the memory. Raises what `split`
+    raises, and ValueError for more pixels than that.
+    """
+    import numpy as np
+
+    block = np.empty(most_bytes, np.uint8)
+    shapes = [np.empty((0, 3), np.int32)]
+    labels: list[int] = []
+    filled = 0
+    for piece in pieces:
+        end = filled + piece.pixels.size
+        block[filled:end] = piece.pixels
+        shapes.append(piece.shapes)
+        labels += piece.labels
+        filled = end
+    return Images(split(block[:filled], np.concatenate(shapes), location), labels)
+
+
+def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.ndarray]:
+    """The images of a shape table as views of the pixels of all of them.
+
+    Raises AdapterError, naming `location`, when the shapes tell another number of pixels.
+    """
+    import numpy as np
+
+    sizes = sizes_bytes(shapes)
+    demand_agreement(sizes, pixels.size, location)
+    if not len(shapes):
+        return []
+    if (shapes == shapes[0]).all():
+        return list(pixels.reshape(len(shapes), *_shape(*shapes[0].tolist())))
+    starts = itertools.accumulate(sizes[:-1].tolist(), initial=0)
+    dtype = pixels.dtype
+    return [
+        np.ndarray(_shape(*numbers), dtype, pixels, start)
+        for numbers, start in zip(shapes.tolist(), starts, strict=True)
+    ]
+
+
+def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) -> None:
+    """Raise AdapterError, naming `location`, unless images of these sizes make the bytes that are there."""
+    if sizes_bytes.sum() != there_bytes or (sizes_bytes < 1).any():
+        raise AdapterError(
+            f"{location}: holds {there_bytes:,} bytes of pixels, its shapes tell {sizes_bytes.sum():,}; it is damaged"
+        )
+
+
+def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
+    return (height, width, channels) if channels else (height, width)

@@ -1,0 +1,108 @@
+"""Images as rows of an Arrow table, and back: what Parquet and Lance share.
+
+The pixels of a batch are one buffer either way, so nothing is done image by image until arrays are made of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapters.contract import Images
+from image_storages import arrays
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+PIXELS = "pixels"
+NUMBERS = ("height", "width", "channels", "label")
+"""The columns besides the pixels: of a few bytes each."""
+
+BATCH_BYTES = 16 << 20
+"""About this many bytes of pixels make a batch."""
+
+
+def batches_of(images: Images) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """One row an image: its pixels, of fixed size where all images are alike, and its numbers.
+
+    The batches are made while they are consumed: no second copy of all pixels is ever in memory.
+    """
+    import pyarrow as pa
+
+    shape = arrays.common_shape(images.arrays)
+    pixels = pa.large_binary() if shape is None else pa.binary(math.prod(shape))
+    types = (pa.int32(), pa.int32(), pa.int32(), pa.int64())
+    numbers = [pa.field(name, kind, nullable=False) for name, kind in zip(NUMBERS, types, strict=True)]
+    schema = pa.schema([pa.field(PIXELS, pixels, nullable=False), *numbers])
+    return schema, _batches(images, arrays.shape_table(images.arrays, shape), schema)
+
+
+def _batches(images: Images, shapes: np.ndarray, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import numpy as np
+    import pyarrow as pa
+
+    labels = np.array(images.labels, np.int64)
+    sizes_bytes = arrays.sizes_bytes(shapes)
+    for group in arrays.groups(sizes_bytes, BATCH_BYTES):
+        columns = (*shapes[group].T, labels[group])
+        yield pa.record_batch(
+            [
+                _pixels(schema.field(PIXELS).type, images.arrays[group], sizes_bytes[group]),
+                *(_column(schema.field(name).type, column) for name, column in zip(NUMBERS, columns, strict=True)),
+            ],
+            schema=schema,
+        )
+
+
+def _pixels(kind: pa.DataType, images: list[np.ndarray], sizes_bytes: np.ndarray) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    block = np.empty(sizes_bytes.sum(), np.uint8)
+    arrays.packed(images, arrays.common_shape(images), block)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.Array.from_buffers(kind, len(images), [None, pa.py_buffer(block)])
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes_bytes)])
+    return pa.Array.from_buffers(kind, len(images), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
+
+
+def _column(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
+    # Not pa.array, which loads pandas to ask whether it was given a Series.
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
+
+
+def images_of(batches: Iterable[pa.RecordBatch], owned: bool, location: Path) -> Images:
+    """All images of the batches, copied apart or as views of their buffers, with their labels.
+
+    Raises AdapterError when shapes and pixels do not agree.
+    """
+    pieces = map(_piece, batches)
+    return arrays.copied(pieces, location) if owned else arrays.sliced(pieces, location)
+
+
+def _piece(batch: pa.RecordBatch) -> arrays.Piece:
+    import numpy as np
+
+    # Not to_numpy, which loads pandas.
+    *shapes, labels = (np.from_dlpack(batch.column(name)) for name in NUMBERS)
+    return arrays.Piece(np.stack(shapes, axis=1), labels.tolist(), _block(batch.column(PIXELS)))
+
+
+def _block(pixels: pa.Array) -> np.ndarray:
+    """The pixels of all rows, over the memory of the Arrow buffer."""
+    import numpy as np
+    import pyarrow as pa
+
+    first, last = pixels.offset, pixels.offset + len(pixels)
+    block = np.frombuffer(pixels.buffers()[-1], np.uint8)
+    if pa.types.is_fixed_size_binary(pixels.type):
+        size_bytes = pixels.type.byte_width
+        return block[first * size_bytes : last * size_bytes]
+    offsets = np.frombuffer(pixels.buffers()[1], np.int64)
+    return block[offsets[first] : offsets[last]]

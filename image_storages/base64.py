@@ -1,0 +1,93 @@
+"""Base64: one CSV file with the shape, the label and the pixels of an image in each line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.errors import AdapterError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_COLUMNS = ("shape", "label", "pixels")
+
+
+class Base64Csv(ImageStorage):
+    """Python's own csv and binascii (which its base64 calls)."""
+
+    format = "base64"
+    engine = "csv"
+    title = "Base64 in CSV"
+    distributions = ("numpy",)
+    native = Native.IMAGES
+    suffix = ".csv"
+    capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def load_library(self) -> None:
+        """Import csv and binascii."""
+        import binascii
+        import csv
+        import encodings.ascii  # noqa: F401  # looked up by name when a file is opened
+
+        import numpy
+
+        self._binascii = binascii
+        self._csv = csv
+        self._numpy = numpy
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write a header and a line for each image: '32x32x3,7,<Base64 of the raw pixels>'."""
+        encode = self._binascii.b2a_base64
+        with location.open("w", encoding="ascii", newline="") as file:
+            lines = self._csv.writer(file, lineterminator="\n")
+            lines.writerow(_COLUMNS)
+            lines.writerows(
+                ("x".join(map(str, array.shape)), label, encode(array.tobytes(), newline=False).decode("ascii"))
+                for array, label in zip(images.arrays, images.labels, strict=True)
+            )
+
+    def read(self, location: Path) -> Images:
+        """Read line by line. Raises AdapterError, with the line, where one is no image."""
+        found: list[np.ndarray] = []
+        labels: list[int] = []
+        with location.open(encoding="ascii", newline="") as file, self._fields_of_any_size():
+            lines = self._csv.reader(file)
+            try:
+                if next(lines, None) != list(_COLUMNS):
+                    raise ValueError(f"the header is not {','.join(_COLUMNS)}")
+                for shape, label, pixels in lines:
+                    found.append(self._decoded(shape, pixels))
+                    labels.append(int(label))
+            except (ValueError, self._csv.Error) as error:
+                raise AdapterError(f"{location}, line {lines.line_num}: no image in Base64 ({error})") from error
+        return Images(found, labels)
+
+    def _decoded(self, shape: str, pixels: str) -> np.ndarray:
+        data = self._binascii.a2b_base64(pixels, strict_mode=True)
+        view = self._numpy.frombuffer(data, self._numpy.uint8)
+        return view.reshape(tuple(map(int, shape.split("x")))).copy()
+
+    @contextmanager
+    def _fields_of_any_size(self) -> Iterator[None]:
+        """The csv module takes fields of 128 KiB at most, unless told otherwise for the whole process."""
+        before = self._csv.field_size_limit(sys.maxsize)
+        try:
+            yield
+        finally:
+            self._csv.field_size_limit(before)
+
+    def stored(self, location: Path) -> Stored:
+        """No codec; the header must be there."""
+        with location.open(encoding="ascii") as file:
+            header = file.readline().rstrip("\n")
+        if header != ",".join(_COLUMNS):
+            raise AdapterError(f"{location}: begins with {header[:40]!r}, not with {','.join(_COLUMNS)!r}")
+        return Stored()
+
+
+ENGINES = (Base64Csv,)

@@ -1,0 +1,107 @@
+"""HDF5 through h5py, in bulk: images of one shape as one data set, others as one flat one with a table of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.errors import AdapterError
+from image_storages import arrays
+
+if TYPE_CHECKING:
+    import h5py
+    import numpy as np
+
+_PIXELS, _SHAPES, _LABELS = "pixels", "shapes", "labels"
+
+_GROUP_BYTES = 4 << 20
+"""Larger than elsewhere: h5py's selections cost about 0.1 ms a call."""
+
+
+class HdfImages(ImageStorage):
+    """h5py: contiguous data sets without filters, written and read in pieces of about 4 MiB."""
+
+    format = "image-hdf5"
+    engine = "h5py"
+    title = "HDF5"
+    distributions = ("h5py",)
+    native = Native.IMAGES
+    suffix = ".h5"
+    settings: ClassVar = {"arrays": arrays.ARRAYS}
+    beside: ClassVar = ({"arrays": "views"},)
+    capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def load_library(self) -> None:
+        """Import h5py."""
+        import h5py
+        import numpy
+
+        self._h5py = h5py
+        self._numpy = numpy
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write one file: `pixels` (n, height, width[, channels]) or flat with `shapes` (n, 3), and `labels`."""
+        shape = arrays.common_shape(images.arrays)
+        shapes = arrays.shape_table(images.arrays, shape)
+        sizes_bytes = arrays.sizes_bytes(shapes)
+        extent = (int(sizes_bytes.sum()),) if shape is None else (len(shapes), *shape)
+        with self._h5py.File(location, "w") as file:
+            file.create_dataset(_LABELS, data=self._numpy.array(images.labels, self._numpy.int64))
+            if shape is None:
+                file.create_dataset(_SHAPES, data=shapes)
+            pixels = file.create_dataset(_PIXELS, extent, self._numpy.uint8)
+            for group, part, block in self._parts(pixels, sizes_bytes):
+                arrays.packed(images.arrays[group], shape, block.reshape(-1))
+                pixels.write_direct(block, dest_sel=part)
+
+    def read(self, location: Path) -> Images:
+        """Read the labels, then the pixels: in pieces that are copied apart, or as one block for views.
+
+        Raises AdapterError for a file that `save` did not write or finish.
+        """
+        with self._h5py.File(location, "r") as file:
+            _check(file, location)
+            pixels, labels = file[_PIXELS], file[_LABELS][()].tolist()
+            shapes = file[_SHAPES][()] if _SHAPES in file else arrays.repeated(pixels.shape[1:], len(pixels))
+            arrays.demand_agreement(arrays.sizes_bytes(shapes), pixels.size, location)
+            if self.values["arrays"] == "owned":
+                return arrays.copied(self._pieces(pixels, shapes, labels), location)
+            block = self._numpy.empty(pixels.shape, self._numpy.uint8)
+            if block.size:
+                pixels.read_direct(block)
+            return arrays.sliced([arrays.Piece(shapes, labels, block.reshape(-1))], location)
+
+    def _pieces(self, pixels: h5py.Dataset, shapes: np.ndarray, labels: list[int]) -> Iterator[arrays.Piece]:
+        for group, part, block in self._parts(pixels, arrays.sizes_bytes(shapes)):
+            pixels.read_direct(block, source_sel=part)
+            yield arrays.Piece(shapes[group], labels[group], block.reshape(-1))
+
+    def _parts(self, pixels: h5py.Dataset, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """For each group of images: which they are, where they lie in the data set, and memory of that shape, the same
+        for all."""
+        flat = pixels.ndim == 1
+        buffer = self._numpy.empty(max(_GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
+        start = 0
+        for group in arrays.groups(sizes_bytes, _GROUP_BYTES):
+            end = start + int(sizes_bytes[group].sum())
+            block = buffer[: end - start]
+            yield group, slice(start, end) if flat else group, block if flat else block.reshape(-1, *pixels.shape[1:])
+            start = end
+
+    def stored(self, location: Path) -> Stored:
+        """The filter of the pixels, and how they lie."""
+        with self._h5py.File(location, "r") as file:
+            _check(file, location)
+            pixels = file[_PIXELS]
+            return Stored(pixels.compression or "none", (), {"layout": "flat" if _SHAPES in file else "one shape"})
+
+
+def _check(file: h5py.File, location: Path) -> None:
+    missing = [name for name in (_PIXELS, _LABELS) if name not in file]
+    if missing:
+        raise AdapterError(f"{location}: has no data set {' and no '.join(missing)}; it was not written by image-hdf5")
+
+
+ENGINES = (HdfImages,)

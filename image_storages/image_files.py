@@ -1,0 +1,213 @@
+"""Folders of image files: PNG, JPEG and WebP, an image a file, and a labels.csv that keeps their order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Images, ImageStorage, Native, Setting, Stored
+from adapters.errors import AdapterError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_LABELS = "labels.csv"
+_COLUMNS = ["file", "label", "mode"]
+"""The mode is Pillow's, L for grey and RGB: WebP has no grey, so its files do not tell."""
+
+
+class _ImageFiles(ImageStorage):
+    """Pillow: Image.save and Image.open."""
+
+    engine = "pillow"
+    distributions = ("pillow",)
+    native = Native.IMAGES
+    suffix = ".folder"
+    capabilities = frozenset({Can.APPEND, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    kind: ClassVar[str]
+    """Pillow's name of the file format."""
+    ending: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def options(self) -> Mapping[str, Any]:
+        """What the writer is told besides the format."""
+
+    def load_library(self) -> None:
+        """Import Pillow with the plugins that its calls would load when they are first made."""
+        import csv
+
+        import numpy
+        import PIL.Image
+        import PIL.WebPImagePlugin
+
+        PIL.Image.preinit()
+        self._csv = csv
+        self._numpy = numpy
+        self._image = PIL.Image
+
+    def save(self, images: Images, location: Path) -> None:
+        """Make the folder, and write a file for each image and the list of them."""
+        location.mkdir()
+        options = self.options
+        with (location / _LABELS).open("w", encoding="utf-8", newline="") as file:
+            lines = self._csv.writer(file, lineterminator="\n")
+            lines.writerow(_COLUMNS)
+            for number, (array, label) in enumerate(zip(images.arrays, images.labels, strict=True)):
+                name = f"{number:08d}{self.ending}"
+                image = self._image.fromarray(array)
+                image.save(f"{location}/{name}", self.kind, **options)
+                lines.writerow((name, label, image.mode))
+
+    def read(self, location: Path) -> Images:
+        """Read the files in the order of the list. Raises AdapterError, with the file, where one cannot be read."""
+        found: list[np.ndarray] = []
+        labels: list[int] = []
+        with self._images_of_any_size():
+            for name, label, mode in self._listed(location):
+                found.append(self._decoded(f"{location}/{name}", mode))
+                labels.append(label)
+        return Images(found, labels)
+
+    def _listed(self, location: Path) -> Iterator[tuple[str, int, str]]:
+        with (location / _LABELS).open(encoding="utf-8", newline="") as file:
+            lines = self._csv.reader(file)
+            try:
+                if next(lines, None) != _COLUMNS:
+                    raise ValueError(f"the header is not {','.join(_COLUMNS)}")
+                for name, label, mode in lines:
+                    yield name, int(label), mode
+            except (ValueError, self._csv.Error) as error:
+                raise AdapterError(f"{location / _LABELS}, line {lines.line_num}: {error}") from error
+
+    def _decoded(self, path: str, mode: str) -> np.ndarray:
+        try:
+            with self._image.open(path, formats=(self.kind,)) as image:
+                return self._numpy.array(image if image.mode == mode else image.convert(mode))
+        except (OSError, EOFError, SyntaxError, ValueError) as error:
+            raise AdapterError(f"{path}: cannot be read as {self.kind} ({error})") from error
+
+    @contextmanager
+    def _images_of_any_size(self) -> Iterator[None]:
+        """Pillow takes images beyond 179 million pixels for an attack; these are the user's own."""
+        before = self._image.MAX_IMAGE_PIXELS
+        self._image.MAX_IMAGE_PIXELS = None
+        try:
+            yield
+        finally:
+            self._image.MAX_IMAGE_PIXELS = before
+
+    def stored(self, location: Path) -> Stored:
+        """No codec beyond the file format's own; what the first file begins with tells which that is."""
+        first = next(self._listed(location), None)
+        if first is None:
+            return Stored()
+        with (location / first[0]).open("rb") as file:
+            signature = file.read(16)
+        return Stored(None, (self._encoding(signature, location / first[0]),))
+
+    @abstractmethod
+    def _encoding(self, signature: bytes, path: Path) -> str:
+        """What the first 16 bytes of a file say. Raises AdapterError when they are of another format."""
+
+
+def _demand(sound: bool, path: Path, signature: bytes, kind: str) -> None:
+    if not sound:
+        raise AdapterError(f"{path}: begins with {signature!r}, which is not {kind}")
+
+
+class Png(_ImageFiles):
+    """Lossless: rows filtered, then Deflate."""
+
+    format = "png"
+    title = "PNG files"
+    kind = "PNG"
+    ending = ".png"
+    settings: ClassVar = {"compress_level": Setting(range(0, 10), 6, "of zlib: 0 stores, 9 is smallest")}
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Pillow's `compress_level`."""
+        return {"compress_level": self.values["compress_level"]}
+
+    def _encoding(self, signature: bytes, path: Path) -> str:
+        _demand(signature.startswith(b"\x89PNG\r\n\x1a\n"), path, signature, self.kind)
+        return "Deflate"
+
+
+_LEAST_QUALITY = 50
+"""Below it no bound is worth declaring: what is left of an image may be closer to another one."""
+
+
+def _least_psnr_db(quality: int) -> float:
+    """The declared bound: well under what photographs reach, well over another image (docs/operations.md)."""
+    return 20.0 + (quality - _LEAST_QUALITY) * 0.16
+
+
+class Jpeg(_ImageFiles):
+    """Lossy: quantised cosine transform, colours at half the resolution (4:2:0), as Pillow's bare call writes it."""
+
+    format = "jpeg"
+    title = "JPEG files"
+    kind = "JPEG"
+    ending = ".jpg"
+    settings: ClassVar = {
+        "quality": Setting(range(_LEAST_QUALITY, 96), 75, "of the quantisation; Pillow advises against more than 95")
+    }
+    max_side = 65_500
+
+    @property
+    def least_psnr_db(self) -> float:
+        """By the quality."""
+        return _least_psnr_db(int(self.values["quality"] or 0))
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Pillow's `quality`."""
+        return {"quality": self.values["quality"]}
+
+    def _encoding(self, signature: bytes, path: Path) -> str:
+        _demand(signature.startswith(b"\xff\xd8\xff"), path, signature, self.kind)
+        return "JPEG"
+
+
+class Webp(_ImageFiles):
+    """Lossy (VP8, colours at half the resolution) unless lossless=true (VP8L)."""
+
+    format = "webp"
+    title = "WebP files"
+    kind = "WEBP"
+    ending = ".webp"
+    settings: ClassVar = {
+        "lossless": Setting(("false", "true"), "false", "whether every pixel comes back as it was"),
+        "quality": Setting(range(_LEAST_QUALITY, 101), 80, "of the quantisation; when lossless, the effort instead"),
+    }
+    beside: ClassVar = ({"lossless": "true"},)
+    max_side = 16_383
+
+    @property
+    def least_psnr_db(self) -> float | None:
+        """By the quality; None when lossless."""
+        return None if self._lossless else _least_psnr_db(int(self.values["quality"] or 0))
+
+    @property
+    def _lossless(self) -> bool:
+        return self.values["lossless"] == "true"
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Pillow's `lossless` and `quality`."""
+        return {"lossless": self._lossless, "quality": self.values["quality"]}
+
+    def _encoding(self, signature: bytes, path: Path) -> str:
+        wanted = b"VP8L" if self._lossless else b"VP8 "
+        _demand(signature[8:] == b"WEBP" + wanted, path, signature, f"{self.kind} of the chunk {wanted!r}")
+        return wanted.decode().strip()
+
+
+PNG = (Png,)
+JPEG = (Jpeg,)
+WEBP = (Webp,)

@@ -1,0 +1,55 @@
+"""Lance: a folder of data files, a manifest and a transaction; an image a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from image_storages import arrays, arrow_rows
+
+_CODEC = b"lance-encoding:compression"
+"""Key of a field's metadata that says how Lance compresses it; without it the writer chooses."""
+
+
+class LanceImages(ImageStorage):
+    """pylance, written straight from the arrays, a batch of about 16 MiB at a time."""
+
+    format = "image-lance"
+    engine = "pylance"
+    title = "Lance"
+    distributions = ("pylance",)
+    native = Native.IMAGES
+    suffix = ".lance"
+    settings: ClassVar = {"arrays": arrays.ARRAYS}
+    beside: ClassVar = ({"arrays": "views"},)
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def load_library(self) -> None:
+        """Import lance."""
+        import lance
+        import numpy  # noqa: F401  # arrow_rows needs it
+        import pyarrow
+
+        self._lance = lance
+        self._arrow = pyarrow
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write a data set of one version."""
+        rows = self._arrow.RecordBatchReader.from_batches(*arrow_rows.batches_of(images))
+        self._lance.write_dataset(rows, str(location))
+
+    def read(self, location: Path) -> Images:
+        """Read all rows of the last version, in their order."""
+        # By bytes: the default is 8,192 rows, which of large images is gigabytes.
+        batches = self._lance.dataset(str(location)).to_batches(batch_size_bytes=arrow_rows.BATCH_BYTES)
+        return arrow_rows.images_of(batches, self.values["arrays"] == "owned", location)
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the stored schema. Which encodings it chose, page by page, Lance does not tell."""
+        dataset = self._lance.dataset(str(location))
+        codecs = {(field.metadata or {}).get(_CODEC, b"auto").decode() for field in dataset.schema}
+        return Stored("+".join(sorted(codecs)), (), {"file format": dataset.data_storage_version})
+
+
+ENGINES = (LanceImages,)

@@ -1,0 +1,142 @@
+"""LMDB: one file, an image an entry, its shape and label before its pixels; numbers as keys keep the order."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.errors import AdapterError
+from image_storages import arrays
+
+if TYPE_CHECKING:
+    import lmdb
+
+_KEY = struct.Struct(">Q")
+"""Big-endian, because LMDB orders keys as bytes."""
+
+_HEADER = struct.Struct("<iiiq")
+"""Of an entry: height, width, channels, label."""
+
+_HEADER_FIELDS = [("shape", "<i4", 3), ("label", "<i8")]
+"""The same as a numpy record."""
+
+_PAGE_BYTES = 4096
+_SLACK_BYTES = 1 << 20
+"""For the pages above the leaves: with these keys one for some two hundred."""
+
+
+class LmdbImages(ImageStorage):
+    """py-lmdb: one transaction, appended in order; no lock file, because nobody else opens it at the same time."""
+
+    format = "lmdb"
+    engine = "lmdb"
+    title = "LMDB"
+    distributions = ("lmdb",)
+    native = Native.IMAGES
+    suffix = ".lmdb"
+    settings: ClassVar = {"arrays": arrays.ARRAYS}
+    beside: ClassVar = ({"arrays": "views"},)
+    capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    syncs_on_save = True
+
+    def load_library(self) -> None:
+        """Import lmdb, and what it loads when it opens its first file."""
+        import lmdb
+        import numpy
+
+        with contextlib.suppress(ImportError):  # releases before 3.0 have no such part
+            import lmdb._envid
+        self._lmdb = lmdb
+        self._numpy = numpy
+
+    # --- save --------------------------------------------------------------------------------------------------------
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write one file. LMDB lets it grow as pages are written, so the size of the map costs nothing."""
+        with (
+            self._lmdb.open(str(location), map_size=_map_bytes(images), subdir=False, lock=False) as environment,
+            environment.begin(write=True) as transaction,
+        ):
+            transaction.cursor().putmulti(_entries(images), append=True)
+
+    # --- read --------------------------------------------------------------------------------------------------------
+
+    def read(self, location: Path) -> Images:
+        """Read all entries in the order of their keys, and copy their pixels out of the map.
+
+        Raises AdapterError for a file that is missing, damaged or cut short.
+        """
+        with (
+            self._open(location) as environment,
+            environment.begin(buffers=True) as transaction,
+            transaction.cursor() as cursor,
+        ):
+            pieces = self._pieces(cursor.iternext(keys=False, values=True), location)
+            if self.values["arrays"] == "owned":
+                return arrays.copied(pieces, location)
+            return arrays.gathered(pieces, location.stat().st_size, location)
+
+    def _pieces(self, entries: Iterator[memoryview], location: Path) -> Iterator[arrays.Piece]:
+        for group in _grouped(entries):
+            headers = b"".join([entry[: _HEADER.size] for entry in group])
+            if len(headers) != _HEADER.size * len(group):
+                raise AdapterError(f"{location}: holds an entry of less than {_HEADER.size} bytes; that is no image")
+            numbers = self._numpy.frombuffer(headers, _HEADER_FIELDS)
+            pixels = self._numpy.frombuffer(b"".join([entry[_HEADER.size :] for entry in group]), self._numpy.uint8)
+            yield arrays.Piece(numbers["shape"], numbers["label"].tolist(), pixels)
+
+    def _open(self, location: Path) -> lmdb.Environment:
+        if not location.is_file():
+            raise AdapterError(f"{location}: there is no such file")
+        try:
+            environment = self._lmdb.open(str(location), subdir=False, readonly=True, lock=False, create=False)
+        except self._lmdb.Error as error:
+            raise AdapterError(f"{location}: cannot be opened as LMDB ({error})") from error
+        pages_bytes = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+        there_bytes = location.stat().st_size
+        if there_bytes < pages_bytes:
+            environment.close()
+            # To read a page of the map that the file does not have would kill the process.
+            raise AdapterError(f"{location}: {there_bytes:,} bytes of {pages_bytes:,}; the save did not finish")
+        return environment
+
+    # --- what it says of itself --------------------------------------------------------------------------------------
+
+    def stored(self, location: Path) -> Stored:
+        """No codec. Number of entries, and the size of a page."""
+        with self._open(location) as environment:
+            statistics = environment.stat()
+        return Stored(details={"entries": str(statistics["entries"]), "page bytes": str(statistics["psize"])})
+
+
+def _entries(images: Images) -> Iterator[tuple[bytes, bytes]]:
+    for number, (array, label) in enumerate(zip(images.arrays, images.labels, strict=True)):
+        yield _KEY.pack(number), _HEADER.pack(*arrays.numbers_of(array.shape), label) + array.tobytes()
+
+
+def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
+    """Neighbouring entries of about GROUP_BYTES together, one at least."""
+    group: list[memoryview] = []
+    filled = 0
+    for entry in entries:
+        group.append(entry)
+        filled += len(entry)
+        if filled >= arrays.GROUP_BYTES:
+            yield group
+            group, filled = [], 0
+    if group:
+        yield group
+
+
+def _map_bytes(images: Images) -> int:
+    """More than the file can need: each entry in pages of its own, and one page more for its place in the tree."""
+    entry_bytes = _KEY.size + _HEADER.size
+    pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
+    return pages * _PAGE_BYTES + _SLACK_BYTES
+
+
+ENGINES = (LmdbImages,)

@@ -1,0 +1,97 @@
+"""Parquet: one file, an image a row, without dictionary and statistics for the pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from adapters.contract import Can, Images, ImageStorage, Native, Setting, Stored
+from image_storages import arrays, arrow_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_PAGE_BYTES = 1 << 20
+"""Parquet's own default. The writer looks at the size of a page only after so many rows, so that has to be told by the
+size of the images."""
+
+
+class ParquetImages(ImageStorage):
+    """pyarrow.parquet: a row group of about 16 MiB at a time."""
+
+    format = "image-parquet"
+    engine = "pyarrow"
+    title = "Parquet"
+    distributions = ("pyarrow",)
+    native = Native.IMAGES
+    suffix = ".parquet"
+    settings: ClassVar = {
+        "codec": Setting(
+            ("none", "snappy", "gzip", "brotli", "lz4", "zstd"), "snappy", "codec of all pages", always_spelled=True
+        ),
+        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "arrays": arrays.ARRAYS,
+    }
+    levels: ClassVar = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    beside: ClassVar = ({"codec": "none", "arrays": "views"},)
+    capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def load_library(self) -> None:
+        """Import pyarrow.parquet."""
+        import numpy  # noqa: F401  # arrow_rows needs it
+        import pyarrow.parquet
+
+        self._parquet = pyarrow.parquet
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write one file.
+
+        A dictionary of pixels would be given up after the first MiB of each row group, and statistics would put whole
+        images into the footer: both are left to the other columns.
+        """
+        schema, batches = arrow_rows.batches_of(images)
+        largest_bytes = max((array.nbytes for array in images.arrays), default=1)
+        with self._parquet.ParquetWriter(
+            location,
+            schema,
+            compression=self.values["codec"],
+            compression_level=self.values["level"],
+            use_dictionary=list(arrow_rows.NUMBERS),
+            write_statistics=list(arrow_rows.NUMBERS),
+            write_batch_size=max(1, _PAGE_BYTES // largest_bytes),
+        ) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+    def read(self, location: Path) -> Images:
+        """Read row group by row group, so that little lies in memory beside the result.
+
+        The file is read through a mapping, which saves a copy on the way; pages are always decoded into fresh memory.
+        """
+        with self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False) as file:
+            return arrow_rows.images_of(self._batches(file), self.values["arrays"] == "owned", location)
+
+    def _batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        for group in range(file.num_row_groups):
+            yield from file.read_row_group(group, use_threads=self.threads is None).to_batches()
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        metadata = self._parquet.read_metadata(location)
+        chunks = [
+            metadata.row_group(group).column(column)
+            for group in range(metadata.num_row_groups)
+            for column in range(metadata.num_columns)
+        ]
+        codecs = sorted({chunk.compression.lower() for chunk in chunks})
+        encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
+        codec = "+".join("none" if name == "uncompressed" else name for name in codecs)
+        return Stored(codec, tuple(encodings), {"row groups": str(metadata.num_row_groups)})
+
+
+ENGINES = (ParquetImages,)

@@ -1,0 +1,109 @@
+"""SQLite: one table, an image a row, its pixels a BLOB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.errors import AdapterError
+from image_storages import arrays
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_CREATE = """
+    CREATE TABLE images (
+        label INTEGER NOT NULL, height INTEGER NOT NULL, width INTEGER NOT NULL, channels INTEGER NOT NULL,
+        pixels BLOB NOT NULL
+    )
+"""
+_INSERT = "INSERT INTO images (height, width, channels, label, pixels) VALUES (?, ?, ?, ?, ?)"
+_SELECT = "SELECT height, width, channels, label, pixels FROM images ORDER BY rowid"
+
+
+class SqliteImages(ImageStorage):
+    """Python's own sqlite3, with SQLite's default settings: pages of 4 KiB, every commit synced."""
+
+    format = "sqlite"
+    engine = "sqlite3"
+    title = "SQLite"
+    distributions = ("numpy",)
+    native = Native.IMAGES
+    suffix = ".sqlite"
+    settings: ClassVar = {"arrays": arrays.ARRAYS}
+    beside: ClassVar = ({"arrays": "views"},)
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    syncs_on_save = True
+
+    def load_library(self) -> None:
+        """Import sqlite3."""
+        import sqlite3
+
+        import numpy
+
+        self._sqlite3 = sqlite3
+        self._numpy = numpy
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write one file in one transaction; its journal lies beside it until the commit."""
+        rows = (
+            (*arrays.numbers_of(array.shape), label, array.tobytes())
+            for array, label in zip(images.arrays, images.labels, strict=True)
+        )
+        with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
+            connection.execute("BEGIN")
+            connection.execute(_CREATE)
+            connection.executemany(_INSERT, rows)
+            connection.execute("COMMIT")
+
+    def read(self, location: Path) -> Images:
+        """Read all rows, and copy the pixels out of the bytes objects that they come as.
+
+        Raises AdapterError for a file that is missing, damaged, or holds no such table.
+        """
+        with closing(self._open(location)) as connection:
+            try:
+                pieces = self._pieces(connection.execute(_SELECT))
+                if self.values["arrays"] == "owned":
+                    return arrays.copied(pieces, location)
+                return arrays.gathered(pieces, location.stat().st_size, location)
+            except (self._sqlite3.Error, TypeError) as error:
+                raise AdapterError(f"{location}: cannot be read as a table of images ({error})") from error
+
+    def _pieces(self, rows: Iterator[tuple[int, int, int, int, bytes]]) -> Iterator[arrays.Piece]:
+        for group in _grouped(rows):
+            height, width, channels, labels, pixels = zip(*group, strict=True)
+            shapes = self._numpy.array((height, width, channels), self._numpy.int32).T
+            yield arrays.Piece(shapes, list(labels), self._numpy.frombuffer(b"".join(pixels), self._numpy.uint8))
+
+    def _open(self, location: Path) -> sqlite3.Connection:
+        # Read-only: otherwise SQLite would make an empty database of a file that is not there.
+        if not location.is_file():
+            raise AdapterError(f"{location}: there is no such file")
+        return self._sqlite3.connect(f"{location.absolute().as_uri()}?mode=ro", uri=True)
+
+    def stored(self, location: Path) -> Stored:
+        """No codec. The size of a page and the release that is used here."""
+        with closing(self._open(location)) as connection:
+            (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        return Stored(details={"page bytes": str(page_bytes), "SQLite": self._sqlite3.sqlite_version})
+
+
+def _grouped(rows: Iterator[tuple[int, int, int, int, bytes]]) -> Iterator[list[tuple[int, int, int, int, bytes]]]:
+    """Neighbouring rows of about GROUP_BYTES of pixels together, one at least."""
+    group: list[tuple[int, int, int, int, bytes]] = []
+    filled = 0
+    for row in rows:
+        group.append(row)
+        filled += len(row[4])
+        if filled >= arrays.GROUP_BYTES:
+            yield group
+            group, filled = [], 0
+    if group:
+        yield group
+
+
+ENGINES = (SqliteImages,)

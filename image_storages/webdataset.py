@@ -1,0 +1,94 @@
+"""WebDataset: a tar archive with two members an image, its array as .npy and its label as .cls, under one number."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.errors import AdapterError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_PIXELS, _LABEL = "npy", "cls"
+
+_END = bytes(1024)
+"""What an archive ends with; tarfile does without it, and would not miss what was cut off behind a member."""
+
+
+class WebDatasetTar(ImageStorage):
+    """The package's TarWriter with its own encoders, and the stages that its WebDataset class reads with.
+
+    Those stages are called by themselves: the class would look for URLs and for torch first.
+    """
+
+    format = "webdataset"
+    engine = "webdataset"
+    title = "WebDataset"
+    distributions = ("webdataset",)
+    native = Native.IMAGES
+    suffix = ".tar"
+    capabilities = frozenset({Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def load_library(self) -> None:
+        """Import webdataset."""
+        import tarfile
+
+        import numpy.lib.format
+        import webdataset.tariterators
+        import webdataset.writer
+
+        self._format = numpy.lib.format
+        self._tarfile = tarfile
+        self._tariterators = webdataset.tariterators
+        self._writer = webdataset.writer
+
+    def save(self, images: Images, location: Path) -> None:
+        """Write one archive; its members are dated 1970, so that equal images make equal files."""
+        with location.open("wb") as file, self._writer.TarWriter(file, mtime=0) as writer:
+            for number, (array, label) in enumerate(zip(images.arrays, images.labels, strict=True)):
+                writer.write({"__key__": f"{number:08d}", _PIXELS: array, _LABEL: label})
+
+    def read(self, location: Path) -> Images:
+        """Read member by member. Raises AdapterError where the archive is damaged or holds something else."""
+        found: list[np.ndarray] = []
+        labels: list[int] = []
+        with location.open("rb") as file:
+            _demand_end(file, location)
+            try:
+                for sample in self._samples(file, location):
+                    found.append(self._decoded(sample[_PIXELS]))
+                    labels.append(int(sample[_LABEL]))
+            except (self._tarfile.TarError, KeyError, ValueError) as error:
+                raise AdapterError(f"{location}: image {len(labels)} cannot be read ({error})") from error
+        return Images(found, labels)
+
+    def _samples(self, file: IO[bytes], location: Path) -> Iterator[dict[str, Any]]:
+        opened = [{"url": str(location), "stream": file}]
+        return self._tariterators.group_by_keys(self._tariterators.tar_file_expander(opened))
+
+    def _decoded(self, member: bytes) -> np.ndarray:
+        # numpy returns a view of what it has read.
+        return self._format.read_array(io.BytesIO(member), allow_pickle=False).copy()
+
+    def stored(self, location: Path) -> Stored:
+        """No codec: it must be a tar archive as it is, not a compressed one."""
+        try:
+            with self._tarfile.open(location, "r:") as archive:
+                first = archive.next()
+        except self._tarfile.TarError as error:
+            raise AdapterError(f"{location}: not a tar archive ({error})") from error
+        return Stored(details={"first member": first.name if first else "none"})
+
+
+def _demand_end(file: IO[bytes], location: Path) -> None:
+    file.seek(-min(len(_END), location.stat().st_size), io.SEEK_END)
+    if file.read() != _END:
+        raise AdapterError(f"{location}: has no end of a tar archive; the save did not finish")
+    file.seek(0)
+
+
+ENGINES = (WebDatasetTar,)

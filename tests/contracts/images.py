@@ -1,0 +1,432 @@
+"""What every image storage must hold. A storage's own test file names its variant in three lines:
+
+    class TestSqlite(ImageStorageContract):
+        variant = "sqlite[engine=sqlite3]"
+
+Storages with limits declare them (a side, a bound of the loss); they do not override tests.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from adapters.contract import Block, Can, Images, ImageStorage, Native
+from adapters.errors import AdapterError, RefusedSetting
+from adapters.registry import Registry
+from bench_runner.linux import file_mappings
+from image_storages.registry import STORAGES
+
+ROOT = Path(__file__).parents[2]
+
+EACH_LOWER_DB = 10.0
+"""How much one image by itself may lie under the declared bound for all (the contract of `least_psnr_db`)."""
+
+LABELS = (7, -1, 3, 3, 2**31 + 5, 0, 2**63 - 1, -(2**63), 9)
+"""Neither sorted nor distinct, and beyond 32 bits."""
+
+LOADS_NOTHING = """
+import sys, warnings
+from pathlib import Path
+import numpy as np
+from adapters.contract import Block, Images, Native
+from image_storages.registry import STORAGES
+
+warnings.simplefilter("ignore")
+variant, location = sys.argv[1:3]
+adapter = STORAGES.build(variant)
+adapter.load_library()
+
+def held(*shapes):
+    if adapter.native is Native.IMAGES:
+        return Images([np.full(shape, 7, np.uint8) for shape in shapes], list(range(len(shapes))))
+    pixels = np.full(sum(int(np.prod(shape)) for shape in shapes), 7, np.uint8)
+    return Block(pixels, np.array([(*shape, 0)[:3] for shape in shapes], np.int32), np.arange(len(shapes)))
+
+alike, mixed = held((4, 5, 3), (4, 5, 3)), held((4, 5, 3), (7, 2), (1, 1))
+before = set(sys.modules)
+for name, images in (("alike", alike), ("mixed", mixed)):
+    adapter.save(images, Path(location + name))
+    adapter.read(Path(location + name))
+print(",".join(sorted(set(sys.modules) - before)))
+"""
+
+TELLS_ITS_ERROR = """
+import sys
+from pathlib import Path
+from image_storages.registry import STORAGES
+
+adapter = STORAGES.build(sys.argv[1])
+adapter.load_library()
+try:
+    adapter.read(Path(sys.argv[2]))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+# --- images --------------------------------------------------------------------------------------------------------
+
+
+def photograph(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Something smooth with a little noise, as lossy formats expect of images: uint8 of this shape."""
+    generator = np.random.default_rng(seed)
+    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    channels = shape[2] if len(shape) == 3 else 1
+    planes = []
+    for _ in range(channels):
+        slope, phase = generator.uniform(0.02, 0.08, 2), generator.uniform(0, 6, 2)
+        planes.append(128 + 50 * np.sin(slope[0] * rows + phase[0]) + 50 * np.cos(slope[1] * columns + phase[1]))
+    noisy = np.stack(planes, axis=-1) + generator.normal(0, 3, (*shape[:2], channels))
+    return np.clip(noisy, 0, 255).astype(np.uint8).reshape(shape)
+
+
+def with_labels(arrays: list[np.ndarray]) -> Images:
+    return Images(arrays, [LABELS[place % len(LABELS)] for place in range(len(arrays))])
+
+
+def colour() -> Images:
+    """RGB images of one shape."""
+    return with_labels([photograph((32, 32, 3), seed) for seed in range(40)])
+
+
+def grey() -> Images:
+    """Grey images of one shape, neither side even."""
+    return with_labels([photograph((17, 23), seed) for seed in range(40)])
+
+
+SHAPES: tuple[tuple[int, ...], ...] = (
+    (31, 37, 3),
+    (1, 1),
+    (1, 1, 3),
+    (7, 11),
+    # As many bytes as the one before it, but another shape.
+    (11, 7),
+    (13, 5, 3),
+    (1, 97, 3),
+    (101, 1),
+    (160, 213, 3),
+    (64, 48),
+)
+
+
+def mixed() -> Images:
+    """Grey and RGB, from one pixel to more than a field, a page or a buffer of 64 KiB holds."""
+    return with_labels([photograph(shape, seed) for seed, shape in enumerate(SHAPES * 3)])
+
+
+def many() -> Images:
+    """So many that names ordered as text would show, each known by its brightness."""
+    return Images(
+        [np.full((2, 3), place * 97 % 251, np.uint8) for place in range(1_234)],
+        [place * 31 % 1_009 - 500 for place in range(1_234)],
+    )
+
+
+def one() -> Images:
+    return with_labels([photograph((19, 29, 3), 1)])
+
+
+def none() -> Images:
+    return Images([], [])
+
+
+SETS: tuple[Callable[[], Images], ...] = (colour, grey, mixed, many, one, none)
+
+
+def to_native(adapter: ImageStorage, images: Images) -> Images | Block:
+    """What the storage takes: the images, or for a floor their pixels as one block."""
+    if adapter.native is Native.IMAGES:
+        return images
+    numbers = [(*array.shape, 0)[:3] for array in images.arrays]
+    pixels = b"".join(array.tobytes() for array in images.arrays)
+    return Block(
+        np.frombuffer(pixels, np.uint8),
+        np.array(numbers, np.int32).reshape(-1, 3),
+        np.array(images.labels, np.int64),
+    )
+
+
+def from_native(result: Images | Block) -> Images:
+    if isinstance(result, Images):
+        return result
+    arrays, start = [], 0
+    for height, width, channels in result.shapes.tolist():
+        end = start + height * width * max(channels, 1)
+        arrays.append(result.pixels[start:end].reshape((height, width, channels) if channels else (height, width)))
+        start = end
+    assert start == result.pixels.size
+    return Images(arrays, result.labels.tolist())
+
+
+def psnr_db(stored: list[np.ndarray], found: list[np.ndarray]) -> float:
+    squared = sum(int(np.square(a.astype(np.int32) - b).sum()) for a, b in zip(stored, found, strict=True))
+    pixels = sum(array.size for array in stored)
+    return float(10 * np.log10(255**2 * pixels / squared)) if squared else float("inf")
+
+
+def same(stored: Images, found: Images, least_psnr_db: float | None) -> None:
+    """Assert that nothing differs but, within its bound, what is declared."""
+    assert found.labels == stored.labels
+    assert {type(label) for label in found.labels} <= {int}
+    assert [array.shape for array in found.arrays] == [array.shape for array in stored.arrays]
+    assert {array.dtype for array in found.arrays} <= {np.dtype(np.uint8)}
+    if least_psnr_db is None:
+        assert all(np.array_equal(a, b) for a, b in zip(stored.arrays, found.arrays, strict=True))
+        return
+    assert psnr_db(stored.arrays, found.arrays) >= least_psnr_db
+    each = [psnr_db([a], [b]) for a, b in zip(stored.arrays, found.arrays, strict=True)]
+    assert min(each, default=np.inf) >= least_psnr_db - EACH_LOWER_DB
+
+
+# --- the contract --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+class ImageStorageContract:
+    """Inherit, and set `variant`."""
+
+    variant: ClassVar[str]
+    registry: ClassVar[Registry] = STORAGES
+
+    @pytest.fixture
+    def adapter(self) -> ImageStorage:
+        adapter = self.registry.build(self.variant)
+        adapter.load_library()
+        return adapter
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "place"
+        folder.mkdir()
+        return folder
+
+    @pytest.fixture
+    def location(self, adapter: ImageStorage, place: Path) -> Path:
+        return place / f"images{adapter.suffix}"
+
+    def save(self, adapter: ImageStorage, images: Images, location: Path) -> None:
+        adapter.save(to_native(adapter, images), location)
+
+    def read(self, adapter: ImageStorage, location: Path) -> Images:
+        return from_native(adapter.read(location))
+
+    # --- what comes back -------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("images", SETS)
+    def test_images_come_back_in_their_order(
+        self, images: Callable[[], Images], adapter: ImageStorage, location: Path
+    ) -> None:
+        self.save(adapter, images(), location)
+        same(images(), self.read(adapter, location), adapter.least_psnr_db)
+
+    def test_with_one_thread_the_same_comes_back(self, location: Path) -> None:
+        adapter = self.registry.build(self.variant, threads=1)
+        adapter.load_library()
+        self.save(adapter, mixed(), location)
+        same(mixed(), self.read(adapter, location), adapter.least_psnr_db)
+
+    def test_what_one_adapter_saved_another_reads(self, adapter: ImageStorage, location: Path) -> None:
+        self.save(adapter, mixed(), location)
+        again = self.registry.build(adapter.variant)
+        again.load_library()
+        same(mixed(), self.read(again, location), adapter.least_psnr_db)
+
+    def test_a_declared_loss_occurs(self, adapter: ImageStorage, location: Path) -> None:
+        self.save(adapter, colour(), location)
+        lost = psnr_db(colour().arrays, self.read(adapter, location).arrays) < float("inf")
+        assert lost == (adapter.least_psnr_db is not None)
+
+    @pytest.mark.parametrize("images", [colour, mixed])
+    def test_arrays_are_owned_as_the_variant_says(
+        self, images: Callable[[], Images], adapter: ImageStorage, location: Path
+    ) -> None:
+        self.save(adapter, images(), location)
+        result = adapter.read(location)
+        if isinstance(result, Block):
+            assert all(array.flags.owndata for array in (result.pixels, result.shapes, result.labels))
+            return
+        assert all(array.flags.c_contiguous for array in result.arrays)
+        if adapter.values.get("arrays") == "views":
+            assert not any(array.flags.owndata for array in result.arrays)
+        else:
+            assert all(array.flags.owndata and array.flags.writeable for array in result.arrays)
+
+    @pytest.mark.parametrize("images", [colour, mixed])
+    def test_a_result_lies_in_private_memory(
+        self, images: Callable[[], Images], adapter: ImageStorage, location: Path, place: Path
+    ) -> None:
+        self.save(adapter, images(), location)
+        result = self.read(adapter, location)
+        stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(place))]
+        for array in result.arrays:
+            address = array.__array_interface__["data"][0]
+            assert not any(address < end and start < address + array.nbytes for start, end in stored)
+        assert left_mapped(place) == []
+        shutil.rmtree(place)
+        same(images(), result, adapter.least_psnr_db)
+
+    # --- what is handed in -------------------------------------------------------------------------------------------
+
+    def test_the_input_stays_as_it_is(self, adapter: ImageStorage, location: Path) -> None:
+        images = mixed()
+        for array in images.arrays:
+            array.flags.writeable = False
+        self.save(adapter, images, location)
+        same(mixed(), images, None)
+
+    def test_arrays_that_are_not_contiguous_are_taken(self, adapter: ImageStorage, location: Path) -> None:
+        mirrored = Images([array[:, ::-1] for array in mixed().arrays], mixed().labels)
+        self.save(adapter, mirrored, location)
+        same(mirrored, self.read(adapter, location), adapter.least_psnr_db)
+
+    # --- what is left on the disk ------------------------------------------------------------------------------------
+
+    def test_writes_only_at_its_location(
+        self, adapter: ImageStorage, location: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        working, temporary = tmp_path / "working", tmp_path / "temporary"
+        working.mkdir()
+        temporary.mkdir()
+        monkeypatch.chdir(working)
+        monkeypatch.setenv("TMPDIR", str(temporary))
+        self.save(adapter, mixed(), location)
+        self.read(adapter, location)
+        assert list(location.parent.iterdir()) == [location]
+        assert list(working.iterdir()) == []
+        assert list(temporary.iterdir()) == []
+
+    def test_what_it_stores_is_files_without_holes(self, adapter: ImageStorage, location: Path) -> None:
+        self.save(adapter, colour(), location)
+        found = [location, *location.rglob("*")]
+        assert all(path.is_dir() or path.is_file() for path in found)
+        assert not any(path.is_symlink() for path in found)
+        files = [path.stat() for path in found if path.is_file()]
+        os.sync()
+        assert sum(file.st_size for file in files) > 0
+        # A hole of pages shows as far less allocated than the size says.
+        assert all(file.st_blocks * 512 >= file.st_size * 0.9 - 4096 for file in files)
+
+    def test_saves_again_at_another_place(self, adapter: ImageStorage, place: Path) -> None:
+        locations = {place / f"first{adapter.suffix}": colour(), place / f"second{adapter.suffix}": mixed()}
+        for location, images in locations.items():
+            self.save(adapter, images, location)
+        for location, images in locations.items():
+            same(images, self.read(adapter, location), adapter.least_psnr_db)
+
+    def test_leaves_no_handle_open(self, adapter: ImageStorage, location: Path, place: Path) -> None:
+        self.save(adapter, mixed(), location)
+        assert left_open(place) == []
+        self.read(adapter, location)
+        assert left_open(place) == []
+        adapter.stored(location)
+        assert left_open(place) == []
+
+    def test_nothing_is_pickled(self, adapter: ImageStorage, location: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: Any, **__: Any) -> None:
+            raise AssertionError("pickled")
+
+        for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
+            monkeypatch.setattr(pickle, name, refuse)
+        self.save(adapter, mixed(), location)
+        self.read(adapter, location)
+        assert Can.NO_PICKLE in adapter.capabilities
+
+    def test_the_file_says_its_codec(self, adapter: ImageStorage, location: Path) -> None:
+        self.save(adapter, colour(), location)
+        stored = adapter.stored(location)
+        assert stored.codec == adapter.values.get("codec", stored.codec)
+        assert (stored.codec or "none") in (str(adapter.values.get("codec", "none")), "none", "auto")
+
+    # --- what is not there, or broken --------------------------------------------------------------------------------
+
+    def test_what_is_missing_is_named_and_not_made(self, adapter: ImageStorage, location: Path) -> None:
+        with pytest.raises((AdapterError, OSError, ValueError), match=location.stem):
+            adapter.read(location)
+        assert not location.exists()
+
+    def test_a_store_cut_in_half_is_an_error_and_no_crash(self, adapter: ImageStorage, location: Path) -> None:
+        self.save(adapter, colour(), location)
+        files = [path for path in (location, *location.rglob("*")) if path.is_file() and path.name != "labels.csv"]
+        largest = max(files, key=_size_bytes)
+        os.truncate(largest, _size_bytes(largest) // 2)
+        done = run(TELLS_ITS_ERROR, self.variant, str(location))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() != "", "read without an error"
+
+    # --- what it says of itself --------------------------------------------------------------------------------------
+
+    def test_save_and_read_load_nothing(self, location: Path) -> None:
+        done = run(LOADS_NOTHING, self.variant, str(location))
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == ""
+
+    def test_refuses_what_it_cannot_honour(self, adapter: ImageStorage) -> None:
+        with pytest.raises(RefusedSetting, match="no setting is called 'colour'"):
+            type(adapter)({"colour": "blue"})
+        for key in adapter.settings:
+            with pytest.raises(RefusedSetting, match=key):
+                type(adapter)({key: "never"})
+
+    def test_its_spelling_names_it_again(self, adapter: ImageStorage) -> None:
+        again = self.registry.build(adapter.variant)
+        assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
+
+    def test_what_is_measured_of_it_can_be_built(self, adapter: ImageStorage) -> None:
+        for settings in (adapter.plain, adapter.bare_call, adapter.equal, *adapter.beside):
+            type(adapter)(settings)
+
+    def test_refuses_a_longer_side_than_it_holds(self, adapter: ImageStorage) -> None:
+        assert adapter.refusal(1) is None
+        if adapter.max_side is not None:
+            assert adapter.refusal(adapter.max_side) is None
+            assert f"{adapter.max_side:,}" in str(adapter.refusal(adapter.max_side + 1))
+
+
+def _size_bytes(path: Path) -> int:
+    return path.stat().st_size
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a piece of Python in an interpreter of its own, with the project and the tests on its path."""
+    path = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment)
+
+
+def left_open(folder: Path) -> list[str]:
+    """The files below `folder` that stay open."""
+    return _lasting(lambda: list(_open_below(folder)))
+
+
+def left_mapped(folder: Path) -> list[str]:
+    """The files below `folder` that stay mapped."""
+    return _lasting(lambda: [path for _, _, path in file_mappings() if path.startswith(str(folder))])
+
+
+def _lasting(look: Callable[[], list[str]]) -> list[str]:
+    """What is still there after a moment: a reading thread of the library may let go a few ms after the call."""
+    deadline = time.monotonic() + 1.0
+    while (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
+
+
+def _open_below(folder: Path) -> Iterator[str]:
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            path = os.readlink(entry)
+        except FileNotFoundError:
+            continue  # the handle of this very listing
+        if path.startswith(str(folder)):
+            yield path
