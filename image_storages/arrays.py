@@ -32,8 +32,8 @@ processor's cache, and no second block as large as the data set is ever needed."
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbouring images as they lie together: their shape table, their labels, their pixels as one array of one
-    dimension."""
+    """Neighbouring images as they lie together: their shape table, their labels, and their pixels one after the other,
+    as an array of one dimension, or of two with a row an image."""
 
     shapes: np.ndarray
     labels: list[int]
@@ -140,7 +140,7 @@ def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images
     filled = 0
     for piece in pieces:
         end = filled + piece.pixels.size
-        block[filled:end] = piece.pixels
+        block[filled:end].reshape(piece.pixels.shape)[...] = piece.pixels
         shapes.append(piece.shapes)
         labels += piece.labels
         filled = end
@@ -148,7 +148,7 @@ def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images
 
 
 def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.ndarray]:
-    """The images of a shape table as views of the pixels of all of them.
+    """The images of a shape table as views of the pixels of all of them (as `Piece` has them).
 
     Raises AdapterError, naming `location`, when the shapes tell another number of pixels.
     """
@@ -161,10 +161,9 @@ def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.nda
     if (shapes == shapes[0]).all():
         return list(pixels.reshape(len(shapes), *_shape(*shapes[0].tolist())))
     starts = itertools.accumulate(sizes[:-1].tolist(), initial=0)
-    dtype = pixels.dtype
+    line, dtype = pixels.reshape(-1), pixels.dtype
     return [
-        np.ndarray(_shape(*numbers), dtype, pixels, start)
-        for numbers, start in zip(shapes.tolist(), starts, strict=True)
+        np.ndarray(_shape(*numbers), dtype, line, start) for numbers, start in zip(shapes.tolist(), starts, strict=True)
     ]
 
 

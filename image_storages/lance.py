@@ -13,7 +13,10 @@ _CODEC = b"lance-encoding:compression"
 
 
 class LanceImages(ImageStorage):
-    """pylance, written straight from the arrays, a batch of about 16 MiB at a time."""
+    """pylance, written straight from the arrays, a batch of about 16 MiB at a time.
+
+    Its codecs are not offered: for values of fixed size the writer accepts and ignores them.
+    """
 
     format = "image-lance"
     engine = "pylance"

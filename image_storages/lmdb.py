@@ -14,6 +14,7 @@ from image_storages import arrays
 
 if TYPE_CHECKING:
     import lmdb
+    import numpy as np
 
 _KEY = struct.Struct(">Q")
 """Big-endian, because LMDB orders keys as bytes."""
@@ -82,12 +83,22 @@ class LmdbImages(ImageStorage):
 
     def _pieces(self, entries: Iterator[memoryview], location: Path) -> Iterator[arrays.Piece]:
         for group in _grouped(entries):
-            headers = b"".join([entry[: _HEADER.size] for entry in group])
-            if len(headers) != _HEADER.size * len(group):
+            sizes_bytes = set(map(len, group))
+            if min(sizes_bytes) < _HEADER.size:
                 raise AdapterError(f"{location}: holds an entry of less than {_HEADER.size} bytes; that is no image")
-            numbers = self._numpy.frombuffer(headers, _HEADER_FIELDS)
-            pixels = self._numpy.frombuffer(b"".join([entry[_HEADER.size :] for entry in group]), self._numpy.uint8)
-            yield arrays.Piece(numbers["shape"], numbers["label"].tolist(), pixels)
+            headers, pixels = self._apart(group) if len(sizes_bytes) > 1 else self._apart_as_rows(group)
+            yield arrays.Piece(headers["shape"], headers["label"].tolist(), pixels)
+
+    def _apart(self, group: list[memoryview]) -> tuple[np.ndarray, np.ndarray]:
+        headers = b"".join([entry[: _HEADER.size] for entry in group])
+        pixels = b"".join([entry[_HEADER.size :] for entry in group])
+        return self._numpy.frombuffer(headers, _HEADER_FIELDS), self._numpy.frombuffer(pixels, self._numpy.uint8)
+
+    def _apart_as_rows(self, group: list[memoryview]) -> tuple[np.ndarray, np.ndarray]:
+        """The same for entries of one size, without a slice of each."""
+        rows = self._numpy.frombuffer(b"".join(group), self._numpy.uint8).reshape(len(group), -1)
+        headers = rows[:, : _HEADER.size].tobytes()
+        return self._numpy.frombuffer(headers, _HEADER_FIELDS), rows[:, _HEADER.size :]
 
     def _open(self, location: Path) -> lmdb.Environment:
         if not location.is_file():

@@ -1,0 +1,1 @@
+"""Tests of the image storages: each keeps the contract, and what is its own."""

@@ -56,6 +56,15 @@ def test_the_map_is_large_enough(size_bytes: int, adapter: LmdbImages, tmp_path:
     same(images, adapter.read(tmp_path / "t"), None)
 
 
+@pytest.mark.parametrize("spelled", ["owned", "views"])
+def test_images_of_one_size_but_several_shapes_come_back(spelled: str, tmp_path: Path) -> None:
+    adapter = LmdbImages({"arrays": spelled})
+    adapter.load_library()
+    images = with_labels([np.full(shape, place, np.uint8) for place, shape in enumerate([(6, 4), (4, 6), (8, 1, 3)])])
+    adapter.save(images, tmp_path / "t")
+    same(images, adapter.read(tmp_path / "t"), None)
+
+
 def test_a_file_of_something_else_is_refused(adapter: LmdbImages, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(b"PAR1" * 4_000)
     with pytest.raises(AdapterError, match="cannot be opened as LMDB"):
