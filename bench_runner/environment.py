@@ -14,7 +14,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -202,7 +201,8 @@ def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
 
 def usable_memory_bytes() -> int:
     """What a worker may take at most: memory that is available, and what our control groups leave of it."""
-    return min(linux.available_bytes(), memory_left_bytes() or sys.maxsize)
+    left = memory_left_bytes()
+    return linux.available_bytes() if left is None else min(linux.available_bytes(), left)
 
 
 def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:

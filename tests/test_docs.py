@@ -179,7 +179,7 @@ SAID = {
     "settle.UNWRITTEN_LIMIT_BYTES": (16 * 10**6, "at most 16 MB (`UNWRITTEN_LIMIT_BYTES`)"),
     "settle.WRITE_BACK_LIMIT_S": (30, "for 30 s at\n   most (`WRITE_BACK_LIMIT_S`)"),
     "settle.TRIES": (3, "Three tries in all (`TRIES`)"),
-    "settle.SLOW_FACTOR": (1.3, "over 1.3 times the run's best (`SLOW_FACTOR`)"),
+    "settle.SLOW_FACTOR": (1.5, "over 1.5 times the run's best (`SLOW_FACTOR`)"),
     "run.CALIBRATIONS": (5, "five controls before the first sample (`CALIBRATIONS`"),
     "rounds.DISK_SHARE": (0.9, "over 90 % of the free space (`DISK_SHARE`"),
     "operations.PRIMER_ROWS": (1_000, "first 1,000 rows of the same data set (`PRIMER_ROWS`)"),

@@ -405,3 +405,10 @@ def test_our_own_children_are_no_strangers(named):
     finally:
         child.kill()
         child.communicate()
+
+
+def test_where_a_control_group_leaves_nothing_a_worker_may_take_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "memory_left_bytes", lambda: 0)
+    assert environment.usable_memory_bytes() == 0
+    monkeypatch.setattr(environment, "memory_left_bytes", lambda: None)
+    assert environment.usable_memory_bytes() > 0

@@ -21,7 +21,8 @@ class ScriptedSettler(Settler):
         return self.script.pop(0)
 
 
-GOOD, SLOW_WRITE, SLOW_MEMORY = Control(100, 100), Control(140, 100), Control(100, 140)
+NEED_BYTES = 100_000_000
+GOOD, SLOW_WRITE, SLOW_MEMORY = Control(100, 100), Control(160, 100), Control(100, 160)
 
 
 @pytest.fixture
@@ -33,10 +34,15 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> None:
-    settler = ScriptedSettler(tmp_path, [GOOD, Control(125, 125)])
-    assert settler.settle(1000).settled
-    assert settler.settle(1000).settled
-    assert touched == [1000, 1000]
+    settler = ScriptedSettler(tmp_path, [GOOD, Control(145, 145)])
+    assert settler.settle(NEED_BYTES).settled
+    assert settler.settle(NEED_BYTES).settled
+    assert touched == [NEED_BYTES, NEED_BYTES]
+
+
+def test_the_controls_own_memory_is_made_ready_for_a_small_sample(tmp_path: Path, touched: list[int]) -> None:
+    ScriptedSettler(tmp_path, [GOOD]).settle(1000)
+    assert touched == [settle.CONTROL_BYTES]
 
 
 def test_memory_is_made_ready_before_the_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,17 +55,17 @@ def test_memory_is_made_ready_before_the_control(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(linux, "touch_memory", lambda size: order.append(f"touch {size}"))
     monkeypatch.setattr(linux, "unwritten_bytes", lambda: 0)
-    Told(tmp_path, [GOOD]).settle(5000)
-    assert order == ["touch 5000", "control"]
+    Told(tmp_path, [GOOD]).settle(NEED_BYTES)
+    assert order == [f"touch {NEED_BYTES}", "control"]
 
 
 @pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
 def test_a_slow_control_is_cured_by_touching_more_memory(tmp_path: Path, touched: list[int], slow: Control) -> None:
     settler = ScriptedSettler(tmp_path, [slow, GOOD])
     settler.learn(GOOD)
-    rest = settler.settle(10**6)
+    rest = settler.settle(NEED_BYTES)
     assert rest.settled
-    assert touched == [10**6, 2 * 10**6]
+    assert touched == [NEED_BYTES, 2 * NEED_BYTES]
     assert rest.control == GOOD
 
 
@@ -68,7 +74,7 @@ def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched:
     settler.settle(0)
     rest = settler.settle(0)
     assert not rest.settled
-    assert "1.4 times the run's best" in rest.why_not
+    assert "1.6 times the run's best" in rest.why_not
     assert rest.control == SLOW_MEMORY
 
 
