@@ -90,6 +90,10 @@ class Launcher:
         self._control: socket.socket | None = None
         self.preload_failures: dict[str, str] = {}
 
+    def twin(self) -> Launcher:
+        """Another one of the same condition, for a thread of its own: a launcher does one job at a time."""
+        return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload)
+
     def run(self, task: Mapping[str, Any], limits: Limits, *, spawn: bool = False) -> Outcome:
         """Do one job in a fresh worker, and wait for its end. The worker never outlives this call."""
         request = {**task, "threads": self._threads}

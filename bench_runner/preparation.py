@@ -5,21 +5,26 @@ Nothing here is timed but what loading an engine costs. What comes after is benc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import data_generator.cache as data_cache
-from adapters.contract import Native
 from bench_runner import codecs, doctor, environment, probe_check, registries
 from bench_runner.errors import RunError
-from bench_runner.launcher import Launcher
+from bench_runner.launcher import Launcher, Outcome
 from bench_runner.plan import Chain, with_null_variants
 from bench_runner.records import Fidelity
 from bench_runner.session import Session
-from bench_runner.targets import Target
+
+MOST_LANES = 4
+"""More processes at once are not asked for losses: each loads all libraries into a forkserver of its own."""
 
 
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
@@ -98,7 +103,7 @@ def time_imports(session: Session) -> None:
                 "mapped": chain.mapped,
             },
         )
-        if "import_ns" in described or engine.native is Native.BUFFERS:
+        if "import_ns" in described or chain.is_floor:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
         if key not in seen:
@@ -118,37 +123,36 @@ def time_imports(session: Session) -> None:
 @contextmanager
 def _scratch(folder: Path) -> Iterator[dict[str, str]]:
     """An empty folder for a job that measures nothing, as a task names it; gone afterwards."""
-    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as scratch:
-        yield {"scratch": scratch, "printed": str(folder / "printed"), "location": scratch, "confine": scratch}
+    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as own:
+        scratch = Path(own, "scratch")
+        scratch.mkdir()
+        yield {"printed": f"{own}/printed"} | dict.fromkeys(("scratch", "location", "confine"), str(scratch))
 
 
 def find_losses(session: Session) -> None:
-    """Rule 12: what each variant does to each kind of column, for both targets; not timed.
+    """Rule 12: what each variant does to each kind of column, for both targets.
 
-    Variants that differ in their codec alone are asked once: a codec packs bytes and knows no kinds of columns. What
-    each of them gives back is verified with every sample all the same.
+    Nothing of it is timed, so all cores work. Variants that differ in their codec alone are asked once: a codec packs
+    bytes and knows no kinds of columns. What each of them gives back is verified with every sample all the same.
     """
     if not session.options.fidelity:
         return
     session.stage("fidelity")
-    known = session.earlier.fidelity
     tables = [chain for chain in session.plan.chains if not chain.is_floor and not chain.target.is_images]
     by_base: dict[str, Chain] = {}
     for chain in tables:
         by_base.setdefault(codecs.base_of(chain.variant), chain)
-    for chain in by_base.values():
-        for kind in ("pandas", "arrow"):
-            if (chain.variant, kind) in known:
-                continue
-            session.watcher.step(f"{chain.variant}, {kind}", None)
-            _fidelity_of(session, chain, replace(chain.target, kind=kind))
+    asked = [
+        replace(chain, target=replace(chain.target, kind=kind))
+        for chain, kind in itertools.product(by_base.values(), ("pandas", "arrow"))
+        if (chain.variant, kind) not in session.earlier.fidelity
+    ]
+    with _Lanes(session, min(len(os.sched_getaffinity(0)), MOST_LANES)) as lanes:
+        for chain, outcome in lanes.outcomes(asked):
+            _keep_fidelity(session, chain, outcome)
 
 
-def _fidelity_of(session: Session, chain: Chain, target: Target) -> None:
-    bench = session.bench(chain)
-    with _scratch(bench.folder) as places:
-        task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(target), **places}
-        outcome = bench.launcher.run(task, bench.limits())
+def _keep_fidelity(session: Session, chain: Chain, outcome: Outcome) -> None:
     for answer in outcome.answers:
         if answer["event"] == "fidelity":
             record = Fidelity(**answer["record"])
@@ -156,6 +160,49 @@ def _fidelity_of(session: Session, chain: Chain, target: Target) -> None:
     if outcome.failure is not None:
         remedy = "its fidelity is known only as far as the matrix shows"
         session.warn(
-            f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure[1]}",
+            f"{chain.variant}, target {chain.target.kind}: the fidelity probe ended early: {outcome.failure[1]}",
             remedy,
         )
+
+
+class _Lanes:
+    """Threads that look for losses side by side, each with launchers of its own.
+
+    Those are made by the thread that uses them, because a forkserver dies with the thread that started it.
+    """
+
+    def __init__(self, session: Session, number: int) -> None:
+        self._session = session
+        self._pool = ThreadPoolExecutor(number)
+        self._own = threading.local()
+        self._launchers: list[Launcher] = []
+
+    def __enter__(self) -> _Lanes:
+        return self
+
+    def __exit__(self, *stopped_by: object) -> None:
+        # On Ctrl-C what still runs is ended with its forkserver, and waited for.
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for launcher in self._launchers:
+            launcher.close()
+        self._pool.shutdown()
+
+    def outcomes(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, Outcome]]:
+        """Each chain with what its probe said, in their order."""
+        running = [self._pool.submit(self._ask, chain) for chain in chains]
+        for chain, future in zip(chains, running, strict=True):
+            self._session.watcher.step(f"{chain.variant}, {chain.target.kind}", None)
+            yield chain, future.result()
+
+    def _ask(self, chain: Chain) -> Outcome:
+        bench = self._session.bench(chain)
+        with _scratch(bench.folder) as places:
+            task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(chain.target), **places}
+            return self._launcher(bench.launcher).run(task, bench.limits())
+
+    def _launcher(self, like: Launcher) -> Launcher:
+        own: dict[Launcher, Launcher] = self._own.__dict__.setdefault("launchers", {})
+        if like not in own:
+            own[like] = like.twin()
+            self._launchers.append(own[like])
+        return own[like]
