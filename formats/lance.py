@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import lance_pages
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 
@@ -27,10 +28,6 @@ _CATEGORIES_WITHOUT_ORDER = Loss(
     Relation(_without_order),
     frozenset({"categorical-ordered"}),
 )
-
-
-_CODEC, _LEVEL = b"lance-encoding:compression", b"lance-encoding:compression-level"
-"""Keys of a field's metadata that say how Lance compresses it (Lance documentation, file format, encodings)."""
 
 
 class LancePylance(TabularFormat):
@@ -60,6 +57,7 @@ class LancePylance(TabularFormat):
     def load_library(self) -> None:
         """Import lance."""
         import lance
+        import lance.file
 
         self._lance = lance
 
@@ -74,18 +72,16 @@ class LancePylance(TabularFormat):
         return self._lance.dataset(str(location)).to_table()
 
     def stored(self, location: Path) -> Stored:
-        """The codec in the stored schema. Which encodings it chose, page by page, Lance does not tell."""
-        dataset = self._lance.dataset(str(location))
-        codecs = {(field.metadata or {}).get(_CODEC, b"auto").decode() for field in dataset.schema}
-        return Stored("+".join(sorted(codecs)), (), {"file format": dataset.data_storage_version})
+        """Codec and encodings of all pages."""
+        return lance_pages.stored_of(location, self._lance.dataset(str(location)), self._lance.file.LanceFileReader)
 
 
 def _with_codec(schema: pa.Schema, codec: str, level: object) -> pa.Schema:
     import pyarrow as pa
 
-    metadata = {_CODEC: codec.encode()}
+    metadata = {lance_pages.CODEC_KEY: codec.encode()}
     if level is not None:
-        metadata[_LEVEL] = str(level).encode()
+        metadata[lance_pages.LEVEL_KEY] = str(level).encode()
     return pa.schema([field.with_metadata(metadata) for field in schema])
 
 

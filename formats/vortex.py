@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
@@ -67,10 +68,15 @@ class VortexData(TabularFormat):
         return self._vortex.open(str(location)).to_arrow().read_all()
 
     def stored(self, location: Path) -> Stored:
-        """The encodings of the file's first chunk."""
+        """The encodings of the file's first chunk. A file does not tell with which strategy it was written.
+
+        Raises RefusedData where `compact` packed nothing more densely, as with integers and booleans.
+        """
         chunk = next(iter(self._vortex.open(str(location)).scan()))
         encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))
-        return Stored("compact" if encodings & _DENSE else "auto", tuple(sorted(encodings)))
+        if self.values["codec"] == "compact" and not encodings & _DENSE:
+            raise RefusedData(f"codec=compact uses neither zstd nor pco for this data: {', '.join(sorted(encodings))}")
+        return Stored(str(self.values["codec"]), tuple(sorted(encodings)))
 
 
 ENGINES = (VortexData,)

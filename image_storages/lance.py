@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
+from adapters import lance_pages
 from adapters.contract import Can, Images, ImageStorage, Native, Stored
 from image_storages import arrays, arrow_rows
-
-_CODEC = b"lance-encoding:compression"
-"""Key of a field's metadata that says how Lance compresses it; without it the writer chooses."""
 
 
 class LanceImages(ImageStorage):
@@ -31,6 +29,7 @@ class LanceImages(ImageStorage):
     def load_library(self) -> None:
         """Import lance."""
         import lance
+        import lance.file
         import numpy  # noqa: F401  # arrow_rows needs it
         import pyarrow
 
@@ -49,10 +48,8 @@ class LanceImages(ImageStorage):
         return arrow_rows.images_of(batches, self.values["arrays"] == "owned", location)
 
     def stored(self, location: Path) -> Stored:
-        """The codec in the stored schema. Which encodings it chose, page by page, Lance does not tell."""
-        dataset = self._lance.dataset(str(location))
-        codecs = {(field.metadata or {}).get(_CODEC, b"auto").decode() for field in dataset.schema}
-        return Stored("+".join(sorted(codecs)), (), {"file format": dataset.data_storage_version})
+        """Codec and encodings of all pages."""
+        return lance_pages.stored_of(location, self._lance.dataset(str(location)), self._lance.file.LanceFileReader)
 
 
 ENGINES = (LanceImages,)

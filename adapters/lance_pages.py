@@ -1,0 +1,75 @@
+"""What the pages of a Lance data set say of their encodings: one place for tables and images.
+
+pylance tells a page's encoding as the printed form of its message (Lance documentation, file format, encodings), so it
+is taken apart by its words. This module imports no library: the adapter that has loaded pylance hands over the reader.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from adapters.contract import Stored
+from adapters.errors import RefusedData
+
+CODEC_KEY, LEVEL_KEY = b"lance-encoding:compression", b"lance-encoding:compression-level"
+"""Keys of a field's metadata that say how Lance is to compress it (Lance documentation, file format, encodings)."""
+
+_ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
+_SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
+_DICTIONARY = "dictionary: Some("
+
+
+def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> Stored:
+    """Codec and encodings of all pages of the data set that lies at `location`; `open_file` is
+    `lance.file.LanceFileReader`.
+
+    The codec is 'auto' where the schema asks for none; otherwise what the values of the pages are packed with, several
+    joined by '+', or 'none'. Lance packs dictionaries with LZ4 whatever is asked: that is no codec of the values, and
+    stands among the encodings.
+
+    Raises RefusedData where Lance packed nothing of this data with the codec that was asked for, as with booleans.
+    """
+    pages = [page for path in sorted((location / "data").rglob("*.lance")) for page in _pages(open_file(str(path)))]
+    asked = {(field.metadata or {}).get(CODEC_KEY, b"auto").decode() for field in dataset.schema}
+    codec = "+".join(sorted(schemes(pages))) or "none"
+    if codec == "none" and not asked & {"auto", "none"}:
+        raise RefusedData(f"Lance packs nothing of this data with {'+'.join(sorted(asked))}")
+    details = {"file format": str(dataset.data_storage_version)}
+    return Stored("auto" if asked == {"auto"} else codec, tuple(sorted(encodings(pages))), details)
+
+
+def _pages(file: Any) -> Iterator[str]:
+    for column in file.metadata().columns:
+        for page in column.pages:
+            yield str(page.encoding)
+
+
+def schemes(pages: Iterable[str]) -> set[str]:
+    """The general codecs that the values of these pages are packed with: 'lz4', 'zstd'."""
+    return {scheme.lower() for page in pages for scheme in _SCHEME.findall(_apart(page)[0])}
+
+
+def encodings(pages: Iterable[str]) -> set[str]:
+    """The layouts and encodings of these pages, by Lance's own names; those of dictionaries are called so."""
+    found = set()
+    for page in pages:
+        values, dictionary = _apart(page)
+        found |= {*_ENCODING.findall(values), *_SCHEME.findall(values)}
+        found |= {f"dictionary of {name}" for name in (*_ENCODING.findall(dictionary), *_SCHEME.findall(dictionary))}
+    return found
+
+
+def _apart(page: str) -> tuple[str, str]:
+    """The text of a page without its dictionary, and the dictionary's."""
+    start = page.find(_DICTIONARY)
+    if start < 0:
+        return page, ""
+    open_brackets = 0
+    for place in range(start + len(_DICTIONARY) - 1, len(page)):
+        open_brackets += {"(": 1, ")": -1}.get(page[place], 0)
+        if not open_brackets:
+            return page[:start] + page[place + 1 :], page[start : place + 1]
+    return page[:start], page[start:]
