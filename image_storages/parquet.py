@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Native, Setting, Stored
+from adapters import parquet_codecs
+from adapters.contract import Can, Images, ImageStorage, Native, Stored
 from image_storages import arrays, arrow_rows
 
 if TYPE_CHECKING:
@@ -28,13 +29,11 @@ class ParquetImages(ImageStorage):
     native = Native.IMAGES
     suffix = ".parquet"
     settings: ClassVar = {
-        "codec": Setting(
-            ("none", "snappy", "gzip", "brotli", "lz4", "zstd"), "snappy", "codec of all pages", always_spelled=True
-        ),
-        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "codec": parquet_codecs.CODEC,
+        "level": parquet_codecs.LEVEL,
         "arrays": arrays.ARRAYS,
     }
-    levels: ClassVar = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
+    levels: ClassVar = parquet_codecs.LEVELS
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
@@ -82,16 +81,7 @@ class ParquetImages(ImageStorage):
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all column chunks, from the footer."""
-        metadata = self._parquet.read_metadata(location)
-        chunks = [
-            metadata.row_group(group).column(column)
-            for group in range(metadata.num_row_groups)
-            for column in range(metadata.num_columns)
-        ]
-        codecs = sorted({chunk.compression.lower() for chunk in chunks})
-        encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
-        codec = "+".join("none" if name == "uncompressed" else name for name in codecs)
-        return Stored(codec, tuple(encodings), {"row groups": str(metadata.num_row_groups)})
+        return parquet_codecs.stored_of(self._parquet.read_metadata(location))
 
 
 ENGINES = (ParquetImages,)
