@@ -34,7 +34,7 @@ class CodecEffect:
     """Size with the codec over size without: below 1 is smaller."""
 
     @property
-    def leaves_data_as_it_is(self) -> bool:
+    def saves_nothing(self) -> bool:
         """Whether the codec was accepted, written into the file, and made nothing smaller."""
         return self.ratio is not None and self.ratio >= UNCHANGED_RATIO
 
@@ -44,7 +44,7 @@ class CodecEffect:
         is missing."""
         plain, packed = self.base.interval(SIZE), self.row.interval(SIZE)
         delta = self.read_delta_ns
-        if plain is None or packed is None or delta is None or self.leaves_data_as_it_is:
+        if plain is None or packed is None or delta is None or self.saves_nothing:
             return None
         saved_bytes = plain.median - packed.median
         if delta.spread[1] <= 0:

@@ -69,7 +69,8 @@ class Finding:
     """One statement of the thesis. It holds when all of its pairs do, on all of its data sets (on one, if
     `some`).
 
-    `about` are the formats without which it says nothing; other formats may be missing from a run.
+    `about` are the formats without which it says nothing; other formats may be missing from a run. With `rests_on_data`
+    the values decide it, not the formats: data that were generated to be like the thesis's cannot bear it out.
     """
 
     place: str
@@ -78,6 +79,7 @@ class Finding:
     about: tuple[str, ...] = ()
     datasets: tuple[str, ...] = tuple(ROWS)
     some: bool = False
+    rests_on_data: bool = False
 
 
 def _below(column: Column, lower: Iterable[str], higher: Iterable[str], factor: float = 1.0) -> tuple[Pair, ...]:

@@ -5,7 +5,7 @@ It knows neither where figures come from (tables, codecs, images) nor how a verd
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -58,9 +58,14 @@ class _Weighed:
 
 
 def judge(
-    finding: Finding, ours: Ours, theirs: Mapping[Subject, float], left_out: Mapping[str, str]
+    finding: Finding,
+    ours: Ours,
+    theirs: Mapping[Subject, float],
+    left_out: Mapping[str, str],
+    generated: Collection[str] = (),
 ) -> Judgement:
-    """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the thesis's own."""
+    """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the thesis's own,
+    `generated` are data sets that we made to be like the thesis's."""
     verdicts: dict[str, Verdict] = {}
     figures: dict[str, str] = {}
     reasons: dict[str, str] = {}
@@ -71,6 +76,9 @@ def judge(
         weighed = [found for pair in pairs if (found := _weigh(pair, ours)) is not None]
         if lacking or not weighed:
             reasons[dataset] = left_out.get(dataset) or lacking or "no format has enough rounds"
+            continue
+        if finding.rests_on_data and dataset in generated:
+            reasons[dataset] = "our data are generated, and how they were made decides this"
             continue
         closest = max(weighed, key=lambda found: found.ratio)
         verdicts[dataset] = _verdict(weighed)

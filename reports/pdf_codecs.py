@@ -99,7 +99,7 @@ def _table(figure: Figure, table: Table) -> None:
             "-" if effect.save_delta_ns is None else signed_text(effect.save_delta_ns.median, unit),
             "-" if effect.read_delta_ns is None else signed_text(effect.read_delta_ns.median, unit),
             ("-" if effect.ratio is None else f"{effect.ratio:.2f}")
-            + (" (data left as it is)" if effect.leaves_data_as_it_is else ""),
+            + (" (saves nothing)" if effect.saves_nothing else ""),
             break_even_text(effect.break_even),
         )
         for effect in effects[:MOST_LINES]

@@ -95,7 +95,7 @@ def reproduce(run: Run) -> Reproduction:
     result = _tabular(run, tabular) if tabular or not found else Reproduction(None, (), (), (), ())
     if codecs:
         table = reproduction_codecs.table_of(codecs)
-        judged = reproduction_codecs.judgements(table)
+        judged = reproduction_codecs.judgements(table, _webface_is_generated(run))
         more = (*result.more, reproduction_codecs.grid(table)) if table else result.more
         result = replace(result, judgements=(*result.judgements, *judged), more=more)
     if images:
@@ -103,7 +103,7 @@ def reproduce(run: Run) -> Reproduction:
         judged = reproduction_images.judgements(chosen, left_out)
         grids = tuple(reproduction_images.grid(name, table) for name, table in chosen.items())
         notes = tuple(f"not compared, {text}: {name}" for name, text in left_out.items())
-        if any(table.dataset.endswith("-like") for table in chosen.values()):
+        if any(map(reproduction_images.is_generated, chosen.values())):
             notes += ("cifar-like are generated images of CIFAR-10's number, shape and compressibility, not CIFAR-10",)
         result = replace(
             result,
@@ -112,6 +112,11 @@ def reproduce(run: Run) -> Reproduction:
             notes=(*result.notes, *notes),
         )
     return result
+
+
+def _webface_is_generated(run: Run) -> bool:
+    """Whether the run had no file of the user's for it; a table of that name is ours then."""
+    return run.info.get("request", {}).get("webface") is None
 
 
 def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
@@ -132,7 +137,7 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
         comparisons,
         tuple(_agreements(comparisons)),
         tuple(judge(finding, ours, thesis_figures(), left_out) for finding in FINDINGS),
-        tuple(_notes(chosen, left_out)),
+        tuple(_notes(chosen, left_out, _webface_is_generated(run))),
     )
 
 
@@ -159,11 +164,13 @@ def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
     return list(chosen.values()), {name: text for name, text in left_out.items() if name not in chosen}
 
 
-def _notes(chosen: Sequence[Table], left_out: Mapping[str, str]) -> Iterator[str]:
+def _notes(chosen: Sequence[Table], left_out: Mapping[str, str], generated: bool) -> Iterator[str]:
     for text, names in by_text(left_out).items():
         yield f"not compared, {text}: {', '.join(names)}"
     if chosen and chosen[0].conditions.strings != "object":
         yield "strings are pandas' str here; in the thesis they were Python objects (--strings object)"
+    if generated and any(table.dataset == "webface" for table in chosen):
+        yield "webface is generated, made to take the thesis's bytes a row: its sizes bear out no finding"
 
 
 def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:

@@ -389,7 +389,7 @@ def _added(delta: Interval | None, unit: Unit) -> tuple[str, str]:
 
 def _codec_notes(table: Table) -> Iterator[str]:
     for effect in codec_effects(table):
-        if effect.leaves_data_as_it_is:
+        if effect.saves_nothing:
             yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"
 
 
