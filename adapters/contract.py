@@ -31,8 +31,8 @@ class Native(Enum):
     ARROW = "arrow"
     RECORDS = "records"
     BUFFERS = "buffers"
-    """What the cached data set holds, whatever the target (an Arrow table, a Block of pixels): for the floors alone,
-    which convert nothing."""
+    """The Arrow table that the cached data set holds, whatever the target: for the floor alone, which converts
+    nothing."""
     IMAGES = "images"
 
 
@@ -51,16 +51,6 @@ class Images:
 
     arrays: list[np.ndarray]
     labels: list[int]
-
-
-@dataclass(frozen=True)
-class Block:
-    """The same images as one piece of memory: all pixels one after the other, shapes (height, width, channels) as an
-    (n, 3) array of int32 with 0 channels for grey, labels as an (n,) array of int64. For the floor."""
-
-    pixels: np.ndarray
-    shapes: np.ndarray
-    labels: np.ndarray
 
 
 class Can(Enum):
@@ -244,7 +234,7 @@ class TabularFormat(Adapter):
 
 
 class ImageStorage(Adapter):
-    """One engine of one storage for images. `native` is Native.IMAGES, or Native.BUFFERS for the floor."""
+    """One engine of one storage for images. `native` is Native.IMAGES."""
 
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
     """Further settings that are measured beside the plain ones, such as arrays=views."""
@@ -265,11 +255,12 @@ class ImageStorage(Adapter):
 
     @abstractmethod
     def save(self, images: Any, location: Path) -> None:
-        """Store Images (a Block for the floor) at `location` (does not exist yet; may become a file or a folder) and
-        close every handle. Writes nowhere else."""
+        """Store Images at `location` (does not exist yet; may become a file or a folder) and close every handle. Writes
+        nowhere else."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return all Images that lie at `location` (a Block for the floor), in the order of the save, in memory of
-        their own. With arrays=owned each array owns its memory and can be written to; with arrays=views it may lie over
-        memory that the library gave, such as one block for all."""
+        """Return all Images that lie at `location`, in the order of the save, in memory of their own.
+
+        With arrays=owned each array owns its memory and can be written to; with arrays=views it may lie over memory
+        that the library gave, such as one block for all."""

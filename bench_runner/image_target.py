@@ -1,4 +1,4 @@
-"""The target of images: a list of arrays with labels, or one block for the floor; and what the clock touches of it.
+"""The target of images: a list of arrays with labels; and what the clock touches of it.
 
 docs/target.md says the same to the reader. Nothing here knows which data set it is, nor which storage.
 """
@@ -10,17 +10,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Block, Images
+from adapters.contract import Images
 
 PAGE_BYTES = 4096
-KINDS = ("images", "block")
-"""Values of Target.kind: a list of arrays, which users hold, and one piece of memory, which the floor takes."""
+KIND = "images"
+"""The value of Target.kind."""
 
 
-def make(table: pa.Table, kind: str) -> Images | Block:
+def make(table: pa.Table) -> Images:
     """What is in hand before a save. Outside the clock; every array has memory of its own."""
-    if kind == "block":
-        return _block(table)
     arrays: list[np.ndarray] = []
     for batch in table.to_batches():
         arrays += [array.copy() for array in arrays_of(batch)]
@@ -43,19 +41,8 @@ def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
     return np.frombuffer(data, np.uint8), places.tolist()
 
 
-def _block(table: pa.Table) -> Block:
-    parts = []
-    for batch in table.to_batches():
-        pixels, offsets = _pixels(batch)
-        parts.append(pixels[offsets[0] : offsets[-1]])
-    shapes = [table.column(name).to_numpy().astype(np.int32) for name in ("height", "width", "channels")]
-    return Block(np.concatenate(parts), np.stack(shapes, axis=1), table.column("label").to_numpy().copy())
-
-
-def touch(held: Images | Block) -> int:
+def touch(held: Images) -> int:
     """Read at least one byte in each 4 KiB page of every array (method rule 7); the sum of those bytes."""
-    if isinstance(held, Block):
-        return sum(_touch_pages(array) for array in (held.pixels, held.shapes.view(np.uint8).ravel()))
     total = 0
     for array in held.arrays:
         # An array of at most a page lies in two at most: its first and its last byte are in them.
@@ -67,8 +54,7 @@ def _touch_pages(array: np.ndarray) -> int:
     return int(array[::PAGE_BYTES].sum()) + int(array[-1])
 
 
-def buffers(held: Images | Block) -> Iterator[tuple[int, int]]:
+def buffers(held: Images) -> Iterator[tuple[int, int]]:
     """(address, bytes) of every array, as `__array_interface__` has it."""
-    arrays = [held.pixels, held.shapes, held.labels] if isinstance(held, Block) else held.arrays
-    for array in arrays:
+    for array in held.arrays:
         yield array.__array_interface__["data"][0], array.nbytes

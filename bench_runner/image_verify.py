@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Block, Images
+from adapters.contract import Images
 from bench_runner.image_target import arrays_of
 from bench_runner.verify import Mismatch
 
@@ -41,10 +41,12 @@ def compare(dataset: Path, rows: int, result: object, *, owned: bool, least_psnr
     `dataset` is the cached Arrow file, of which the first `rows` images were stored; `owned` demands that every array
     has its own memory and can be written to.
     """
-    arrays, labels = _as_lists(result)
+    if not isinstance(result, Images):
+        raise Mismatch(f"came back as {type(result).__name__}, not as Images")
+    arrays, labels = result.arrays, result.labels
     if len(arrays) != rows or len(labels) != rows:
         raise Mismatch(f"images: stored {rows:,}, came back {len(arrays):,} with {len(labels):,} labels")
-    if owned and isinstance(result, Images):
+    if owned:
         _demand_ownership(arrays)
     error = _Error()
     start = 0
@@ -58,20 +60,6 @@ def compare(dataset: Path, rows: int, result: object, *, owned: bool, least_psnr
     if least_psnr_db is None or error.psnr_db < least_psnr_db:
         raise Mismatch(f"pixels: {error.psnr_db:.1f} dB over all images, declared are at least {least_psnr_db} dB")
     return (f"pixels change (at least {least_psnr_db:g} dB over all images)",)
-
-
-def _as_lists(result: object) -> tuple[list[np.ndarray], list[int]]:
-    if isinstance(result, Images):
-        return result.arrays, result.labels
-    if not isinstance(result, Block):
-        raise Mismatch(f"came back as {type(result).__name__}, not as Images")
-    shapes = [tuple(shape) if shape[2] else tuple(shape[:2]) for shape in result.shapes.tolist()]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes]).tolist()
-    if (ends[-1] if ends else 0) != result.pixels.size:
-        raise Mismatch(f"pixels: the shapes tell {ends[-1] if ends else 0:,}, came back {result.pixels.size:,}")
-    starts = [0, *ends[:-1]]
-    pieces = zip(starts, ends, shapes, strict=True)
-    return [result.pixels[start:end].reshape(shape) for start, end, shape in pieces], result.labels.tolist()
 
 
 def _batches(dataset: Path, rows: int) -> Iterator[pa.RecordBatch]:

@@ -292,9 +292,9 @@ def _chains(
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
-    """What is in hand: the user's choice for tables, a list of arrays for images; the floors take it as it is kept."""
+    """What is in hand: the user's choice for tables, which the floor takes as they are kept; arrays for images."""
     if suite.images:
-        return "block" if adapter.native is Native.BUFFERS else "images"
+        return "images"
     return "arrow" if adapter.native is Native.BUFFERS else request.target
 
 

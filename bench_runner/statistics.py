@@ -31,6 +31,7 @@ PROBE_ERRORS = 3
 """A memory figure counts from this many times the probe's own error."""
 _FEWEST_FOR_POSITION = 20
 FLOORS = ("floor", "image-floor")
+_VIEWS = "arrays=views"
 """The plain writes and reads of tables and of images."""
 
 
@@ -326,14 +327,15 @@ def is_apart(variant: str) -> bool:
     """Whether a variant gives the user something else than the others do, so that it is never ranked with
     them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), or integers
     and booleans with nulls as plain numpy (rule 8)."""
-    return any(text in variant for text in ("mapped=true", "arrays=views", "nulls=numpy"))
+    return any(text in variant for text in ("mapped=true", _VIEWS, "nulls=numpy"))
 
 
 def floor_cell(cell: Cell) -> Cell:
-    """The name under which a cell finds its floor. The floor is always run on the Arrow table and has no
-    track, so these conditions do not separate it from what it is compared with."""
+    """The name under which a cell finds its floor. The floor of tables is always run on the Arrow table and has no
+    track, so these conditions do not separate it from what it is compared with. Images have one floor for arrays that
+    own their memory and one for views: most of what the first cost is finding that memory."""
     same = replace(cell.conditions, target="arrow", strings="str", track="plain")
-    return replace(cell, variant="floor", conditions=same)
+    return replace(cell, variant="floor of views" if _VIEWS in cell.variant else "floor", conditions=same)
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:

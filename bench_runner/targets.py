@@ -19,7 +19,7 @@ import numpy.ctypeslib  # loaded on first use otherwise, which would be inside t
 import pandas as pd
 import pyarrow as pa
 
-from adapters.contract import Block, Images, Native, Records
+from adapters.contract import Images, Native, Records
 from bench_runner import image_target
 from bench_runner.image_target import PAGE_BYTES
 
@@ -46,8 +46,7 @@ _LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListV
 class Target:
     """What the user holds.
 
-    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays) | 'block' (their pixels in
-    one piece, for the floor).
+    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays).
     strings: the pandas dtype of text, 'str' | 'object'.
     nulls: what integers and booleans with nulls are in pandas, 'masked' (Int64, boolean) | 'numpy' (float64,
     object).
@@ -60,7 +59,7 @@ class Target:
     @property
     def is_images(self) -> bool:
         """Whether images are held, not a table."""
-        return self.kind in image_target.KINDS
+        return self.kind == image_target.KIND
 
 
 def apply_strings(target: Target) -> None:
@@ -78,7 +77,7 @@ def make(table: pa.Table, target: Target) -> Any:
     raises for values that pandas cannot hold.
     """
     if target.is_images:
-        return image_target.make(table, target.kind)
+        return image_target.make(table)
     if target.kind == "arrow":
         return table.replace_schema_metadata(None)
     frame = _to_pandas(table, target)
@@ -168,7 +167,7 @@ def buffers(held: Any) -> Iterator[tuple[int, int]]:
     For columns of Python objects that is the array of pointers: the objects themselves came into being in
     private memory.
     """
-    if isinstance(held, Images | Block):
+    if isinstance(held, Images):
         yield from image_target.buffers(held)
         return
     seen: set[tuple[int, int]] = set()
@@ -237,7 +236,7 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
 
 def touch(held: Any) -> int:
     """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes."""
-    if isinstance(held, Images | Block):
+    if isinstance(held, Images):
         return image_target.touch(held)
     return sum(_touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
 

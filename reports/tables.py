@@ -178,10 +178,10 @@ def _table(group: Sequence[CellSummary], floors: Mapping[Cell, CellSummary], lea
     by_variant: dict[str, dict[str, CellSummary]] = {}
     for summary in group:
         by_variant.setdefault(summary.cell.variant, {})[summary.cell.operation] = summary
-    for operation in dict.fromkeys(summary.cell.operation for summary in group):
-        floor = floors.get(floor_cell(replace(group[0].cell, operation=operation)))
-        if floor is not None:
-            by_variant.setdefault(floor.cell.variant, {})[operation] = floor
+    for cell in dict.fromkeys(floor_cell(summary.cell) for summary in group):
+        if cell in floors:
+            floor = floors[cell]
+            by_variant.setdefault(floor.cell.variant, {})[cell.operation] = floor
     labels = short_labels(by_variant)
     rows = [Row(variant, labels[variant], cells) for variant, cells in by_variant.items()]
     first = group[0].cell

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Block, Images
+from adapters.contract import Images
 from bench_runner import image_verify, targets
 from bench_runner.image_target import PAGE_BYTES, touch
 from bench_runner.targets import Target
@@ -62,14 +62,6 @@ def test_the_user_holds_arrays_of_their_own_and_whole_labels() -> None:
     assert {type(label) for label in images.labels} == {int}
 
 
-def test_the_floor_holds_one_block() -> None:
-    block = targets.make(table(), Target("block"))
-    assert isinstance(block, Block)
-    assert block.pixels.size == sum(array.size for array in held().arrays)
-    assert block.shapes.tolist() == [[4, 5, 3], [1, 1, 0], [7, 3, 0], [64, 65, 3], [2, 2, 3]]
-    assert block.labels.tolist() == held().labels
-
-
 def test_nothing_is_converted_inside_the_clock() -> None:
     images, target = held(), Target("images")
     assert targets.to_native(images, target, None) is images  # type: ignore[arg-type]
@@ -95,7 +87,6 @@ def test_every_array_is_a_buffer_of_the_result() -> None:
 
 def test_what_was_stored_is_exact(dataset: Path) -> None:
     assert compared(dataset, held()) == ()
-    assert compared(dataset, targets.make(table(), Target("block"))) == ()
 
 
 def test_only_the_first_images_are_compared_where_only_they_were_stored(dataset: Path) -> None:

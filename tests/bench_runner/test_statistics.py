@@ -142,6 +142,22 @@ class TestSummarise:
         assert cells[other.cell].floor_multiple is None
         assert cells[floors[0].cell].floor_multiple is None
 
+    def test_views_have_a_floor_of_their_own(self) -> None:
+        images = Conditions(target="images")
+        samples = [
+            make_sample(variant=variant, round=number, figures={"wall_ns": wall_ns}, conditions=images)
+            for number in range(1, 6)
+            for variant, wall_ns in {
+                "image-floor[engine=readinto]": 100,
+                "image-floor[engine=readinto,arrays=views]": 20,
+                "lmdb[engine=lmdb]": 200,
+                "lmdb[engine=lmdb,arrays=views]": 80,
+            }.items()
+        ]
+        multiples = {cell.variant: summary.floor_multiple for cell, summary in statistics.summarise(samples).items()}
+        assert multiples["lmdb[engine=lmdb]"].ratio == 2
+        assert multiples["lmdb[engine=lmdb,arrays=views]"].ratio == 4
+
     def test_memory_figures_that_disagree_are_marked(self) -> None:
         assert self._one(make_sample(figures={"peak_private_bytes": 94, "peak_rss_bytes": 100})).memory_disagrees
         assert not self._one(make_sample(figures={"peak_private_bytes": 96, "peak_rss_bytes": 100})).memory_disagrees

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from adapters.contract import Block, Can, Images, ImageStorage, Native
+from adapters.contract import Can, Images, ImageStorage
 from adapters.errors import AdapterError, RefusedSetting
 from adapters.registry import Registry
 from bench_runner.linux import file_mappings
@@ -39,7 +39,7 @@ LOADS_NOTHING = """
 import sys, warnings
 from pathlib import Path
 import numpy as np
-from adapters.contract import Block, Images, Native
+from adapters.contract import Images
 from image_storages.registry import STORAGES
 
 warnings.simplefilter("ignore")
@@ -48,10 +48,7 @@ adapter = STORAGES.build(variant)
 adapter.load_library()
 
 def held(*shapes):
-    if adapter.native is Native.IMAGES:
-        return Images([np.full(shape, 7, np.uint8) for shape in shapes], list(range(len(shapes))))
-    pixels = np.full(sum(int(np.prod(shape)) for shape in shapes), 7, np.uint8)
-    return Block(pixels, np.array([(*shape, 0)[:3] for shape in shapes], np.int32), np.arange(len(shapes)))
+    return Images([np.full(shape, 7, np.uint8) for shape in shapes], list(range(len(shapes))))
 
 alike, mixed = held((4, 5, 3), (4, 5, 3)), held((4, 5, 3), (7, 2), (1, 1))
 before = set(sys.modules)
@@ -144,31 +141,6 @@ def none() -> Images:
 SETS: tuple[Callable[[], Images], ...] = (colour, grey, mixed, many, one, none)
 
 
-def to_native(adapter: ImageStorage, images: Images) -> Images | Block:
-    """What the storage takes: the images, or for a floor their pixels as one block."""
-    if adapter.native is Native.IMAGES:
-        return images
-    numbers = [(*array.shape, 0)[:3] for array in images.arrays]
-    pixels = b"".join(array.tobytes() for array in images.arrays)
-    return Block(
-        np.frombuffer(pixels, np.uint8),
-        np.array(numbers, np.int32).reshape(-1, 3),
-        np.array(images.labels, np.int64),
-    )
-
-
-def from_native(result: Images | Block) -> Images:
-    if isinstance(result, Images):
-        return result
-    arrays, start = [], 0
-    for height, width, channels in result.shapes.tolist():
-        end = start + height * width * max(channels, 1)
-        arrays.append(result.pixels[start:end].reshape((height, width, channels) if channels else (height, width)))
-        start = end
-    assert start == result.pixels.size
-    return Images(arrays, result.labels.tolist())
-
-
 def psnr_db(stored: list[np.ndarray], found: list[np.ndarray]) -> float:
     squared = sum(int(np.square(a.astype(np.int32) - b).sum()) for a, b in zip(stored, found, strict=True))
     pixels = sum(array.size for array in stored)
@@ -216,10 +188,10 @@ class ImageStorageContract:
         return place / f"images{adapter.suffix}"
 
     def save(self, adapter: ImageStorage, images: Images, location: Path) -> None:
-        adapter.save(to_native(adapter, images), location)
+        adapter.save(images, location)
 
     def read(self, adapter: ImageStorage, location: Path) -> Images:
-        return from_native(adapter.read(location))
+        return adapter.read(location)
 
     # --- what comes back -------------------------------------------------------------------------------------------
 
@@ -253,9 +225,6 @@ class ImageStorageContract:
     ) -> None:
         self.save(adapter, images(), location)
         result = adapter.read(location)
-        if isinstance(result, Block):
-            assert all(array.flags.owndata for array in (result.pixels, result.shapes, result.labels))
-            return
         assert all(array.flags.c_contiguous for array in result.arrays)
         if adapter.values.get("arrays") == "views":
             assert not any(array.flags.owndata for array in result.arrays)
