@@ -84,12 +84,19 @@ def test_a_run_leaves_verified_samples_and_nothing_else(tmp_path: Path, environm
 @pytest.mark.slow
 def test_failures_do_not_stop_the_rest(tmp_path: Path, environment: dict[str, str]) -> None:
     out = tmp_path / "run"
-    # The plugin's default is a well-behaved format, in every suite because it is registered.
     done = format_bench(
-        *SMALL, "--quick", "--formats", "faulty|pickle", "--timeout", "1s", "--out", str(out), environment=environment
+        *SMALL,
+        "--quick",
+        "--formats",
+        "faulty|pickle",
+        "--out",
+        str(out),
+        environment=environment | {"FAULTY_FORMAT": "drop_last_row"},
     )
-    assert done.returncode == 0, done.stderr
-    assert {sample.variant.partition("[")[0] for sample in read_run(out).samples} == {"faulty", "floor", "pickle"}
+    assert done.returncode == 1, done.stderr
+    samples = read_run(out).samples
+    kinds = {(sample.variant.partition("[")[0], sample.failure and sample.failure.kind) for sample in samples}
+    assert kinds == {("faulty", "skipped"), ("faulty", "mismatch"), ("floor", None), ("pickle", None)}
 
 
 def started(words: tuple[str, ...], environment: dict[str, str], out: Path) -> subprocess.Popen[str]:

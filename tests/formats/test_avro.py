@@ -13,10 +13,12 @@ class TestAvro(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=none]"
 
 
+@pytest.mark.slow
 class TestAvroZstandard(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=zstandard,level=1]"
 
 
+@pytest.mark.slow
 class TestAvroDeflate(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=deflate,level=1]"
 

@@ -1,5 +1,7 @@
 """CSV keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,9 +9,11 @@ class TestCsv(TabularFormatContract):
     variant = "csv[engine=pandas]"
 
 
+@pytest.mark.slow
 class TestCsvGzip(TabularFormatContract):
     variant = "csv[engine=pandas,codec=gzip,level=1]"
 
 
+@pytest.mark.slow
 class TestCsvKeepingWords(TabularFormatContract):
     variant = "csv[engine=pandas,keep_default_na=false]"

@@ -1,5 +1,7 @@
 """Feather keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,13 +9,16 @@ class TestFeather(TabularFormatContract):
     variant = "feather[engine=pyarrow,codec=none]"
 
 
+@pytest.mark.slow
 class TestFeatherMapped(TabularFormatContract):
     variant = "feather[engine=pyarrow,codec=none,mapped=true]"
 
 
+@pytest.mark.slow
 class TestFeatherLz4(TabularFormatContract):
     variant = "feather[engine=pyarrow,codec=lz4]"
 
 
+@pytest.mark.slow
 class TestFeatherZstd(TabularFormatContract):
     variant = "feather[engine=pyarrow,codec=zstd,level=1]"

@@ -14,6 +14,7 @@ class TestHdf5Fixed(TabularFormatContract):
     variant = "hdf5-fixed[engine=pandas]"
 
 
+@pytest.mark.slow
 class TestHdf5TableBlosc(TabularFormatContract):
     variant = "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]"
 

@@ -1,5 +1,7 @@
 """Lance keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,5 +9,6 @@ class TestLance(TabularFormatContract):
     variant = "lance[engine=pylance]"
 
 
+@pytest.mark.slow
 class TestLanceZstd(TabularFormatContract):
     variant = "lance[engine=pylance,codec=zstd,level=1]"

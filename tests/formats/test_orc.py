@@ -1,5 +1,7 @@
 """ORC keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,5 +9,6 @@ class TestOrc(TabularFormatContract):
     variant = "orc[engine=pyarrow,codec=none]"
 
 
+@pytest.mark.slow
 class TestOrcZstd(TabularFormatContract):
     variant = "orc[engine=pyarrow,codec=zstd]"

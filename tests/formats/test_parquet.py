@@ -1,5 +1,7 @@
 """Parquet keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,9 +9,11 @@ class TestParquet(TabularFormatContract):
     variant = "parquet[engine=pyarrow,codec=none]"
 
 
+@pytest.mark.slow
 class TestParquetSnappy(TabularFormatContract):
     variant = "parquet[engine=pyarrow,codec=snappy]"
 
 
+@pytest.mark.slow
 class TestParquetZstd(TabularFormatContract):
     variant = "parquet[engine=pyarrow,codec=zstd,level=3]"

@@ -1,5 +1,7 @@
 """Pickle keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,5 +9,6 @@ class TestPickle(TabularFormatContract):
     variant = "pickle[engine=pandas]"
 
 
+@pytest.mark.slow
 class TestPickleXz(TabularFormatContract):
     variant = "pickle[engine=pandas,codec=xz,level=1]"

@@ -1,5 +1,7 @@
 """Vortex keeps the contract."""
 
+import pytest
+
 from tests.contracts.tabular import TabularFormatContract
 
 
@@ -7,5 +9,6 @@ class TestVortex(TabularFormatContract):
     variant = "vortex[engine=vortex-data]"
 
 
+@pytest.mark.slow
 class TestVortexCompact(TabularFormatContract):
     variant = "vortex[engine=vortex-data,codec=compact]"

@@ -16,6 +16,7 @@ class TestHdf5(ImageStorageContract):
     variant = "image-hdf5[engine=h5py]"
 
 
+@pytest.mark.slow
 class TestHdf5Views(ImageStorageContract):
     variant = "image-hdf5[engine=h5py,arrays=views]"
 

@@ -16,18 +16,22 @@ class TestPng(ImageStorageContract):
     variant = "png[engine=pillow]"
 
 
+@pytest.mark.slow
 class TestJpeg(ImageStorageContract):
     variant = "jpeg[engine=pillow]"
 
 
+@pytest.mark.slow
 class TestJpegOfHighQuality(ImageStorageContract):
     variant = "jpeg[engine=pillow,quality=95]"
 
 
+@pytest.mark.slow
 class TestWebp(ImageStorageContract):
     variant = "webp[engine=pillow]"
 
 
+@pytest.mark.slow
 class TestWebpLossless(ImageStorageContract):
     variant = "webp[engine=pillow,lossless=true]"
 

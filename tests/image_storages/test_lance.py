@@ -15,6 +15,7 @@ class TestLance(ImageStorageContract):
     variant = "image-lance[engine=pylance]"
 
 
+@pytest.mark.slow
 class TestLanceViews(ImageStorageContract):
     variant = "image-lance[engine=pylance,arrays=views]"
 

@@ -16,6 +16,7 @@ class TestLmdb(ImageStorageContract):
     variant = "lmdb[engine=lmdb]"
 
 
+@pytest.mark.slow
 class TestLmdbViews(ImageStorageContract):
     variant = "lmdb[engine=lmdb,arrays=views]"
 

@@ -20,10 +20,12 @@ class TestParquet(ImageStorageContract):
     variant = "image-parquet[engine=pyarrow,codec=none]"
 
 
+@pytest.mark.slow
 class TestParquetViews(ImageStorageContract):
     variant = "image-parquet[engine=pyarrow,codec=none,arrays=views]"
 
 
+@pytest.mark.slow
 class TestParquetZstd(ImageStorageContract):
     variant = "image-parquet[engine=pyarrow,codec=zstd,level=3]"
 

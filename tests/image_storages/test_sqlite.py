@@ -16,6 +16,7 @@ class TestSqlite(ImageStorageContract):
     variant = "sqlite[engine=sqlite3]"
 
 
+@pytest.mark.slow
 class TestSqliteViews(ImageStorageContract):
     variant = "sqlite[engine=sqlite3,arrays=views]"
 

@@ -1,7 +1,8 @@
 """A format that misbehaves on request, found through an entry point as a third party's would be.
 
-It stores Arrow IPC. `fault` names what goes wrong; with `fault=none` it is a well-behaved spy whose phases sleep for
-known times and which notes, in the order of the calls, what was asked of it.
+It stores Arrow IPC. `fault` names what goes wrong, and FAULTY_FORMAT in the environment which is its default; with
+`fault=none` it is a well-behaved spy whose phases sleep for known times and which notes, in the order of the calls,
+what was asked of it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Faulty(TabularFormat):
     native = Native.ARROW
     suffix = ".arrow"
     settings: ClassVar = {
-        "fault": Setting(FAULTS, "none", "what goes wrong"),
+        "fault": Setting(FAULTS, os.environ.get("FAULTY_FORMAT", "none"), "what goes wrong"),
         "codec": Setting(("none", "zstd"), "none", "codec of the file", always_spelled=True),
     }
     capabilities = frozenset({Can.SINGLE_FILE})
