@@ -59,9 +59,10 @@ def _measure(
 ) -> tuple[Run, bool]:
     machine = machine_name(options)
     info, earlier = _begin(plan, request, options, folder, command, machine)
+    heeding = _Heeding(watcher)
     with (
         _others_named(info),
-        _signals_stop(),
+        _signals_stop(heeding),
         work_folders(info["id"], folder, request.work_dirs) as work,
         _launchers(plan, options) as launchers,
     ):
@@ -70,7 +71,7 @@ def _measure(
             options=options,
             folder=folder,
             writer=SampleWriter(folder),
-            watcher=watcher,
+            watcher=heeding,
             info=info,
             machine=machine,
             datasets={},
@@ -168,15 +169,36 @@ def _others_named(info: dict[str, Any]) -> Iterator[None]:
         yield
 
 
+class _Heeding:
+    """A watcher that stops the run at its next step when a signal's exception was lost: Python drops those that are
+    raised in a destructor or a callback."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.heard = ""
+
+    def stage(self, text: str) -> None:
+        """A new part of the run begins; also its end, which is not to be stopped."""
+        self._watcher.stage(text)
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """One thing is about to be done. Raises Stopped when it is not to be."""
+        if self.heard:
+            raise Stopped(self.heard)
+        self._watcher.step(text, seconds_left)
+
+
 @contextmanager
-def _signals_stop() -> Iterator[None]:
-    """SIGTERM and a closed terminal end the run as Ctrl-C does: orderly."""
+def _signals_stop(watcher: _Heeding) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal end the run: orderly."""
 
     def stop(number: int, frame: object) -> None:
-        raise Stopped(signal.Signals(number).name)
+        watcher.heard = signal.Signals(number).name
+        raise Stopped(watcher.heard)
 
     # Under nohup SIGHUP is ignored, and stays so.
-    heard = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heard = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -205,3 +206,17 @@ def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None
     while (tmp_path / "run" / "work").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not (tmp_path / "run" / "work").exists()
+
+
+def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
+    from bench_runner.progress import Silent
+    from bench_runner.run import Stopped, _Heeding, _signals_stop
+
+    heeding = _Heeding(Silent())
+    with _signals_stop(heeding):
+        heeding.step("before", None)
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(Stopped, match="SIGINT"):
+            heeding.step("after", None)
+        heeding.stage("end")
