@@ -28,6 +28,8 @@ WARM_RESIDENT_SHARE = 0.99
 WARM_DEVICE_SHARE = 0.01
 COLD_DEVICE_SHARE = 0.90
 """Method rule 14."""
+WARM_DEVICE_BYTES_PER_S = 1_000_000
+"""A long warm read may fetch this much a second besides: 1 % of the time, from a device of 100 MB/s."""
 DEVICE_SLACK_BYTES = 256 * 1024
 """Pages of libraries may be fetched from the device at any time; this much says nothing about the stored copy."""
 ONE_THREAD_LIMIT = 1.05
@@ -245,7 +247,7 @@ def _page_cache(location: Path, wanted: str) -> dict[str, int]:
         for path in linux.files_below(location):
             linux.evict_file(path)
     resident, size = _residency(location)
-    if wanted == "warm" and resident < WARM_RESIDENT_SHARE * size:
+    if wanted == "warm" and resident < size:
         for path in linux.files_below(location):
             linux.read_through(path)
         resident, size = _residency(location)
@@ -266,7 +268,8 @@ def _residency(location: Path) -> tuple[int, int]:
 def _prove_cache(figures: dict[str, int], wanted: str) -> None:
     size = figures.pop("size_bytes")
     fetched = figures["device_read_bytes"]
-    if wanted == "warm" and fetched > max(WARM_DEVICE_SHARE * size, DEVICE_SLACK_BYTES):
+    allowed = max(WARM_DEVICE_SHARE * size, DEVICE_SLACK_BYTES, WARM_DEVICE_BYTES_PER_S * figures["wall_ns"] / 1e9)
+    if wanted == "warm" and fetched > allowed:
         reason = f"a warm read fetched {fetched:,} of {size:,} bytes from the device"
         raise ChainFailed(Failure(kind="cache", reason=reason))
     if wanted == "cold" and fetched < COLD_DEVICE_SHARE * size:

@@ -395,25 +395,30 @@ def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
 
 
 DEVICE_READS = [
-    # wanted, bytes stored, bytes fetched from the device, whether that proves it
-    ("warm", 100_000_000, 1_000_000, True),
-    ("warm", 100_000_000, 1_000_001, False),
-    ("warm", 1_000_000, 256 * 1024, True),
-    ("warm", 1_000_000, 256 * 1024 + 1, False),
-    ("cold", 100_000_000, 90_000_000, True),
-    ("cold", 100_000_000, 89_999_999, False),
-    ("cold", 100_000_000, 0, False),
+    # wanted, bytes stored, bytes fetched from the device, seconds, whether that proves it
+    ("warm", 100_000_000, 1_000_000, 0.1, True),
+    ("warm", 100_000_000, 1_000_001, 0.1, False),
+    ("warm", 1_000_000, 256 * 1024, 0.1, True),
+    ("warm", 1_000_000, 256 * 1024 + 1, 0.1, False),
+    ("warm", 90_000_000, 5_000_000, 5.0, True),
+    ("warm", 90_000_000, 5_000_001, 5.0, False),
+    ("cold", 100_000_000, 90_000_000, 0.1, True),
+    ("cold", 100_000_000, 89_999_999, 0.1, False),
+    ("cold", 100_000_000, 0, 100.0, False),
 ]
 
 
-@pytest.mark.parametrize(("wanted", "size_bytes", "fetched_bytes", "proven"), DEVICE_READS)
-def test_what_the_device_gave_proves_the_cache(wanted: str, size_bytes: int, fetched_bytes: int, proven: bool) -> None:
+@pytest.mark.parametrize(("wanted", "size_bytes", "fetched_bytes", "seconds", "proven"), DEVICE_READS)
+def test_what_the_device_gave_proves_the_cache(
+    wanted: str, size_bytes: int, fetched_bytes: int, seconds: float, proven: bool
+) -> None:
     """Rule 14."""
-    figures = {"size_bytes": size_bytes, "device_read_bytes": fetched_bytes}
+    wall_ns = int(seconds * 1e9)
+    figures = {"size_bytes": size_bytes, "device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
     if proven:
         _prove_cache(figures, wanted)
         # The size belongs to the save.
-        assert figures == {"device_read_bytes": fetched_bytes}
+        assert figures == {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
     else:
         with pytest.raises(ChainFailed, match=f"a {wanted} read fetched") as raised:
             _prove_cache(figures, wanted)
