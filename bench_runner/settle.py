@@ -32,7 +32,7 @@ READY_LIMIT_BYTES = 900 * 1000 * 1000
 before it can be used (touching 900 MB took 0.2 s, 3 GB 7 s, each time again)."""
 SLOW_FACTOR = 1.5
 """A control this many times slower than the run's best means that the machine is not at rest. Of 160 controls at rest
-one in a hundred was (docs/method.md, rule 1)."""
+about two in a hundred were (docs/method.md, rule 1)."""
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,7 @@ SAID = {
     "chains.WARM_DEVICE_SHARE": (0.01, "at most 1 % of the size from the device (`WARM_DEVICE_SHARE`)"),
     "chains.COLD_DEVICE_SHARE": (0.90, "at least 90 %\n  of the size from the device (`COLD_DEVICE_SHARE`)"),
     "chains.DEVICE_SLACK_BYTES": (256 * 1024, "256 KiB if that\n  is more (`DEVICE_SLACK_BYTES`)"),
+    "chains.WARM_LONG_SHARE": (0.10, "up to 10 % of the size\n  (`WARM_LONG_SHARE`)"),
     "chains.WARM_DEVICE_BYTES_PER_S": (1_000_000, "or 1 MB for each second that it took (`WARM_DEVICE_BYTES_PER_S`)"),
     "chains.ONE_THREAD_LIMIT": (1.05, "over 1.05 times its wall time is refused (`ONE_THREAD_LIMIT`)"),
     "schedule.EARLY_STOP_ROUNDS": (5, "From 5 rounds on (`EARLY_STOP_ROUNDS`)"),
