@@ -55,7 +55,7 @@ def examine(work_dir: Path) -> list[Finding]:
     # Busy processes first: what the doctor itself does next would hide them.
     findings = [_busy(), *_looked_at(folder)]
     host = environment.virtualisation()
-    findings += [*_virtual_machine(host), _speed(), _fresh_memory(host), _first_read(folder), _timer()]
+    findings += [*_virtual_machine(host), cpu_speed(), _fresh_memory(host), _first_read(folder), _timer()]
     return findings + list(_missing_libraries())
 
 
@@ -285,7 +285,7 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
         )
 
 
-def _speed(repeats: int = 50) -> Finding:
+def cpu_speed(repeats: int = 50) -> Finding:
     """Spread of one small computation, which no storage format can be blamed for.
 
     The middle half counts, because medians do. Seven rounds with a spread of 5 % give a median to about 3 %, with

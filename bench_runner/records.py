@@ -106,7 +106,7 @@ class Sample:
     encodings: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unsettled: bool = False
-    """The control was still slow after three tries: kept, not counted."""
+    """The control was still slow after three tries, or a warm read fetched from the device: kept, not counted."""
     failure: Failure | None = None
     schema: int = SCHEMA
 

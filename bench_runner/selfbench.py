@@ -10,20 +10,21 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import click
 
+from bench_runner import doctor
 from bench_runner.clock import now_ns
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
 from bench_runner.records import Cell, Run
 from bench_runner.run import PROJECT_ROOT, measure
 from bench_runner.session import Options
-from bench_runner.statistics import CellSummary, is_floor, ranking, summarise
+from bench_runner.statistics import CellSummary, Ratio, is_floor, ranking, ratio_interval, summarise
 from bench_runner.suites import SUITES
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
@@ -43,7 +44,11 @@ class Check:
     what: str
     measured: str
     target: str
-    met: bool
+    met: bool | None
+    """None when the machine was too noisy to tell."""
+
+
+MARKS = {True: "met", False: "NOT MET", None: "too noisy to tell"}
 
 
 def accounts(run: Run) -> Iterator[Check]:
@@ -98,6 +103,12 @@ def starting() -> Iterator[Check]:
         yield Check(f"format-bench {' '.join(words)}", f"{seconds:.2f} s", f"at most {limit} s", seconds <= limit)
 
 
+def steadiness() -> Iterator[Check]:
+    """What no tool can mend: how much equal computations differ on this machine, for reading what follows."""
+    finding = doctor.cpu_speed()
+    yield Check(finding.what, finding.measured, "-", None)
+
+
 def repeatability(first: Run, second: Run) -> Iterator[Check]:
     """Two runs in a row: medians within 10 %, and no untied pair reversed."""
     one, two = _cells(first), _cells(second)
@@ -135,16 +146,30 @@ def _certainly_faster(summaries: Mapping[Cell, CellSummary], left: Cell, right: 
 
 
 def isolation(forked: Run, spawned: Run) -> Iterator[Check]:
-    """Rule 18: the forkserver must not be seen in time or memory."""
+    """Rule 18: the forkserver must not be seen in time or memory. Both runs hold the same rounds, taken in turn, so that
+    a machine whose speed drifts hits both alike; where it leaves the interval too wide to tell, the line says so."""
     one, two = _cells(forked), _cells(spawned)
     for figure, least in (("wall_ns", LONG_ENOUGH_NS), ("peak_private_bytes", 10**7)):
         for cell in sorted(one.keys() & two.keys(), key=str):
-            ours, theirs = one[cell].figures[figure].median, two[cell].figures[figure].median
-            if max(ours, theirs) < least:
+            if max(one[cell].figures[figure].median, two[cell].figures[figure].median) < least:
                 continue
-            ratio = ours / theirs
-            what = f"fork/spawn {figure} {cell.operation} {cell.variant}"
-            yield Check(what, f"{ratio:.3f}", "0.95 to 1.05", 0.95 <= ratio <= 1.05)
+            ratio = ratio_interval(one[cell].by_round[figure], two[cell].by_round[figure])
+            if ratio is not None:
+                what = f"fork/spawn {figure} {cell.operation} {cell.variant}"
+                yield Check(what, f"{ratio.ratio:.3f}{_interval(ratio)}", "0.95 to 1.05", _within(ratio))
+
+
+def _interval(ratio: Ratio) -> str:
+    return "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f}-{ratio.high:.2f})"
+
+
+def _within(ratio: Ratio, least: float = 0.95, most: float = 1.05) -> bool | None:
+    """Whether the ratio keeps to its bounds; None when it does not, but its interval reaches into them."""
+    if least <= ratio.ratio <= most:
+        return True
+    if ratio.low is None or ratio.high is None:
+        return None
+    return None if ratio.low <= most and ratio.high >= least else False
 
 
 def _cells(run: Run) -> dict[Cell, CellSummary]:
@@ -171,31 +196,55 @@ def _run(folder: Path, isolate: str, rows: int, rounds: int) -> Run:
     return run
 
 
+def _in_turn(folder: Path, rows: int, rounds: int) -> tuple[Run, Run]:
+    """A forked and a spawned run of so many rounds, taken round by round in turn; who goes first alternates."""
+    taken: dict[str, list[Run]] = {"forkserver": [], "spawn": []}
+    for number in range(rounds):
+        order = list(taken) if number % 2 == 0 else list(taken)[::-1]
+        for isolate in order:
+            taken[isolate].append(_run(folder / f"{isolate}-{number}", isolate, rows, 1))
+    forked, spawned = (_joined(runs) for runs in taken.values())
+    return forked, spawned
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """One run whose round k is the first counted round of the k-th."""
+    samples = [
+        replace(sample, round=number)
+        for number, run in enumerate(runs, 1)
+        for sample in run.samples
+        if sample.round > 0 and sample.counted
+    ]
+    return replace(runs[0], samples=tuple(samples))
+
+
 def _print(title: str, checks: Iterator[Check]) -> None:
     click.echo(title)
     for check in checks:
-        mark = "" if check.target == "-" else "met" if check.met else "NOT MET"
-        click.echo(f"  {check.what:<66} {check.measured:>14}  {check.target:<14} {mark}")
+        mark = "" if check.target == "-" else MARKS[check.met]
+        click.echo(f"  {check.what:<70} {check.measured:>20}  {check.target:<14} {mark}")
 
 
 @click.command()
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
-@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each of the three runs.")
-@click.option("--only", type=click.Choice(["start", "data", "runs"]), help="One part alone.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each of the runs.")
+@click.option("--only", type=click.Choice(["start", "data", "repeat", "isolation"]), help="One part alone.")
 def main(rows: int, rounds: int, only: str | None) -> None:
     """Print what Format Bench costs and how repeatable it is, beside its targets."""
     if only in (None, "start"):
         _print("start", starting())
     if only in (None, "data"):
         _print("data", making_data())
-    if only in (None, "runs"):
-        with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
-            folder = Path(name)
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
+        folder = Path(name)
+        if only in (None, "repeat"):
+            _print("the machine itself", steadiness())
             first = _run(folder / "first", "forkserver", rows, rounds)
             _print("where the time goes", accounts(first))
             second = _run(folder / "second", "forkserver", rows, rounds)
             _print("repeatability", repeatability(first, second))
-            _print("isolation (rule 18)", isolation(first, _run(folder / "spawned", "spawn", rows, rounds)))
+        if only in (None, "isolation"):
+            _print("isolation (rule 18)", isolation(*_in_turn(folder, rows, rounds)))
 
 
 if __name__ == "__main__":

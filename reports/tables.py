@@ -363,7 +363,8 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
     if unsettled:
         found.append(
             Remark(
-                f"{unsettled} of {len(run.samples)} samples are not counted: the machine was not at rest",
+                f"{unsettled} of {len(run.samples)} samples are not counted: the machine was not at rest,"
+                " or a warm read not warm",
                 "stop other work on the machine",
             )
         )

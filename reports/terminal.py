@@ -280,7 +280,7 @@ def _notes(run: Run, table: Table) -> Iterator[str]:
         if summary.uncounted
     ]
     if unsettled:
-        yield f"not counted (machine not at rest, or read not passed): {', '.join(unsettled)}"
+        yield f"not counted (machine not at rest, read not warm, or read not passed): {', '.join(unsettled)}"
     for row in table.rows:
         blocks = _blocks(row)
         if blocks:

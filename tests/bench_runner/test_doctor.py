@@ -139,13 +139,13 @@ def stretches(*lengths_ns):
 def test_spread_of_one_computation(monkeypatch, slow, level):
     monkeypatch.setattr(doctor, "_compute", lambda: None)
     clock_of(monkeypatch, stretches(*[1_000_000] * 30, *[slow] * 20))
-    assert doctor._speed(50).level == level
+    assert doctor.cpu_speed(50).level == level
 
 
 def test_some_interruptions_are_not_unsteadiness(monkeypatch):
     monkeypatch.setattr(doctor, "_compute", lambda: None)
     clock_of(monkeypatch, stretches(*[1_000_000] * 40, *[50_000_000] * 10))
-    assert doctor._speed(50).level == "good"
+    assert doctor.cpu_speed(50).level == "good"
 
 
 def test_time_that_the_host_took_is_named(monkeypatch):
@@ -157,7 +157,7 @@ def test_time_that_the_host_took_is_named(monkeypatch):
     monkeypatch.setattr(doctor.psutil, "cpu_times", lambda: next(times))
     monkeypatch.setattr(doctor, "_compute", lambda: None)
     clock_of(monkeypatch, stretches(*[2_000_000] * 50))
-    assert "the host took 10 % of a core" in doctor._speed(50).measured
+    assert "the host took 10 % of a core" in doctor.cpu_speed(50).measured
 
 
 @pytest.mark.parametrize(("first", "level", "times"), [(130, "good", "1.3 times"), (1200, "hint", "12.0 times")])

@@ -11,10 +11,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,12 +19,11 @@ import numpy as np
 import pytest
 
 from adapters.contract import Can, Images, ImageStorage
-from adapters.errors import AdapterError, RefusedSetting
+from adapters.errors import AdapterError
 from adapters.registry import Registry
 from bench_runner.linux import file_mappings
 from image_storages.registry import STORAGES
-
-ROOT = Path(__file__).parents[2]
+from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below, run
 
 EACH_LOWER_DB = 10.0
 """How much one image by itself may lie under the declared bound for all (the contract of `least_psnr_db`)."""
@@ -165,23 +161,10 @@ def same(stored: Images, found: Images, least_psnr_db: float | None) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-class ImageStorageContract:
+class ImageStorageContract(AdapterContract):
     """Inherit, and set `variant`."""
 
-    variant: ClassVar[str]
     registry: ClassVar[Registry] = STORAGES
-
-    @pytest.fixture
-    def adapter(self) -> ImageStorage:
-        adapter = self.registry.build(self.variant)
-        adapter.load_library()
-        return adapter
-
-    @pytest.fixture
-    def place(self, tmp_path: Path) -> Path:
-        folder = tmp_path / "place"
-        folder.mkdir()
-        return folder
 
     @pytest.fixture
     def location(self, adapter: ImageStorage, place: Path) -> Path:
@@ -295,7 +278,7 @@ class ImageStorageContract:
 
     def test_leaves_no_handle_open(self, adapter: ImageStorage, location: Path, place: Path) -> None:
         self.save(adapter, mixed(), location)
-        assert left_open(place) == []
+        assert list(open_below(place)) == []
         self.read(adapter, location)
         assert left_open(place) == []
         adapter.stored(location)
@@ -340,19 +323,8 @@ class ImageStorageContract:
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
 
-    def test_refuses_what_it_cannot_honour(self, adapter: ImageStorage) -> None:
-        with pytest.raises(RefusedSetting, match="no setting is called 'colour'"):
-            type(adapter)({"colour": "blue"})
-        for key in adapter.settings:
-            with pytest.raises(RefusedSetting, match=key):
-                type(adapter)({key: "never"})
-
-    def test_its_spelling_names_it_again(self, adapter: ImageStorage) -> None:
-        again = self.registry.build(adapter.variant)
-        assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
-
-    def test_what_is_measured_of_it_can_be_built(self, adapter: ImageStorage) -> None:
-        for settings in (adapter.plain, adapter.bare_call, adapter.equal, *adapter.beside):
+    def test_what_is_measured_beside_it_can_be_built(self, adapter: ImageStorage) -> None:
+        for settings in adapter.beside:
             type(adapter)(settings)
 
     def test_refuses_a_longer_side_than_it_holds(self, adapter: ImageStorage) -> None:
@@ -364,38 +336,3 @@ class ImageStorageContract:
 
 def _size_bytes(path: Path) -> int:
     return path.stat().st_size
-
-
-def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a piece of Python in an interpreter of its own, with the project and the tests on its path."""
-    path = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment)
-
-
-def left_open(folder: Path) -> list[str]:
-    """The files below `folder` that stay open."""
-    return _lasting(lambda: list(_open_below(folder)))
-
-
-def left_mapped(folder: Path) -> list[str]:
-    """The files below `folder` that stay mapped."""
-    return _lasting(lambda: [path for _, _, path in file_mappings() if path.startswith(str(folder))])
-
-
-def _lasting(look: Callable[[], list[str]]) -> list[str]:
-    """What is still there after a moment: a reading thread of the library may let go a few ms after the call."""
-    deadline = time.monotonic() + 1.0
-    while (found := look()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return found
-
-
-def _open_below(folder: Path) -> Iterator[str]:
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            path = os.readlink(entry)
-        except FileNotFoundError:
-            continue  # the handle of this very listing
-        if path.startswith(str(folder)):
-            yield path

@@ -8,11 +8,6 @@ Formats with limits declare them (refusals, losses, known faults); they do not o
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from adapters.contract import TabularFormat
-from adapters.errors import RefusedSetting
 from adapters.registry import Registry
 from bench_runner import fidelity, targets, verify
 from bench_runner.linux import file_mappings
@@ -28,8 +22,8 @@ from bench_runner.records import Fidelity
 from bench_runner.targets import Target
 from data_generator.kinds import KINDS
 from formats.registry import FORMATS
+from tests.contracts.adapters import AdapterContract, left_open, open_below, run
 
-ROOT = Path(__file__).parents[2]
 TARGETS = (Target("pandas"), Target("arrow"))
 
 LOADS_NOTHING = """
@@ -66,17 +60,10 @@ def ordinary_table(rows: int = 2_000) -> pa.Table:
 
 
 @pytest.mark.filterwarnings("ignore")
-class TabularFormatContract:
+class TabularFormatContract(AdapterContract):
     """Inherit, and set `variant`."""
 
-    variant: ClassVar[str]
     registry: ClassVar[Registry] = FORMATS
-
-    @pytest.fixture
-    def adapter(self) -> TabularFormat:
-        adapter = self.registry.build(self.variant)
-        adapter.load_library()
-        return adapter
 
     @pytest.fixture(params=TARGETS, ids=lambda target: target.kind)
     def target(self, request: pytest.FixtureRequest) -> Target:
@@ -94,12 +81,6 @@ class TabularFormatContract:
             folder = tmp_path_factory.mktemp("kinds")
             found[target.kind] = list(fidelity.probe(request.cls.variant, adapter, target, folder))
         return found
-
-    @pytest.fixture
-    def place(self, tmp_path: Path) -> Path:
-        folder = tmp_path / "place"
-        folder.mkdir()
-        return folder
 
     def save(self, adapter: TabularFormat, target: Target, location: Path) -> None:
         held = targets.make(ordinary_table(), target)
@@ -195,11 +176,11 @@ class TabularFormatContract:
     def test_leaves_no_handle_open(self, adapter: TabularFormat, target: Target, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
         self.save(adapter, target, location)
-        assert list(_open_below(place)) == []
+        assert list(open_below(place)) == []
         self.read(adapter, target, location)
-        assert _left_open(place) == []
+        assert left_open(place) == []
         adapter.stored(location)
-        assert _left_open(place) == []
+        assert left_open(place) == []
 
     def test_the_file_says_its_codec(self, adapter: TabularFormat, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
@@ -211,30 +192,9 @@ class TabularFormatContract:
     @pytest.mark.parametrize("kind", ["pandas", "arrow"])
     def test_save_and_read_load_nothing(self, kind: str, adapter: TabularFormat, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
-        path = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
-        done = subprocess.run(
-            [sys.executable, "-c", LOADS_NOTHING, self.variant, kind, str(location)],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        done = run(LOADS_NOTHING, self.variant, kind, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
-
-    def test_refuses_what_it_cannot_honour(self, adapter: TabularFormat) -> None:
-        with pytest.raises(RefusedSetting, match="no setting is called 'colour'"):
-            type(adapter)({"colour": "blue"})
-        for key in adapter.settings:
-            with pytest.raises(RefusedSetting, match=key):
-                type(adapter)({key: "never"})
-
-    def test_its_spelling_names_it_again(self, adapter: TabularFormat) -> None:
-        again = self.registry.build(adapter.variant)
-        assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
-
-    def test_the_tracks_can_be_built(self, adapter: TabularFormat) -> None:
-        for settings in (adapter.plain, adapter.bare_call):
-            type(adapter)(settings)
 
     def test_refuses_more_rows_than_it_holds(self, adapter: TabularFormat) -> None:
         schema = ordinary_table(1).schema
@@ -242,21 +202,3 @@ class TabularFormatContract:
         if adapter.max_rows is not None:
             assert adapter.refusal(schema, adapter.max_rows) is None
             assert f"{adapter.max_rows:,}" in str(adapter.refusal(schema, adapter.max_rows + 1))
-
-
-def _left_open(folder: Path) -> list[str]:
-    """What stays open below `folder`. A reading thread of the library may let go a few ms after the call returns."""
-    deadline = time.monotonic() + 1.0
-    while (still_open := list(_open_below(folder))) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return still_open
-
-
-def _open_below(folder: Path) -> Iterator[str]:
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            path = os.readlink(entry)
-        except FileNotFoundError:
-            continue  # the handle of this very listing
-        if path.startswith(str(folder)):
-            yield path
