@@ -146,8 +146,11 @@ def _certainly_faster(summaries: Mapping[Cell, CellSummary], left: Cell, right: 
 
 
 def isolation(forked: Run, spawned: Run) -> Iterator[Check]:
-    """Rule 18: the forkserver must not be seen in time or memory. Both runs hold the same rounds, taken in turn, so that
-    a machine whose speed drifts hits both alike; where it leaves the interval too wide to tell, the line says so."""
+    """Rule 18: the forkserver must not be seen in time or memory.
+
+    Both runs hold the same rounds, taken in turn, so that a machine whose speed drifts hits both alike; where that
+    leaves the interval too wide to tell, the line says so.
+    """
     one, two = _cells(forked), _cells(spawned)
     for figure, least in (("wall_ns", LONG_ENOUGH_NS), ("peak_private_bytes", 10**7)):
         for cell in sorted(one.keys() & two.keys(), key=str):
