@@ -9,10 +9,10 @@ tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two min
 	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
 
 test: $(VENV)/.ready  ## the whole suite
-	$(RUN) -m pytest
+	$(RUN) -m pytest --numprocesses 2
 
 test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
-	$(RUN) -m pytest -m "not slow"
+	$(RUN) -m pytest --numprocesses 2 -m "not slow"
 
 lint: $(VENV)/.ready
 	$(RUN) -m ruff check .

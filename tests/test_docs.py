@@ -10,6 +10,7 @@ import importlib
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -140,6 +141,7 @@ def test_every_file_named_exists(page: str) -> None:
             assert (ROOT / path).exists(), path
 
 
+@cache
 def defined_tests() -> dict[str, set[str]]:
     """The test functions of each test file, methods included, by its name below tests/ and by its bare name."""
     found: dict[str, set[str]] = {}

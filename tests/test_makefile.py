@@ -126,8 +126,8 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("target", "does"),
     [
         ("tabular", "main.py --tabular"),
-        ("test", "-m pytest"),
-        ("test-quick", '-m pytest -m "not slow"'),
+        ("test", "-m pytest --numprocesses 2"),
+        ("test-quick", '-m pytest --numprocesses 2 -m "not slow"'),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m bench_runner.selfbench"),

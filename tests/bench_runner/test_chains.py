@@ -145,7 +145,7 @@ def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> No
         assert note["arrow_io"] == pa.io_thread_count()
 
 
-@pytest.mark.parametrize("isolate", ["forkserver", "spawn"])
+@pytest.mark.parametrize("isolate", ["forkserver", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, isolate: str) -> None:
     """Rule 9: each library's own setting, and one core by affinity."""
     single = Launcher(isolate=isolate, threads=1, preload=["faulty"])
@@ -377,6 +377,7 @@ def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder:
         assert save.figures[figure] < 2e6, figure
 
 
+@pytest.mark.slow
 def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench) -> None:
     save, read = run_faulty("spy", on=replace(bench, launcher=Launcher(isolate="spawn", threads=None, preload=[])))
     assert read.fidelity == "exact"

@@ -105,7 +105,7 @@ def test_quick_warnings_measure_nothing(monkeypatch, tmp_path):
     def measuring(*_, **__):
         raise AssertionError("only looking is quick")
 
-    for name in ("_busy", "_speed", "_fresh_memory", "_first_read", "_timer", "_timed"):
+    for name in ("_busy", "cpu_speed", "_fresh_memory", "_first_read", "_timer", "_timed"):
         monkeypatch.setattr(doctor, name, measuring)
     monkeypatch.setattr(environment, "disturbances", measuring)
     monkeypatch.setattr(subprocess, "run", measuring)
@@ -247,6 +247,7 @@ def test_missing_libraries_come_with_the_command_that_installs_them(monkeypatch)
 # --- the whole -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_whole_examination_leaves_nothing_behind(tmp_path):
     started = now_ns()
     findings = doctor.examine(tmp_path / "results" / "not yet there")

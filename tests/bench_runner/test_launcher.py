@@ -21,6 +21,8 @@ from bench_runner.settle import Settler
 from data_generator.cache import StoredDataset
 from tests.bench_runner.conftest import chain_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 MB = 10**6
 LIMITS = Limits(timeout_s=20, memory_bytes=10**10)

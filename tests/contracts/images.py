@@ -307,6 +307,7 @@ class ImageStorageContract(AdapterContract):
             adapter.read(location)
         assert not location.exists()
 
+    @pytest.mark.slow
     def test_a_store_cut_in_half_is_an_error_and_no_crash(self, adapter: ImageStorage, location: Path) -> None:
         self.save(adapter, colour(), location)
         files = [path for path in (location, *location.rglob("*")) if path.is_file() and path.name != "labels.csv"]
@@ -318,6 +319,7 @@ class ImageStorageContract(AdapterContract):
 
     # --- what it says of itself --------------------------------------------------------------------------------------
 
+    @pytest.mark.slow
     def test_save_and_read_load_nothing(self, location: Path) -> None:
         done = run(LOADS_NOTHING, self.variant, str(location))
         assert done.returncode == 0, done.stderr

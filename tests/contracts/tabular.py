@@ -97,6 +97,7 @@ class TabularFormatContract(AdapterContract):
         comparison = verify.compare(ordinary_table(), self.read(adapter, target, location), target, adapter.losses)
         assert comparison.problems == ()
 
+    @pytest.mark.slow
     def test_every_kind_comes_back_as_declared(
         self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]
     ) -> None:
@@ -109,6 +110,7 @@ class TabularFormatContract(AdapterContract):
             ]
             assert undeclared == []
 
+    @pytest.mark.slow
     def test_known_faults_are_still_there(self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]) -> None:
         seen = {record.kind for records in outcomes.values() for record in records if record.outcome == fidelity.ERROR}
         assert set(adapter.known_faults) - seen == set(), "mended? then declare it no longer"
@@ -120,6 +122,7 @@ class TabularFormatContract(AdapterContract):
             if loss.lossless is not None:
                 self.registry.build(loss.lossless)
 
+    @pytest.mark.slow
     def test_masked_columns_are_refused_only_where_it_is_declared(
         self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]
     ) -> None:
@@ -189,6 +192,7 @@ class TabularFormatContract(AdapterContract):
 
     # --- what it says of itself --------------------------------------------------------------------------------------
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["pandas", "arrow"])
     def test_save_and_read_load_nothing(self, kind: str, adapter: TabularFormat, place: Path) -> None:
         location = place / f"t{adapter.suffix}"

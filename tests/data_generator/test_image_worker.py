@@ -17,6 +17,8 @@ from data_generator import image_input, image_worker
 from data_generator.errors import DataError
 from tests.data_generator.pictures import class_folders, encoded, greys
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("PIL.Image")
 
 
@@ -335,7 +337,6 @@ def test_what_libraries_print_does_not_disturb_the_answers(
     assert read(folders).num_rows == 9
 
 
-@pytest.mark.slow
 def test_large_images_are_taken(tmp_path: Path) -> None:
     (tmp_path / "ant").mkdir()
     (tmp_path / "ant/1.png").write_bytes(encoded(np.tile(greys(100, 100), (80, 80)), compress_level=1))

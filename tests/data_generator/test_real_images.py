@@ -18,6 +18,8 @@ from data_generator.dataset import Dataset
 from data_generator.errors import DataError
 from tests.data_generator.pictures import class_folders, colours, encoded, greys, png, with_flipped_pixel
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("PIL.Image")
 
 
@@ -297,7 +299,6 @@ def made_by(library, expected: list[np.ndarray], labels: list[int]):
 CIFAR = [colours(32, 32, seed) for seed in range(5)]
 
 
-@pytest.mark.slow
 def test_a_saved_folder_is_read(library, tmp_path: Path) -> None:
     dataset = made_by(library, CIFAR, [3, 1, 4, 1, 5])
     dataset.save_to_disk(tmp_path / "one", num_shards=2)
@@ -308,7 +309,6 @@ def test_a_saved_folder_is_read(library, tmp_path: Path) -> None:
     assert_images(resolve("images", {}, rows=1, source=tmp_path / "both" / "train"), [CIFAR[4]], [5])
 
 
-@pytest.mark.slow
 def test_a_saved_folder_that_names_files_elsewhere_is_refused(library, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     made_by(library, CIFAR, [0] * 5).save_to_disk(saved)
@@ -320,7 +320,6 @@ def test_a_saved_folder_that_names_files_elsewhere_is_refused(library, tmp_path:
     refused("images", saved, "state.json: cannot be read: ")
 
 
-@pytest.mark.slow
 def test_the_librarys_own_cache_is_read(library, tmp_path: Path) -> None:
     """Made by the library from Parquet, then put where it puts what it loads from the hub."""
     source = write_parquet(tmp_path / "source.parquet", [encoded(image) for image in CIFAR], [3, 1, 4, 1, 5])

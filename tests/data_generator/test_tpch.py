@@ -11,9 +11,12 @@ from data_generator import tpch
 from data_generator.catalogue import resolve
 from data_generator.errors import DataError
 
-pytestmark = pytest.mark.skipif(
-    not (Path(tpch.sysconfig.get_path("scripts")) / "tpchgen-cli").exists(), reason="needs tpchgen-cli"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (Path(tpch.sysconfig.get_path("scripts")) / "tpchgen-cli").exists(), reason="needs tpchgen-cli"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ class TestHdf5Table(TabularFormatContract):
     variant = "hdf5-table[engine=pandas]"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", [Target("pandas", nulls="numpy"), Target("arrow", nulls="numpy")], ids=str)
 @pytest.mark.parametrize("name", ["hdf5-fixed", "hdf5-table"])

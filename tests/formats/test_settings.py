@@ -108,6 +108,7 @@ LEVELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("spelled", "low", "high"), LEVELS)
 def test_the_level_reaches_the_codec(spelled: str, low: int, high: int, tmp_path: Path) -> None:

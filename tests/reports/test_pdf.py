@@ -14,6 +14,8 @@ from reports import pdf
 from reports.pdf import A4_INCHES, BANDS, ReportError, write_pdf
 from tests.reports.factory import make_run, make_sample
 
+pytestmark = pytest.mark.slow
+
 
 def _pages(run: Run, folder: Path) -> list[str]:
     reader = pypdf.PdfReader(write_pdf(run, folder / "report.pdf"))
