@@ -179,9 +179,10 @@ WHICH = _options(
     ),
     click.option(
         "--webface",
-        metavar="PATH",
-        type=click.Path(path_type=Path),
-        help="Add the data set webface, from this HDF5 file.",
+        metavar="[PATH]",
+        is_flag=False,
+        flag_value="",
+        help="Add the data set webface: from this HDF5 file, or without a path a generated one.",
     ),
     click.option(
         "--data",
@@ -327,11 +328,9 @@ def run(suites: tuple[str, ...], **options: Any) -> int:
 def _request(options: dict[str, Any]) -> Request:
     from bench_runner.plan import Request
 
-    webface = options["webface"]
+    webface = Path(options["webface"]) if options["webface"] else None
     if webface is not None and not webface.is_file():
-        raise click.UsageError(
-            f"--webface {webface}: no such file; leave the option out and use --datasets webface for a generated one"
-        )
+        raise click.UsageError(f"--webface {webface}: no such file; without a path a generated table is measured")
     data = options["data"]
     if data is not None and not data.exists():
         raise click.UsageError(f"--data {data}: no such file or folder; leave it out for generated images")
@@ -344,6 +343,7 @@ def _request(options: dict[str, Any]) -> Request:
         datasets=options["datasets"],
         operations=options["operations"],
         webface=webface,
+        generated_webface=options["webface"] == "",
         data=options["data"],
         rows=options["rows"],
         cache=options["cache"],

@@ -44,6 +44,8 @@ class Request:
     datasets: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     webface: Path | None = None
+    """The user's own file, which adds the data set webface; `generated_webface` adds the one that we make."""
+    generated_webface: bool = False
     data: Path | None = None
     rows: int | None = None
     cache: str = "warm"
@@ -159,7 +161,7 @@ def _chosen_datasets(
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
         names = ["images"] if request.data is not None and suite.images else list(suite.datasets)
-    if request.webface is not None and not suite.images:
+    if (request.webface is not None or request.generated_webface) and not suite.images:
         names.append("webface")
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
@@ -261,6 +263,7 @@ def _check_images(suites: Sequence[Suite], request: Request) -> None:
         ("--strings", request.strings, "str"),
         ("--track", request.tracks, ()),
         ("--webface", request.webface, None),
+        ("--webface", request.generated_webface, False),
     ):
         if value != default:
             raise PlanError(f"{option} is about tables, and the suite image has none\n  leave it out")

@@ -57,6 +57,7 @@ def test_webface_comes_beside_what_was_asked_for(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["table"] = np.zeros(10, dtype=[("age", "i8")])
     assert list(plan(datasets=("^eq$",), webface=path).datasets) == ["eq", "webface"]
+    assert list(plan(datasets=("^eq$",), generated_webface=True).datasets) == ["eq", "webface"]
 
 
 def test_the_default_track_holds_what_differs_from_plain() -> None:
