@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: tabular test test-quick lint selfbench clean
+.PHONY: tabular test test-quick lint selfbench selfbench-asv selfbench-compare clean
 
 tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
 	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
@@ -20,6 +20,12 @@ lint: $(VENV)/.ready
 
 selfbench: $(VENV)/.ready  ## what the tool itself costs, and how repeatable it is; prints figures
 	$(RUN) -m bench_runner.selfbench
+
+selfbench-asv: $(VENV)/.ready  ## whether asv and our own runner agree; prints ratios
+	$(RUN) -m bench_runner.selfbench_asv
+
+selfbench-compare: $(VENV)/.ready  ## how often 'compare' names a change where none is, and finds one that is
+	$(RUN) -m bench_runner.selfbench_compare
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

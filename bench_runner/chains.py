@@ -125,16 +125,56 @@ def _without_figures(sample: Sample, failure: Failure) -> Sample:
     )
 
 
+def make_places(folder: Path) -> None:
+    """The places below a chain's folder that its workers expect."""
+    for name in ("stored", "primer", "scratch"):
+        (folder / name).mkdir(parents=True)
+
+
 @contextmanager
 def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
     """A folder of its own for each execution: a fresh path for every save (rule 4), gone afterwards."""
     folder = work_folder / f"chain-{position}"
     try:
-        for name in ("stored", "primer", "scratch"):
-            (folder / name).mkdir(parents=True)
+        make_places(folder)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def worker_task(
+    chain: Chain,
+    operation: str,
+    dataset: Path,
+    folder: Path,
+    *,
+    rows: int,
+    need_bytes: int,
+    last: bool,
+    best: Control | None,
+) -> dict[str, Any]:
+    """What a worker has to be told to measure one operation of the chain in `folder` (see `_chain_folder`)."""
+    return {
+        "job": "measure",
+        "operation": operation,
+        "variant": chain.spelled,
+        "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
+        "dataset": str(dataset),
+        "rows": rows,
+        "location": str(stored_at(chain, folder)),
+        "primer": str(folder / "primer" / f"table{chain.suffix}"),
+        "scratch": str(folder / "scratch"),
+        "printed": str(folder / "printed"),
+        "confine": str(folder),
+        "last_reader": last,
+        "need_bytes": need_bytes,
+        "best_control": asdict(best) if best else None,
+    }
+
+
+def stored_at(chain: Chain, folder: Path) -> Path:
+    """Where in its folder a chain stores its copy."""
+    return folder / "stored" / f"table{chain.suffix}"
 
 
 def _operation(
@@ -142,26 +182,20 @@ def _operation(
 ) -> Sample:
     began = now_ns()
     operation = OPERATIONS[blank.operation]
-    location = folder / "stored" / f"table{chain.suffix}"
+    location = stored_at(chain, folder)
     figures: dict[str, int] = {}
     if operation.needs_stored_copy:
-        figures |= _page_cache(location, chain.conditions.cache)
-    task = {
-        "job": "measure",
-        "operation": operation.name,
-        "variant": chain.spelled,
-        "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
-        "dataset": str(dataset),
-        "rows": blank.rows,
-        "location": str(location),
-        "primer": str(folder / "primer" / f"table{chain.suffix}"),
-        "scratch": str(folder / "scratch"),
-        "printed": str(folder / "printed"),
-        "confine": str(folder),
-        "last_reader": last,
-        "need_bytes": need_bytes,
-        "best_control": asdict(bench.settler.best) if bench.settler.best else None,
-    }
+        figures |= bring_into_cache(location, chain.conditions.cache)
+    task = worker_task(
+        chain,
+        operation.name,
+        dataset,
+        folder,
+        rows=blank.rows,
+        need_bytes=need_bytes,
+        last=last,
+        best=bench.settler.best,
+    )
     outcome = bench.launcher.run(task, bench.limits())
     if outcome.failure is not None:
         kind, reason = outcome.failure
@@ -241,7 +275,7 @@ def _refuse_strays(folder: Path, location: Path) -> None:
 # --- rule 14: warm is proven like cold ---------------------------------------------------------------------------
 
 
-def _page_cache(location: Path, wanted: str) -> dict[str, int]:
+def bring_into_cache(location: Path, wanted: str) -> dict[str, int]:
     """Bring the stored copy into the wanted state, and say how much of it lies in the page cache.
 
     It was synced by its save's worker, which has ended: no process maps it.

@@ -450,7 +450,12 @@ def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[st
             f"({', '.join(masked[:3])}); measured with nulls=numpy"
         )
         excluded.append(Excluded(chain, Failure(kind="refused", reason=reason)))
-        name, settings = parse(chain.variant)
-        variant = spell(name, {**settings, "nulls": "numpy"})
-        chains.append(replace(chain, variant=variant, target=replace(chain.target, nulls="numpy")))
+        chains.append(with_numpy_nulls(chain))
     return replace(plan, chains=tuple(chains), excluded=tuple(excluded))
+
+
+def with_numpy_nulls(chain: Chain) -> Chain:
+    """The variant that `with_null_variants` puts beside a chain whose engine refuses masked columns."""
+    name, settings = parse(chain.variant)
+    variant = spell(name, {**settings, "nulls": "numpy"})
+    return replace(chain, variant=variant, target=replace(chain.target, nulls="numpy"))

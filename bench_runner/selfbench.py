@@ -221,7 +221,8 @@ def _joined(runs: Sequence[Run]) -> Run:
     return replace(runs[0], samples=tuple(samples))
 
 
-def _print(title: str, checks: Iterator[Check]) -> None:
+def print_checks(title: str, checks: Iterator[Check]) -> None:
+    """Print one part, a line as soon as it is measured."""
     click.echo(title)
     for check in checks:
         mark = "" if check.target == "-" else MARKS[check.met]
@@ -235,19 +236,19 @@ def _print(title: str, checks: Iterator[Check]) -> None:
 def main(rows: int, rounds: int, only: str | None) -> None:
     """Print what Format Bench costs and how repeatable it is, beside its targets."""
     if only in (None, "start"):
-        _print("start", starting())
+        print_checks("start", starting())
     if only in (None, "data"):
-        _print("data", making_data())
+        print_checks("data", making_data())
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
         folder = Path(name)
         if only in (None, "repeat"):
-            _print("the machine itself", steadiness())
+            print_checks("the machine itself", steadiness())
             first = _run(folder / "first", "forkserver", rows, rounds)
-            _print("where the time goes", accounts(first))
+            print_checks("where the time goes", accounts(first))
             second = _run(folder / "second", "forkserver", rows, rounds)
-            _print("repeatability", repeatability(first, second))
+            print_checks("repeatability", repeatability(first, second))
         if only in (None, "isolation"):
-            _print("isolation (rule 18)", isolation(*_in_turn(folder, rows, rounds)))
+            print_checks("isolation (rule 18)", isolation(*_in_turn(folder, rows, rounds)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,19 +80,41 @@ def classify(error: BaseException) -> tuple[str, str]:
 # --- measuring ---------------------------------------------------------------------------------------------------
 
 
-def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
-    """One operation under the rules 2, 3, 6, 7, 11 and 13. Yields one answer with everything that was seen."""
+@dataclass(frozen=True)
+class Ready:
+    """An operation that has only to be run: primed, its input in private memory, the machine at rest, no memory in any
+    pool (rules 1, 2 and 3)."""
+
+    stage: Stage
+    operation: Operation
+    held: Any
+    location: Path
+    rest: Rest
+    first_call: Mapping[str, int]
+
+    def run(self, laps: Laps) -> Any:
+        """What lies inside the clock; the result is to be given to `verified`."""
+        return self.operation.run(self.stage, self.held, self.location, laps)
+
+
+def prepare(task: Mapping[str, Any]) -> Ready:
+    """Everything before the clock, in this process."""
     operation = OPERATIONS[task["operation"]]
     adapter = _adapter(task)
     target = targets.Target(**task["target"])
     targets.apply_strings(target)
     stage = Stage(adapter, target, Path(task["dataset"]), task["rows"])
-    location, primer = Path(task["location"]), Path(task["primer"])
-
-    figures = _prime(stage, operation, primer)
+    first_call = _prime(stage, operation, Path(task["primer"]))
     held = operation.take_input(stage, stage.rows)
     rest = _settle(task)
     clean_slate()
+    return Ready(stage, operation, held, Path(task["location"]), rest, first_call)
+
+
+def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+    """One operation under the rules 2, 3, 6, 7, 11 and 13. Yields one answer with everything that was seen."""
+    ready = prepare(task)
+    figures = dict(ready.first_call)
     linux.reset_high_water()
     high_water_before = linux.high_water_bytes()
     before = linux.own_memory()
@@ -102,7 +124,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     phase[0] = PHASE_CLOCK
     laps.start()
     started = now_ns()
-    result = operation.run(stage, held, location, laps)
+    result = ready.run(laps)
     laps.stop()
     at_end = linux.own_memory()
     high_water = linux.high_water_bytes()
@@ -116,17 +138,19 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         "started_ns": started,
         "private_before_bytes": before.private_bytes,
         "private_end_bytes": at_end.private_bytes,
-        "rest": asdict(rest),
+        "rest": asdict(ready.rest),
     }
-    if operation.needs_stored_copy:
+    if ready.operation.needs_stored_copy:
         figures["device_read_bytes"] = device_read - device_read_before
-        answer |= _verify(task, stage, operation, result, location, figures)
+        verify_started = now_ns()
+        answer |= verified(ready, result, last_reader=task["last_reader"])
+        figures["verify_ns"] = now_ns() - verify_started
     else:
         figures["dirtied_bytes"] = dirtied - dirtied_before
         sync_started = now_ns()
-        linux.fsync_all(location)
+        linux.fsync_all(ready.location)
         figures["sync_ns"] = now_ns() - sync_started
-        answer |= _read_back(adapter, location)
+        answer |= read_back(ready.stage.adapter, ready.location)
     answer["figures"] = figures
     yield answer
 
@@ -173,7 +197,7 @@ def _arrow_pools() -> list[pa.MemoryPool]:
     return pools
 
 
-def _read_back(adapter: Adapter, location: Path) -> Answer:
+def read_back(adapter: Adapter, location: Path) -> Answer:
     """Rule 10: the file must be what its variant says."""
     stored = adapter.stored(location)
     asked = adapter.values.get("codec")
@@ -182,20 +206,19 @@ def _read_back(adapter: Adapter, location: Path) -> Answer:
     return {"codec": stored.codec, "encodings": list(stored.encodings)}
 
 
-def _verify(
-    task: Mapping[str, Any], stage: Stage, operation: Operation, result: Any, location: Path, figures: dict[str, int]
-) -> Answer:
-    """Rules 7 and 11: private memory, the right answer, and once more after the files are gone."""
-    started = now_ns()
-    if stage.adapter.values.get("mapped") != "true":
+def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
+    """Rules 7 and 11: private memory, the right answer, and once more after the last reader has removed the files.
+
+    Raises Mismatch.
+    """
+    if ready.stage.adapter.values.get("mapped") != "true":
         _refuse_mapped(result)
-    answer = _compare(stage, operation, result)
-    if task["last_reader"]:
-        remove(location)
-        again = _compare(stage, operation, result)
+    answer = _compare(ready.stage, ready.operation, result)
+    if last_reader:
+        remove(ready.location)
+        again = _compare(ready.stage, ready.operation, result)
         if again != answer:
             raise Mismatch("the result changed when its files were removed")
-    figures["verify_ns"] = now_ns() - started
     return answer
 
 

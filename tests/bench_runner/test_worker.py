@@ -15,12 +15,13 @@ from adapters.errors import RefusedData
 from bench_runner import linux, targets, verify, worker
 from bench_runner.clock import Laps
 from bench_runner.operations import OPERATIONS, PRIMER_ROWS, Stage
-from bench_runner.settle import Settler
+from bench_runner.settle import Control, Rest, Settler
 from bench_runner.targets import Target
 from bench_runner.worker import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from data_generator.cache import StoredDataset
 
 ROWS = 5_000
+REST = Rest(Control(1, 1), settled=True, settle_ns=0)
 
 
 class Order:
@@ -179,8 +180,9 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, ROWS)  # type: ignore[arg-type]
     location = tmp_path / "table"
     location.touch()
+    ready = worker.Ready(stage, OPERATIONS["read"], None, location, REST, {})
     with pytest.raises(worker.Mismatch, match="changed when its files were removed"):
-        worker._verify({"last_reader": True}, stage, OPERATIONS["read"], pa.table({}), location, {})
+        worker.verified(ready, pa.table({}), last_reader=True)
 
 
 def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,119 @@
+"""How far `compare` can be believed: `make selfbench-compare` prints how often it cries wolf, and sees one.
+
+Twenty-one real runs of a small suite make twenty pairs. Nothing changed between them, so a regression that is named is
+a false one. Then the times of one cell of the later run of each pair are made 10 % longer: a true one, planted in what
+was measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from bench_runner.plan import Request, make_plan
+from bench_runner.progress import watching
+from bench_runner.records import Cell, Run, Sample
+from bench_runner.run import measure
+from bench_runner.selfbench import Check, print_checks, steadiness
+from bench_runner.session import Options
+from bench_runner.statistics import is_floor, summarise
+from bench_runner.suites import SUITES
+from reports.compare import Comparison, Verdict, compare
+
+PAIRS = 20
+ROWS = 150_000
+ROUNDS = 7
+FORMATS = ("csv", "json", "avro", "hdf5-fixed", "hdf5-table", "orc", "lance", "parquet")
+LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
+"""The cells in which the slowdown is planted, as in the question that this answers; others take part all the same."""
+PLANTED = 1.10
+LEAST_CHANGE = 0.05
+
+
+def runs(folder: Path, rows: int, number: int) -> Iterator[Run]:
+    """Real runs of the same suite, one after the other."""
+    chosen = tuple(f"^{name}\\[" for name in FORMATS)
+    request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
+    for index in range(number):
+        plan = make_plan([SUITES["tabular"]], request)
+        place = folder / f"run-{index:02d}"
+        place.mkdir()
+        with watching() as watcher:
+            run, _ = measure(plan, request, Options(rounds=ROUNDS, fidelity=False), place, ["selfbench"], watcher)
+        yield run
+
+
+def planted(run: Run, cell: Cell) -> Run:
+    """The run with every time of one cell 10 % longer."""
+    return replace(run, samples=tuple(_slower(sample) if sample.cell == cell else sample for sample in run.samples))
+
+
+def _slower(sample: Sample) -> Sample:
+    if "wall_ns" not in sample.figures:
+        return sample
+    return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * PLANTED)})
+
+
+def cells(run: Run) -> list[Cell]:
+    """The cells whose median lies within 50 to 200 ms, in a fixed order."""
+    found = [
+        cell
+        for cell, summary in summarise(run.samples).items()
+        if not is_floor(cell.variant)
+        and "wall_ns" in summary.figures
+        and LEAST_NS <= summary.figures["wall_ns"].median <= MOST_NS
+    ]
+    return sorted(found, key=repr)
+
+
+def slower(found: Comparison) -> set[tuple[str, str]]:
+    """(operation, variant) of every time that is named as worse."""
+    return {
+        (change.cell.operation, change.cell.variant)
+        for change in found.changes
+        if change.verdict is Verdict.WORSE and change.figure == "wall_ns"
+    }
+
+
+def judged(measured: Sequence[Run]) -> Iterator[Check]:
+    """False and true regressions over all pairs of neighbours."""
+    crying, seen, others, noises = 0, 0, 0, []
+    pairs = list(itertools.pairwise(measured))
+    for index, (before, after) in enumerate(pairs):
+        honest = compare(before, after, least_change=LEAST_CHANGE)
+        crying += honest.failed
+        noises += [drift.noise for drift in honest.drifts]
+        candidates = cells(after)
+        if not candidates:
+            continue
+        cell = candidates[index % len(candidates)]
+        named = slower(compare(before, planted(after, cell), least_change=LEAST_CHANGE))
+        seen += (cell.operation, cell.variant) in named
+        others += bool(named - {(cell.operation, cell.variant)})
+    count = len(pairs)
+    yield Check("noise between two runs, median", f"{statistics.median(noises):.1%}", "-", None)
+    yield Check("pairs in which a regression is named, and none is", f"{crying} of {count}", "at most 1", crying <= 1)
+    least = round(0.9 * count)
+    yield Check("pairs in which the planted 10 % is found", f"{seen} of {count}", f"at least {least}", seen >= least)
+    yield Check("pairs in which something else is named then", f"{others} of {count}", "0", others == 0)
+
+
+@click.command()
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
+@click.option("--pairs", default=PAIRS, show_default=True, help="Pairs of runs; each needs one more run.")
+def main(rows: int, pairs: int) -> None:
+    """Print how often compare names a regression where none is, and finds one that is planted."""
+    print_checks("the machine itself", steadiness())
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
+        measured = list(runs(Path(folder), rows, pairs + 1))
+        print_checks("compare", judged(measured))
+
+
+if __name__ == "__main__":
+    main()

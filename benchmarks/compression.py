@@ -1,0 +1,13 @@
+"""asv finds the suite `compression` here: bench_runner.suites says what is measured, bench_runner.asv_suite how."""
+
+from bench_runner.asv_suite import TIMEOUT_S, suite_class
+
+
+class Compression(suite_class("compression")):  # type: ignore[misc]
+    """The suite `compression`."""
+
+    def setup_cache(self) -> None:
+        """Make or find the data, once for all processes of asv."""
+        self.make_data()
+
+    setup_cache.timeout = TIMEOUT_S  # type: ignore[attr-defined]

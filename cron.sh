@@ -1,0 +1,270 @@
+#!/usr/bin/env bash
+# Fetches the newest version, runs the suites, keeps the results in git, and publishes them to the branch gh-pages.
+#
+# For cron: it asks nothing, never overlaps with another run of itself, says in its log why it ended, and pushes to two
+# branches of one remote alone (results and gh-pages), never by force. docs/publishing.md says how to set it up.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: ./cron.sh [--dry-run]
+
+  --dry-run   do everything but push, below .publish/dry-run
+
+environment:
+  FORMAT_BENCH_REMOTE      the remote that is fetched from and pushed to (origin)
+  FORMAT_BENCH_BRANCH      the branch of the newest version (main)
+  FORMAT_BENCH_SUITES      the suites to run ("tabular compression image")
+  FORMAT_BENCH_ROWS        rows of each table and number of images, for a small trial
+  FORMAT_BENCH_OPTIONS     more options for each run, e.g. "--datasets ^eq$ --rounds 3"
+  FORMAT_BENCH_HISTORY     the benchmarks that asv runs, as a regular expression (all of the suites; none: '^$')
+  FORMAT_BENCH_MACHINE     the machine's public name (its host name)
+  FORMAT_BENCH_MOST_LOAD   begin only under this load average (a quarter of the cores)
+TEXT
+}
+
+dry_run=no updated=no
+for word in "$@"; do
+  case $word in
+    --dry-run) dry_run=yes ;;
+    --updated) updated=yes ;;  # for the restart below
+    -h | --help) usage; exit 0 ;;
+    *) echo "cron.sh: $word is no option" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+cd "$(dirname "$(readlink -f "$0")")"
+ROOT=$PWD
+PLACE=$ROOT/.publish
+LOG=$PLACE/cron.log
+# Where the two branches lie: what a dry run measured is never published by a later run.
+STATE=$PLACE
+[ $dry_run = no ] || STATE=$PLACE/dry-run
+REMOTE=${FORMAT_BENCH_REMOTE:-origin}
+BRANCH=${FORMAT_BENCH_BRANCH:-main}
+SUITES=${FORMAT_BENCH_SUITES:-tabular compression image}
+ROWS=${FORMAT_BENCH_ROWS:-}
+read -ra OPTIONS <<< "${FORMAT_BENCH_OPTIONS:-}"
+HISTORY=${FORMAT_BENCH_HISTORY:-}
+MOST_LOAD=${FORMAT_BENCH_MOST_LOAD:-$(awk -v cores="$(nproc)" 'BEGIN { print cores / 4 }')}
+LEAST_FREE_MB=$([ -n "$ROWS" ] && echo 2000 || echo 20000)
+MACHINE=${FORMAT_BENCH_MACHINE:-$(uname -n)}
+PYTHON=$ROOT/.venv/bin/python
+mkdir -p "$STATE"
+# Started from a hook, git would take these for its repository.
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR
+export GIT_TERMINAL_PROMPT=0
+
+say() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" | tee -a "$LOG"; }
+stop() { say "stopped: $*"; trap - EXIT; exit 1; }
+logged() { "$@" >> "$LOG" 2>&1; }
+
+# The lock lives as long as this process or one that it has started, through the restart below as well.
+[ $updated = yes ] || exec 9> "$PLACE/lock"
+flock --nonblock 9 || stop "another run of cron.sh has the lock"
+trap 'status=$?; [ $status -eq 0 ] || say "ended with exit code $status"' EXIT
+
+# --- may it begin? ---------------------------------------------------------------------------------------------------
+
+[[ -z $ROWS || $ROWS =~ ^[1-9][0-9]*$ ]] || stop "FORMAT_BENCH_ROWS=$ROWS is no number of rows"
+git remote get-url "$REMOTE" > /dev/null 2>&1 ||
+  stop "there is no remote $REMOTE; name one by FORMAT_BENCH_REMOTE"
+[ "$(git symbolic-ref --quiet --short HEAD)" = "$BRANCH" ] || stop "the branch $BRANCH is not checked out here"
+[ -z "$(git status --porcelain --untracked-files=no)" ] || stop "the work tree has changes that are not committed"
+free_mb=$(df --output=avail --block-size=MB "$PLACE" | tail -n 1 | tr -dc 0-9)
+[ "$free_mb" -ge "$LEAST_FREE_MB" ] || stop "$free_mb MB of disk are free, $LEAST_FREE_MB MB are needed"
+load=$(cut -d' ' -f1 /proc/loadavg)
+awk -v load="$load" -v most="$MOST_LOAD" 'BEGIN { exit !(load < most) }' ||
+  stop "the machine is busy (load $load); it has to be under $MOST_LOAD"
+
+if [ $updated = no ]; then
+  say "begins: remote $REMOTE, suites $SUITES${ROWS:+, $ROWS rows}, dry run: $dry_run"
+  logged git fetch "$REMOTE" "$BRANCH" || stop "the newest version cannot be fetched from $REMOTE, branch $BRANCH"
+  logged git merge-base --is-ancestor HEAD FETCH_HEAD ||
+    stop "the work tree has commits that $REMOTE, branch $BRANCH, has not"
+  logged git merge --ff-only FETCH_HEAD || stop "the newest version cannot be checked out; see $LOG"
+  # This file may be another one now.
+  dry=()
+  [ $dry_run = no ] || dry=(--dry-run)
+  exec "$ROOT/cron.sh" --updated "${dry[@]}"
+fi
+
+# --- the two branches ------------------------------------------------------------------------------------------------
+# Each has a repository of its own below .publish, so nothing here touches the branches of this one. The remote is spoken
+# to by this one alone, which has the operator's settings and keys: refs/format-bench/ is where the two meet.
+
+in_branch() { # branch, words: never a repository that lies around it
+  git --git-dir="$STATE/$1/.git" --work-tree="$STATE/$1" -C "$STATE/$1" \
+    -c commit.gpgsign=false -c core.excludesFile=/dev/null "${@:2}"
+}
+
+commit_all() { # branch, message
+  in_branch "$1" add --all
+  in_branch "$1" diff --cached --quiet || logged in_branch "$1" commit --quiet --message "$2"
+}
+
+# What the remote has of the branch becomes refs/remote there. Ends with 2 when it has no such branch.
+fetch_branch() { # branch
+  local status=0
+  git ls-remote --exit-code --heads "$REMOTE" "refs/heads/$1" > /dev/null 2>> "$LOG" || status=$?
+  [ $status -eq 0 ] || return $status
+  logged git fetch "$REMOTE" "+refs/heads/$1:refs/format-bench/theirs/$1" || return 1
+  logged in_branch "$1" fetch "$ROOT" "+refs/format-bench/theirs/$1:refs/remote" || return 1
+}
+
+open_branch() { # branch
+  local place=$STATE/$1
+  in_branch "$1" rev-parse --git-dir > /dev/null 2>&1 || rm -rf "$place/.git"
+  mkdir -p "$place"
+  # A run that was killed leaves locks behind, and perhaps a rebase; we hold the lock of all runs.
+  [ ! -d "$place/.git" ] || find "$place/.git" -name '*.lock' -delete
+  git init --quiet "$place"
+  in_branch "$1" rebase --abort > /dev/null 2>&1 || rm -rf "$place/.git/rebase-merge" "$place/.git/rebase-apply"
+  in_branch "$1" symbolic-ref HEAD "refs/heads/$1"
+  in_branch "$1" config user.name "$(git config user.name || echo 'Format Bench')"
+  in_branch "$1" config user.email "$(git config user.email || echo format-bench@localhost)"
+}
+
+take_theirs() { # branch: there is nothing of ours that the remote lacks, or it is made again
+  in_branch "$1" rev-parse --quiet --verify refs/remote > /dev/null || return 0
+  logged in_branch "$1" reset --quiet --hard refs/remote
+}
+
+# Our results that the remote has not come after those that we have not. Two of them never share a file but asv's list
+# of benchmarks, of which ours is as good as theirs; where others differ somebody has to look.
+come_after() {
+  if ! in_branch results rev-parse --quiet --verify HEAD > /dev/null; then
+    take_theirs results
+    return
+  fi
+  logged in_branch results rebase --quiet refs/remote && return
+  while [ "$(in_branch results diff --name-only --diff-filter=U)" = asv/benchmarks.json ]; do
+    logged in_branch results checkout --theirs asv/benchmarks.json
+    logged in_branch results add asv/benchmarks.json
+    GIT_EDITOR=true logged in_branch results rebase --continue && return
+  done
+  logged in_branch results rebase --abort || true
+  return 1
+}
+
+push_branch() { # branch
+  logged git fetch "$STATE/$1" "+HEAD:refs/format-bench/ours/$1" &&
+    logged git push --quiet "$REMOTE" "refs/format-bench/ours/$1:refs/heads/$1" &&
+    say "pushed $1, $(in_branch "$1" rev-parse --short HEAD)"
+}
+
+told_dry() { # branch
+  [ $dry_run = yes ] && say "dry run: $1 is not pushed; it is at $(in_branch "$1" rev-parse --short HEAD) in $STATE/$1"
+}
+
+publish_results() {
+  told_dry results && return
+  local attempt
+  for attempt in 1 2 3; do
+    push_branch results && return
+    fetch_branch results && come_after || break
+  done
+  stop "branch results cannot be pushed to $REMOTE; the commits stay in .publish/results, the next run publishes them"
+}
+
+# Pages are made from the results, on top of what the remote has now: what others have put there stays.
+publish_pages() {
+  local attempt status
+  for attempt in 1 2 3; do
+    status=0
+    fetch_branch gh-pages || status=$?
+    [ $status -eq 0 ] || [ $status -eq 2 ] || break
+    take_theirs gh-pages
+    make_pages
+    commit_all gh-pages "Pages of $(date -u +%Y-%m-%d), version ${COMMIT:0:10}"
+    told_dry gh-pages && return
+    push_branch gh-pages && return
+  done
+  stop "branch gh-pages cannot be pushed to $REMOTE; the results are kept, the next run makes the pages again"
+}
+
+make_pages() {
+  if [ -d "$STATE/html" ]; then
+    rm -rf "$STATE/gh-pages/asv"
+    cp -r "$STATE/html" "$STATE/gh-pages/asv"
+  fi
+  logged "$PYTHON" -m reports.publication "$STATE/results/runs" "$STATE/gh-pages" || stop "no pages were made; see $LOG"
+  touch "$STATE/gh-pages/.nojekyll"
+}
+
+logged make .venv/.ready || stop "the libraries cannot be installed; see $LOG"
+open_branch results
+open_branch gh-pages
+# Working files of a run that was killed together with the process that removes them; a result of asv's cut short.
+rm -rf "$STATE"/results/runs/*/work "$STATE/tmp"
+for file in "$STATE"/results/asv/*.json "$STATE"/results/asv/*/*.json; do
+  [ ! -e "$file" ] || "$PYTHON" -c 'import json, sys; json.load(open(sys.argv[1]))' "$file" 2> /dev/null ||
+    { say "$file is cut short: removed" && rm -f "$file"; }
+done
+commit_all results "Keep what an interrupted run left"
+status=0
+fetch_branch results || status=$?
+case $status in
+  0) come_after || stop "branch results of $REMOTE and ours in .publish/results changed the same file; see $LOG" ;;
+  2) say "$REMOTE has no branch results yet" ;;
+  *) stop "the branches of $REMOTE cannot be looked up; see $LOG" ;;
+esac
+
+# --- measure ---------------------------------------------------------------------------------------------------------
+
+COMMIT=$(git rev-parse HEAD)
+failed=()
+mkdir -p "$STATE/tmp"
+export TMPDIR=$STATE/tmp
+for suite in $SUITES; do
+  until out=$STATE/results/runs/$(date -u +%Y%m%dT%H%M%SZ)-$suite && [ ! -e "$out" ]; do sleep 1; done
+  say "runs $suite"
+  status=0
+  logged "$PYTHON" main.py run "$suite" --report --out "$out" --machine "$MACHINE" \
+    ${ROWS:+--rows "$ROWS"} "${OPTIONS[@]}" || status=$?
+  case $status in
+    0) ;;
+    1) say "some cells of $suite failed; what was measured is kept" && failed+=("$suite") ;;
+    130) stop "interrupted while $suite ran; what was measured is in .publish/results, the next run commits it" ;;
+    *) say "$suite ended with exit code $status, see $LOG" && failed+=("$suite") ;;
+  esac
+done
+
+# asv's own settings with places of ours; paths there count from the settings file. asv keeps what it knows of machines in
+# the home folder: here it has one of its own, in which this machine's entry stays as it was first made, because every
+# change of it (a kernel, some memory) begins another graph.
+sed -e "s#\"repo\": \".\"#\"repo\": \"$ROOT\"#" \
+  -e "s#\"benchmark_dir\": \"\(.*\)\"#\"benchmark_dir\": \"$ROOT/\1\"#" \
+  -e "s#\"results_dir\": \".*\"#\"results_dir\": \"$STATE/results/asv\"#" \
+  -e "s#\"html_dir\": \".*\"#\"html_dir\": \"$STATE/html\"#" asv.conf.json > "$STATE/asv.conf.json"
+asv() {
+  XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} HOME=$STATE \
+    logged "$PYTHON" -m asv --config "$STATE/asv.conf.json" "$@"
+}
+if [ "$HISTORY" != '^$' ]; then
+  say "runs the history of $COMMIT"
+  grep -qs "\"$MACHINE\"" "$STATE/.asv-machine.json" ||
+    asv machine --machine "$MACHINE" --os "$(uname -s)" --yes || failed+=("asv machine")
+  # asv ends with 2 when a benchmark failed: the others are kept.
+  asv run --machine "$MACHINE" --bench "${HISTORY:-^(${SUITES// /|})\\.}" --set-commit-hash "$COMMIT" --show-stderr ||
+    { say "asv ended with exit code $?; see $LOG" && failed+=("history"); }
+fi
+commit_all results "Results of $(date -u +%Y-%m-%d), version ${COMMIT:0:10}"
+publish_results
+
+# --- publish ---------------------------------------------------------------------------------------------------------
+
+rm -rf "$STATE/html"
+if [ -d "$STATE/results/asv" ] && ! asv publish; then
+  rm -rf "$STATE/html"
+  say "asv could not make its pages, the older ones stay" && failed+=("asv publish")
+fi
+publish_pages
+rm -rf "$STATE/tmp"
+
+if [ ${#failed[@]} -gt 0 ]; then
+  say "done, with failures: ${failed[*]}"
+  trap - EXIT
+  exit 1
+fi
+say "done"

@@ -1,0 +1,116 @@
+"""The pages of a publication: what is shown, what leads where, and that hostile text stays text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from bench_runner.records import Failure, Run
+from reports.publication import write_site
+from tests.reports.factory import make_run, make_sample, write_run
+
+
+class Links(HTMLParser):
+    """Every address that a page leads to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("href", "src")]
+
+
+def links(page: Path) -> list[str]:
+    parser = Links()
+    parser.feed(page.read_text())
+    return [link for link in parser.found if not link.startswith("data:")]
+
+
+def run_of(day: int, **info: object) -> Run:
+    told = {"id": f"run-{day}", "started": f"2026-03-{day:02d}T10:00:00+00:00", "suites": {"tabular": "Which?"}, **info}
+    return make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=day, info=told)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    for day in (1, 2):
+        folder = write_run(run_of(day), tmp_path / "runs" / f"run-{day}")
+        (folder / "report.pdf").write_bytes(b"%PDF")
+    (tmp_path / "site" / "asv").mkdir(parents=True)
+    (tmp_path / "site" / "asv" / "index.html").write_text("graphs")
+    (tmp_path / "site" / "CNAME").write_text("bench.example")
+    assert write_site(tmp_path / "runs", tmp_path / "site") == []
+    return tmp_path / "site"
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) == 4
+    for page in pages:
+        for link in links(page):
+            assert (page.parent / link).is_file(), f"{page.relative_to(site)} leads to {link}"
+
+
+def test_the_index_leads_to_the_newest_run_first_and_to_the_history(site: Path) -> None:
+    assert links(site / "index.html") == ["asv/index.html", "runs/run-2/index.html", "runs/run-1/index.html"]
+
+
+def test_a_run_shows_its_tables_its_files_and_what_changed(site: Path) -> None:
+    page = (site / "runs" / "run-2" / "index.html").read_text()
+    assert "tabular: eq, 1,000,000 rows, track plain" in page
+    assert "Since" in page
+    assert {"report.pdf", "samples.jsonl", "run.json"} <= set(links(site / "runs" / "run-2" / "index.html"))
+    assert "Since" not in (site / "runs" / "run-1" / "index.html").read_text()
+
+
+def test_what_others_have_put_there_stays(site: Path) -> None:
+    assert (site / "CNAME").read_text() == "bench.example"
+
+
+def test_without_a_history_nothing_leads_to_it(tmp_path: Path) -> None:
+    write_site(tmp_path / "nothing", tmp_path / "site")
+    assert links(tmp_path / "site" / "index.html") == []
+    assert "none yet" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_runs_of_other_machines_are_not_compared(tmp_path: Path) -> None:
+    write_run(run_of(1), tmp_path / "runs" / "a")
+    other = run_of(2)
+    moved = replace(other, samples=tuple(replace(sample, machine="lab-2") for sample in other.samples))
+    write_run(moved, tmp_path / "runs" / "b")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    assert "Since" not in (tmp_path / "site" / "runs" / "b" / "index.html").read_text()
+
+
+def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    samples = (make_sample(machine=evil, failure=Failure(kind="error", reason=evil), figures={}, fidelity=None),)
+    run = replace(run_of(1, started=evil, commit=evil, suites={evil: evil}), samples=samples)
+    write_run(run, tmp_path / "runs" / "a")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert "<script>" not in page.read_text()
+
+
+def test_how_a_run_ended_is_told(tmp_path: Path) -> None:
+    crashed = make_sample(failure=Failure(kind="crash", reason="signal 11"), figures={}, fidelity=None)
+    samples = (crashed, make_sample(round=2))
+    write_run(replace(run_of(1, partial=True), samples=samples), tmp_path / "runs" / "a")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    assert "did not finish, 1 samples failed" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "odd").mkdir(parents=True)
+    (tmp_path / "runs" / "odd" / "run.json").write_text("{")
+    command = [sys.executable, "-m", "reports.publication", str(tmp_path / "runs"), str(tmp_path / "site")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0
+    assert "no page for odd" in done.stderr
+    assert "cannot be read: odd" in (tmp_path / "site" / "index.html").read_text()

@@ -1,0 +1,343 @@
+"""cron.sh against a bare repository on this machine. Measuring is played by a stub; git, locks and pages are real."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("flock") is None, reason="needs flock"),
+]
+
+STUB = """#!{python}
+# Plays the interpreter of .venv: a run is an invented one, asv writes what it would leave, the pages are real.
+import os, subprocess, sys
+from pathlib import Path
+
+sys.path.insert(0, {root!r})
+words = sys.argv[1:]
+if words[:2] == ["main.py", "run"]:
+    if os.environ.get("STUB_KILLED"):
+        out = Path(words[words.index("--out") + 1])
+        (out / "work").mkdir(parents=True)
+        (out / "work" / "table.csv").write_text("working file")
+        for place in (Path(".publish/results"), Path(".publish/gh-pages")):
+            (place / ".git" / "index.lock").touch()
+            (place / ".git" / "config.lock").touch()
+        os.kill(os.getppid(), 9)
+        sys.exit(1)
+    from tests.reports.factory import make_run, write_run
+    out = Path(words[words.index("--out") + 1])
+    run = make_run(datasets=("eq",), tracks=("plain",), rounds=5, info={{"suites": {{words[2]: "?"}}, "id": out.name}})
+    write_run(run, out)
+    sys.exit(int(os.environ.get("STUB_STATUS", "0")))
+if words[:2] == ["-m", "asv"]:
+    place = Path(words[3]).parent
+    if "run" in words:
+        (place / "results" / "asv").mkdir(exist_ok=True)
+        (place / "results" / "asv" / f"{{os.getpid()}}.json").write_text("{{}}")
+    if "run" in words and os.environ.get("STUB_ASV"):
+        sys.exit(int(os.environ["STUB_ASV"]))
+    if "publish" in words:
+        (place / "html").mkdir()
+        (place / "html" / "index.html").write_text("graphs")
+    sys.exit(0)
+os.execv({python!r}, [{python!r}, *words])
+"""
+
+
+def git(place: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A bare repository that holds the project's files as branch main."""
+    made = tmp_path / "made"
+    made.mkdir()
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, made / name)
+    git(made, "init", "--quiet", "--initial-branch", "main")
+    commit(made, "the project")
+    git(tmp_path, "clone", "--quiet", "--bare", str(made), "remote.git")
+    return tmp_path / "remote.git"
+
+
+def commit(place: Path, message: str) -> None:
+    git(place, "add", "--all")
+    git(place, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", message)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, remote: Path) -> Path:
+    """The operator's checkout, set up with the stub."""
+    git(tmp_path, "clone", "--quiet", str(remote), "checkout")
+    place = tmp_path / "checkout"
+    python = place / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(STUB.format(python=sys.executable, root=str(ROOT)))
+    python.chmod(0o755)
+    ready = place / ".venv" / ".ready"
+    ready.touch()
+    os.utime(ready, (2**31, 2**31))
+    return place
+
+
+def cron(checkout: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "FORMAT_BENCH_ROWS": "1000",
+        "FORMAT_BENCH_SUITES": "tabular",
+        "FORMAT_BENCH_MOST_LOAD": "1000",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        **variables,
+    }
+    return subprocess.run(
+        [str(checkout / "cron.sh"), *words], env=environment, capture_output=True, text=True, timeout=100
+    )
+
+
+def branches(remote: Path) -> dict[str, str]:
+    lines = git(remote, "for-each-ref", "--format=%(refname:short) %(objectname)").splitlines()
+    return dict(line.split() for line in lines)
+
+
+def published(remote: Path, branch: str) -> list[str]:
+    return git(remote, "ls-tree", "-r", "--name-only", branch).splitlines()
+
+
+def commits(remote: Path, branch: str) -> int:
+    return int(git(remote, "rev-list", "--count", branch))
+
+
+def test_a_first_publication_and_a_second_one_that_keeps_its_history(checkout: Path, remote: Path) -> None:
+    main = branches(remote)["main"]
+    first = cron(checkout)
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert branches(remote).keys() == {"main", "results", "gh-pages"}
+    pages = published(remote, "gh-pages")
+    assert {"index.html", "asv/index.html", ".nojekyll"} <= set(pages)
+    (run,) = [name for name in published(remote, "results") if name.endswith("samples.jsonl")]
+    before = branches(remote)
+    second = cron(checkout)
+    assert second.returncode == 0, second.stdout + second.stderr
+    for branch in ("results", "gh-pages"):
+        assert commits(remote, branch) == 2
+        assert git(remote, "merge-base", before[branch], branch) == before[branch]
+    assert run in published(remote, "results")
+    assert len([name for name in published(remote, "gh-pages") if name.endswith("samples.jsonl")]) == 2
+    assert branches(remote)["main"] == main
+    assert git(checkout, "status", "--porcelain") == ""
+    assert not (checkout / ".publish" / "tmp").exists()
+
+
+def test_a_dry_run_pushes_nothing(checkout: Path, remote: Path) -> None:
+    done = cron(checkout, "--dry-run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert branches(remote).keys() == {"main"}
+    assert (checkout / ".publish" / "dry-run" / "gh-pages" / "index.html").is_file()
+    assert "dry run: gh-pages is not pushed" in done.stdout
+    # What was tried is not published by the next run either.
+    assert cron(checkout).returncode == 0
+    assert len([name for name in published(remote, "results") if name.endswith("samples.jsonl")]) == 1
+
+
+def test_the_newest_version_is_fetched_and_run(tmp_path: Path, checkout: Path, remote: Path) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "--quiet", str(remote), "other")
+    (other / "new.txt").write_text("newer")
+    (other / "cron.sh").write_text((other / "cron.sh").read_text() + "say 'the newer script'\n")
+    commit(other, "newer")
+    git(other, "push", "--quiet", "origin", "main")
+    done = cron(checkout)
+    assert (checkout / "new.txt").exists()
+    assert "the newer script" in done.stdout
+
+
+def test_a_failing_cell_is_published_and_told(checkout: Path, remote: Path) -> None:
+    done = cron(checkout, STUB_STATUS="1")
+    assert done.returncode == 1
+    assert "some cells of tabular failed" in done.stdout
+    assert {"results", "gh-pages"} <= branches(remote).keys()
+
+
+def test_a_failing_history_is_told_and_the_runs_are_published(checkout: Path, remote: Path) -> None:
+    done = cron(checkout, STUB_ASV="2")
+    assert done.returncode == 1
+    assert "asv ended with exit code 2" in done.stdout
+    assert "index.html" in published(remote, "gh-pages")
+
+
+def test_a_repository_below_that_is_broken_never_becomes_the_one_around_it(checkout: Path, remote: Path) -> None:
+    for branch in ("results", "gh-pages"):
+        (checkout / ".publish" / branch / ".git").mkdir(parents=True)
+    main, head = branches(remote)["main"], git(checkout, "rev-parse", "HEAD")
+    (checkout / "private.txt").write_text("not to be published")
+    done = cron(checkout, GIT_DIR=str(checkout / ".git"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (branches(remote)["main"], git(checkout, "rev-parse", "HEAD")) == (main, head)
+    for branch in ("results", "gh-pages"):
+        assert "README.md" not in published(remote, branch)
+        assert "private.txt" not in published(remote, branch)
+
+
+def test_what_a_killed_run_left_is_kept_by_the_next(checkout: Path, remote: Path) -> None:
+    killed = cron(checkout, STUB_KILLED="1")
+    assert killed.returncode == -9
+    # What it had started holds its lock to the end.
+    subprocess.run(["flock", "--wait", "20", str(checkout / ".publish" / "lock"), "true"], check=True)
+    (left,) = (checkout / ".publish" / "results" / "runs").iterdir()
+    (left / "samples.jsonl").write_text("")
+    done = cron(checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept = published(remote, "results")
+    assert f"runs/{left.name}/samples.jsonl" in kept
+    assert not [name for name in kept if "work" in name]
+
+
+def test_what_others_push_meanwhile_stays_below_ours(tmp_path: Path, checkout: Path, remote: Path) -> None:
+    assert cron(checkout).returncode == 0
+    for branch, name in (("results", "runs/theirs/samples.jsonl"), ("gh-pages", "CNAME"), ("gh-pages", "index.html")):
+        other = tmp_path / f"other-{branch}-{Path(name).name}"
+        git(tmp_path, "clone", "--quiet", "--branch", branch, str(remote), other.name)
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("theirs")
+        commit(other, "theirs")
+        git(other, "push", "--quiet", "origin", branch)
+    done = cron(checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "runs/theirs/samples.jsonl" in published(remote, "results")
+    assert git(remote, "show", "gh-pages:CNAME") == "theirs"
+    assert "Format Bench" in git(remote, "show", "gh-pages:index.html")
+
+
+def test_a_push_that_was_refused_is_made_good_by_the_next_run(checkout: Path, remote: Path) -> None:
+    hook = remote / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    refused = cron(checkout)
+    assert refused.returncode == 1
+    assert "cannot be pushed" in refused.stdout
+    hook.unlink()
+    assert cron(checkout).returncode == 0
+    assert len([name for name in published(remote, "results") if name.endswith("samples.jsonl")]) == 2
+
+
+def test_results_that_differ_in_one_file_stop_it_and_nothing_is_lost(
+    tmp_path: Path, checkout: Path, remote: Path
+) -> None:
+    assert cron(checkout).returncode == 0
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "--quiet", "--branch", "results", str(remote), "other")
+    (name,) = (path.relative_to(other) for path in other.rglob("samples.jsonl"))
+    (other / name).write_text("theirs\n")
+    commit(other, "theirs")
+    git(other, "push", "--quiet", "origin", "results")
+    ours = checkout / ".publish" / "results"
+    (ours / name).write_text("ours\n")
+    done = cron(checkout)
+    assert done.returncode == 1
+    assert "changed the same file" in done.stdout
+    assert (ours / name).read_text() == "ours\n"
+    assert git(remote, "show", f"results:{name}") == "theirs"
+
+
+REASONS = [
+    ({"FORMAT_BENCH_MOST_LOAD": "0"}, "the machine is busy"),
+    ({"FORMAT_BENCH_REMOTE": "nosuch"}, "there is no remote nosuch"),
+    ({"FORMAT_BENCH_BRANCH": "nosuch"}, "the branch nosuch is not checked out here"),
+    ({"FORMAT_BENCH_ROWS": "many"}, "is no number of rows"),
+]
+
+
+@pytest.mark.parametrize(("variables", "reason"), REASONS)
+def test_it_does_not_begin_without_a_reason_told(
+    variables: dict[str, str], reason: str, checkout: Path, remote: Path
+) -> None:
+    done = cron(checkout, **variables)
+    assert done.returncode == 1
+    assert reason in done.stdout
+    assert reason in (checkout / ".publish" / "cron.log").read_text()
+    assert branches(remote).keys() == {"main"}
+
+
+def test_a_remote_that_is_gone_is_told(tmp_path: Path, checkout: Path) -> None:
+    git(checkout, "remote", "set-url", "origin", str(tmp_path / "gone.git"))
+    done = cron(checkout)
+    assert done.returncode == 1
+    assert "the newest version cannot be fetched from origin, branch main" in done.stdout
+
+
+def test_a_changed_work_tree_is_left_alone(checkout: Path) -> None:
+    (checkout / "README.md").write_text("changed")
+    done = cron(checkout)
+    assert done.returncode == 1
+    assert "changes that are not committed" in done.stdout
+    assert (checkout / "README.md").read_text() == "changed"
+
+
+def test_a_tree_that_has_gone_another_way_is_left_alone(checkout: Path, remote: Path) -> None:
+    (checkout / "mine.txt").write_text("mine")
+    commit(checkout, "mine")
+    git(checkout, "update-ref", "refs/heads/other", "HEAD")
+    tree = git(checkout, "commit-tree", "-m", "theirs", "HEAD^{tree}")
+    git(checkout, "push", "--quiet", "--force", "origin", f"{tree}:refs/heads/main")
+    done = cron(checkout)
+    assert done.returncode == 1
+    assert "commits that origin, branch main, has not" in done.stdout
+
+
+def test_a_version_that_nobody_else_has_is_not_measured(checkout: Path, remote: Path) -> None:
+    (checkout / "mine.txt").write_text("mine")
+    commit(checkout, "mine")
+    assert "commits that origin, branch main, has not" in cron(checkout).stdout
+    git(checkout, "checkout", "--quiet", "-b", "another")
+    assert "the branch main is not checked out here" in cron(checkout).stdout
+    assert branches(remote).keys() == {"main"}
+
+
+def test_a_short_disk_is_told(tmp_path: Path, checkout: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "df").write_text("#!/bin/sh\necho Avail; echo 12MB\n")
+    (tools / "df").chmod(0o755)
+    done = cron(checkout, PATH=f"{tools}:{os.environ['PATH']}")
+    assert done.returncode == 1
+    assert "12 MB of disk are free, 2000 MB are needed" in done.stdout
+
+
+def test_two_never_overlap(checkout: Path, remote: Path) -> None:
+    (checkout / ".publish").mkdir()
+    with (checkout / ".publish" / "lock").open("w") as lock:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = cron(checkout)
+    assert done.returncode == 1
+    assert "another run of cron.sh has the lock" in done.stdout
+    assert branches(remote).keys() == {"main"}
+
+
+def test_a_wrong_option_is_told() -> None:
+    done = subprocess.run([str(ROOT / "cron.sh"), "--publish"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--publish is no option" in done.stderr
