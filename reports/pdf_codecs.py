@@ -5,6 +5,7 @@ Drawn into a figure that reports.pdf has prepared; what the numbers mean is in r
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from bench_runner.statistics import format_name, is_apart, is_floor
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#08306b", "#b35806", "#2f7fbc", "#fdb863", "#5e3c99", "#7f7f7f", "#1b7837", "#c51b7d", "#000000")
 _MARKERS = "osD^vP*Xh<>"
+LINE_CHARACTERS = 72
+MOST_NAME_LINES = 4
 MOST_LINES = 34
 """Codecs that fit in the page's table; the terminal shows all."""
 
@@ -24,9 +27,11 @@ MOST_LINES = 34
 def draw(figure: Figure, table: Table) -> None:
     """Two charts, reading and saving against size, above the table of what each codec adds."""
     names = list(dict.fromkeys(format_name(row.variant) for row in table.rows if not is_floor(row.variant)))
-    grid = figure.add_gridspec(1, 2, left=0.085, right=0.965, top=0.895, bottom=0.60, wspace=0.22)
+    grid = figure.add_gridspec(1, 2, left=0.085, right=0.965, top=0.895, bottom=0.645, wspace=0.22)
     for place, column in enumerate((READ, SAVE)):
-        _chart(figure.add_subplot(grid[0, place]), table, column, names)
+        axes = figure.add_subplot(grid[0, place])
+        _chart(axes, table, column, names)
+        _name_frontier(figure, axes, table, column)
     _table(figure, table)
 
 
@@ -55,19 +60,9 @@ def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
     corners = [point for point in best if point is not None]
     if corners:
         axes.step(*zip(*corners, strict=True), where="post", color="#777777", linewidth=0.9, zorder=2)
-    middle = (min(size for size, _ in reach) + max(size for size, _ in reach)) / 2 if reach else 0.0
-    for row, corner in zip(frontier(table, time), corners, strict=True):
-        text = row.label.replace("[", " ").rstrip("]")
-        # Towards the middle of the chart, where there is room.
-        left = corner[0] > middle
-        axes.annotate(
-            text,
-            corner,
-            xytext=(-4 if left else 4, 4),
-            textcoords="offset points",
-            fontsize=5.5,
-            ha="right" if left else "left",
-        )
+    for number, corner in enumerate(corners, 1):
+        # A number: names would lie over each other where points are near.
+        axes.annotate(str(number), corner, xytext=(4, 4), textcoords="offset points", fontsize=6, fontweight="bold")
     for values, scale in zip(zip(*reach, strict=True), (axes.set_xscale, axes.set_yscale), strict=False):
         if max(values) > 10 * min(values) > 0:
             scale("log")
@@ -80,6 +75,16 @@ def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
     axes.grid(color="#eeeeee", linewidth=0.6, zorder=0)
     if drawn:
         axes.legend(fontsize=6, frameon=False, loc="best")
+
+
+def _name_frontier(figure: Figure, axes: Axes, table: Table, time: Column) -> None:
+    """Which variants the numbers on the frontier are, below their chart."""
+    names = [row.label.replace("[", " ").rstrip("]") for row in frontier(table, time)]
+    # With spaces at which no line is broken, so that a number stays with its name.
+    told = "  ".join(f"{number} {name}".replace(" ", "\xa0") for number, name in enumerate(names, 1))
+    place = axes.get_position()
+    lines = textwrap.wrap(told, LINE_CHARACTERS, break_on_hyphens=False)[:MOST_NAME_LINES]
+    figure.text(place.x0, place.y0 - 0.032, "\n".join(lines), fontsize=6, va="top", linespacing=1.35)
 
 
 def _point(row: Row, time: Column, scale: float) -> tuple[float, float] | None:
