@@ -218,7 +218,7 @@ failed=()
 mkdir -p "$STATE/tmp"
 export TMPDIR=$STATE/tmp
 for suite in $SUITES; do
-  until out=$STATE/results/runs/$(date -u +%Y%m%dT%H%M%SZ)-$suite && [ ! -e "$out" ]; do sleep 1; done
+  until out=${STATE#"$ROOT"/}/results/runs/$(date -u +%Y%m%dT%H%M%SZ)-$suite && [ ! -e "$out" ]; do sleep 1; done
   say "runs $suite"
   status=0
   logged "$PYTHON" main.py run "$suite" --report --out "$out" --machine "$MACHINE" \
