@@ -278,4 +278,4 @@ def test_the_readme_lists_every_format() -> None:
 
 def test_exit_codes_are_those_of_the_program() -> None:
     table = set(re.findall(r"^\| (\d+) \| ", PAGES["README.md"].read_text(), re.MULTILINE))
-    assert table == {"0", str(cli.FAILED), str(cli.WRONG_REQUEST), str(cli.INTERRUPTED)}
+    assert table == {"0", str(cli.FAILED), str(cli.WRONG_REQUEST), str(cli.REGRESSION), str(cli.INTERRUPTED)}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adapters.errors import RefusedData
-from bench_runner import asv_suite
+from bench_runner import asv_suite, settle
 from bench_runner.asv_suite import ROWS_VARIABLE, _State, cells, suite_class
 from bench_runner.suites import SUITES
 
@@ -26,6 +26,8 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A thousand rows, a cache and a current folder of the test's own."""
     monkeypatch.setenv(ROWS_VARIABLE, "1000")
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    # Other work on the machine is not what is tested.
+    monkeypatch.setattr(settle, "SLOW_FACTOR", 10**9)
     (tmp_path / "asv").mkdir()
     monkeypatch.chdir(tmp_path / "asv")
     for cached in (asv_suite._plan, asv_suite.cells):
@@ -117,7 +119,8 @@ def test_processes_of_a_cell_read_the_same_copy_and_the_next_cell_has_its_own(sm
     assert seen[0] == seen[2] != seen[1]
 
 
-def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None) -> None:
+def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settle, "SLOW_FACTOR", 1.5)
     Path("control.json").write_text(json.dumps({"write_ns": 1, "allocate_ns": 1}))
     with pytest.raises(RuntimeError, match="not at rest"):
         _State("tabular").prepare("save", "eq", FEATHER)
