@@ -150,7 +150,7 @@ come_after() {
 
 push_branch() { # branch
   logged git fetch "$STATE/$1" "+HEAD:refs/format-bench/ours/$1" &&
-    logged git push --quiet "$REMOTE" "refs/format-bench/ours/$1:refs/heads/$1" &&
+    logged git push --quiet --no-follow-tags "$REMOTE" "refs/format-bench/ours/$1:refs/heads/$1" &&
     say "pushed $1, $(in_branch "$1" rev-parse --short HEAD)"
 }
 
@@ -231,27 +231,13 @@ for suite in $SUITES; do
   esac
 done
 
-# asv's own settings with places of ours; paths there count from the settings file. asv keeps what it knows of machines in
-# the home folder: here it has one of its own, in which this machine's entry stays as it was first made, because every
-# change of it (a kernel, some memory) begins another graph.
-sed -e "s#\"repo\": \".\"#\"repo\": \"$ROOT\"#" \
-  -e "s#\"benchmark_dir\": \"\(.*\)\"#\"benchmark_dir\": \"$ROOT/\1\"#" \
-  -e "s#\"results_dir\": \".*\"#\"results_dir\": \"$STATE/results/asv\"#" \
-  -e "s#\"html_dir\": \".*\"#\"html_dir\": \"$STATE/html\"#" asv.conf.json > "$STATE/asv.conf.json"
 asv() {
   XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} HOME=$STATE \
     logged "$PYTHON" -m asv --config "$STATE/asv.conf.json" "$@"
 }
-# As `asv machine` writes it, which takes some of its answers only from a person.
-describe_machine() {
-  local cpu
-  cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1 | tr -d '"\\\\')
-  printf '{"version": 1, "%s": {"machine": "%s", "os": "%s", "arch": "%s", "cpu": "%s", "num_cpu": "%s", "ram": ""}}\n' \
-    "$MACHINE" "$MACHINE" "$(uname -s)" "$(uname -m)" "$cpu" "$(nproc)"
-}
+logged "$PYTHON" -m bench_runner.asv_settings "$STATE" "$MACHINE" || failed+=("asv settings")
 if [ "$HISTORY" != '^$' ]; then
   say "runs the history of $COMMIT"
-  grep -qs "\"$MACHINE\"" "$STATE/.asv-machine.json" || describe_machine > "$STATE/.asv-machine.json"
   # asv ends with 2 when a benchmark failed: the others are kept.
   asv run --machine "$MACHINE" --bench "${HISTORY:-^(${SUITES// /|})\\.}" --set-commit-hash "$COMMIT" --show-stderr ||
     { say "asv ended with exit code $?; see $LOG" && failed+=("history"); }

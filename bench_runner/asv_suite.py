@@ -28,16 +28,15 @@ from adapters.contract import TabularFormat
 from adapters.errors import RefusedData
 from bench_runner import environment, linux, worker
 from bench_runner.chains import (
-    DEVICE_SLACK_BYTES,
-    WARM_DEVICE_SHARE,
     Bench,
     bring_into_cache,
     execute,
     make_places,
     stored_at,
+    warm_doubt,
     worker_task,
 )
-from bench_runner.clock import Laps
+from bench_runner.clock import Laps, now_ns
 from bench_runner.launcher import Launcher
 from bench_runner.operations import OPERATIONS
 from bench_runner.plan import Chain, Plan, Request, make_plan, with_null_variants, with_numpy_nulls
@@ -53,7 +52,6 @@ IMAGES = 2_000
 """History repeats a suite for years: a tenth of the rows of a run shows the same changes in a tenth of the time."""
 ROUNDS = 5
 TIMEOUT_S = 3600
-CALIBRATIONS = 5
 SETTLE_TRIES = 5
 """A sample cannot be marked 'not counted' in asv, so settling is tried again before the cell is given up."""
 NEED_FACTOR = 10
@@ -66,37 +64,37 @@ def suite_class(name: str) -> type:
     asv keeps one cache for each place at which a `setup_cache` is written, so each class writes its own, which calls
     `make_data`.
     """
-    state = _State(name)
+    trial = _Trial(name)
 
     def time_save(self: object, dataset: str, variant: str) -> None:
         gc.enable()
-        state.run()
+        trial.run()
 
     def time_read(self: object, dataset: str, variant: str) -> None:
         gc.enable()
-        state.run()
+        trial.run()
 
     def track_size(self: object, dataset: str, variant: str) -> int:
-        return state.figure("save", "size_bytes")
+        return trial.figure("save", "size_bytes")
 
     def track_save_peak_memory(self: object, dataset: str, variant: str) -> int:
-        return state.figure("save", "peak_private_bytes")
+        return trial.figure("save", "peak_private_bytes")
 
     def track_read_peak_memory(self: object, dataset: str, variant: str) -> int:
-        return state.figure("read", "peak_private_bytes")
+        return trial.figure("read", "peak_private_bytes")
 
     timed: tuple[tuple[str, Callable[..., Any]], ...] = (("save", time_save), ("read", time_read))
     for operation, function in timed:
-        function.setup = _hook(state, operation)  # type: ignore[attr-defined]
-        function.teardown = state.finish  # type: ignore[attr-defined]
+        function.setup = _hook(trial, operation)  # type: ignore[attr-defined]
+        function.teardown = trial.finish  # type: ignore[attr-defined]
     tracked: tuple[Callable[..., Any], ...] = (track_size, track_save_peak_memory, track_read_peak_memory)
     for function in tracked:
-        function.setup = state.execute  # type: ignore[attr-defined]
+        function.setup = trial.execute  # type: ignore[attr-defined]
         function.unit = "bytes"  # type: ignore[attr-defined]
     datasets, variants = (list(dict.fromkeys(names)) for names in zip(*cells(name), strict=True))
     attributes: dict[str, Any] = {
         "__doc__": SUITES[name].question,
-        "make_data": staticmethod(state.make_data),
+        "make_data": staticmethod(trial.make_data),
         "params": (datasets, variants),
         "param_names": ["dataset", "variant"],
         # Figures of tables of other lengths are another history.
@@ -113,9 +111,9 @@ def suite_class(name: str) -> type:
     return type(name.capitalize(), (), attributes)
 
 
-def _hook(state: _State, operation: str) -> Callable[[str, str], None]:
+def _hook(trial: _Trial, operation: str) -> Callable[[str, str], None]:
     def setup(dataset: str, variant: str) -> None:
-        state.prepare(operation, dataset, variant)
+        trial.prepare(operation, dataset, variant)
 
     return setup
 
@@ -158,7 +156,7 @@ def _refuses_masked(chain: Chain) -> bool:
 # --- what one process of asv does ----------------------------------------------------------------------------------
 
 
-class _State:
+class _Trial:
     """The one cell that this process of asv is about. asv's current folder is its own for the whole run of a suite, and
     removed by it at the end: copies, figures and what is known of failures lie there."""
 
@@ -168,7 +166,7 @@ class _State:
         self._result: Any = None
         self._folder = Path()
         self._figures: Mapping[str, Mapping[str, int]] = {}
-        self._fetched_bytes = 0
+        self._fetched_bytes = self._prepared_ns = 0
 
     def make_data(self) -> None:
         """Make or find every data set, once for all processes."""
@@ -194,7 +192,7 @@ class _State:
                 self._remove_saved()
                 raise
         self._come_to_rest(settler, task["need_bytes"])
-        self._fetched_bytes = linux.io_bytes()[0]
+        self._fetched_bytes, self._prepared_ns = linux.io_bytes()[0], now_ns()
 
     def _come_to_rest(self, settler: Settler, need_bytes: int) -> None:
         assert self._ready is not None
@@ -216,6 +214,7 @@ class _State:
     def finish(self, dataset: str, variant: str) -> None:
         """After the clock: what was timed is verified (rule 11), and a saved copy is removed."""
         ready, result = self._ready, self._result
+        wall_ns = now_ns() - self._prepared_ns
         fetched_bytes = linux.io_bytes()[0] - self._fetched_bytes
         self._ready = self._result = None
         if ready is None:
@@ -232,8 +231,8 @@ class _State:
         finally:
             self._remove_saved()
         size_bytes = sum(path.stat().st_size for path in linux.files_below(ready.location))
-        if fetched_bytes > max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES):
-            raise RuntimeError(f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device")
+        if doubt := warm_doubt(fetched_bytes, size_bytes, wall_ns):
+            raise RuntimeError(f"not measured: {doubt}")
 
     def _remove_saved(self) -> None:
         if self._folder.name.startswith("save-"):
@@ -367,8 +366,7 @@ def _settler(folder: Path) -> Settler:
     if known.exists():
         return Settler(folder, Control(**json.loads(known.read_text())))
     settler = Settler(folder)
-    for _ in range(CALIBRATIONS):
-        settler.settle(0)
+    settler.calibrate()
     assert settler.best is not None
     known.write_text(json.dumps(asdict(settler.best)))
     return settler

@@ -310,11 +310,15 @@ def _device_doubt(figures: dict[str, int], wanted: str) -> str:
     """
     size = figures.pop("size_bytes")
     fetched = figures["device_read_bytes"]
-    of_its_time = min(WARM_DEVICE_BYTES_PER_S * figures["wall_ns"] / 1e9, WARM_LONG_SHARE * size)
-    allowed = max(WARM_DEVICE_SHARE * size, DEVICE_SLACK_BYTES, of_its_time)
     if wanted == "cold" and fetched < COLD_DEVICE_SHARE * size:
         reason = f"a cold read fetched only {fetched:,} of {size:,} bytes from the device"
         raise ChainFailed(Failure(kind="cache", reason=reason))
-    if wanted == "warm" and fetched > allowed:
-        return f"a warm read fetched {fetched:,} of {size:,} bytes from the device"
-    return ""
+    return warm_doubt(fetched, size, figures["wall_ns"]) if wanted == "warm" else ""
+
+
+def warm_doubt(fetched_bytes: int, size_bytes: int, wall_ns: int) -> str:
+    """Why a read that fetched so much of its copy from the device in this time was not warm; empty if it was."""
+    of_its_time = min(WARM_DEVICE_BYTES_PER_S * wall_ns / 1e9, WARM_LONG_SHARE * size_bytes)
+    if fetched_bytes <= max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES, of_its_time):
+        return ""
+    return f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device"

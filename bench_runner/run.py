@@ -29,8 +29,6 @@ from bench_runner.session import Options, Session, Watcher
 from bench_runner.settle import Settler
 from bench_runner.work_folder import open_locked, work_folders
 
-CALIBRATIONS = 5
-"""Controls taken at the start, so that the run's best is known before the first sample."""
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -226,8 +224,7 @@ def _benches(
 ) -> dict[tuple[str, str], Bench]:
     settlers = {label: Settler(folder) for label, folder in work.items()}
     for settler in settlers.values():
-        for _ in range(CALIBRATIONS):
-            settler.settle(0)
+        settler.calibrate()
     return {
         (label, threads): Bench(launcher, settlers[label], work[label], options.timeout_s, machine)
         for label in work

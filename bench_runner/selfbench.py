@@ -167,12 +167,13 @@ def _interval(ratio: Ratio) -> str:
 
 
 def _within(ratio: Ratio, least: float = 0.95, most: float = 1.05) -> bool | None:
-    """Whether the ratio keeps to its bounds; None when it does not, but its interval reaches into them."""
-    if least <= ratio.ratio <= most:
-        return True
+    """Whether the whole interval of the ratio lies within its bounds; None when it crosses one, because then a median
+    within them would be luck, and one outside them as well."""
     if ratio.low is None or ratio.high is None:
         return None
-    return None if ratio.low <= most and ratio.high >= least else False
+    if ratio.high < least or ratio.low > most:
+        return False
+    return True if least <= ratio.low and ratio.high <= most else None
 
 
 def _cells(run: Run) -> dict[Cell, CellSummary]:

@@ -6,7 +6,6 @@ as a user does, by its command line, and reads its results by asv's own reader.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import statistics
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from bench_runner.asv_settings import write_settings
 from bench_runner.asv_suite import ROUNDS, ROWS_VARIABLE, TABLE_ROWS
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
@@ -28,15 +28,21 @@ from bench_runner.statistics import is_floor, summarise
 from bench_runner.suites import SUITES
 from data_generator.cache import default_folder
 
-FORMATS = ("csv", "json", "avro", "hdf5-table", "orc")
-"""Five formats, ten cells, none of which is over within a few milliseconds."""
+VARIANTS = (
+    "avro[engine=fastavro,codec=none]",
+    "csv[engine=pandas]",
+    "hdf5-table[engine=pandas]",
+    "json[engine=pandas]",
+    "orc[engine=pyarrow,codec=none]",
+)
+"""Ten cells, none of which is over within a few milliseconds."""
+MACHINE = "selfbench"
 LEAST, MOST = 0.90, 1.11
 
 
 def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], list[float]]:
     """Seconds of each round, by operation and variant."""
-    chosen = tuple(f"^{name}\\[" for name in FORMATS)
-    request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
+    request = Request(datasets=("^eq$",), formats=VARIANTS, tracks=("plain",), rows=rows)
     plan = make_plan([SUITES["tabular"]], request)
     folder.mkdir()
     with watching() as watcher:
@@ -48,25 +54,11 @@ def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], list[float]]:
     }
 
 
-def by_asv(folder: Path, rows: int, variants: list[str]) -> dict[tuple[str, str], float]:
+def by_asv(folder: Path, rows: int) -> dict[tuple[str, str], float]:
     """asv's median in seconds, by operation and variant."""
     folder.mkdir()
-    settings = folder / "asv.conf.json"
-    places = {name: str(folder / name) for name in ("results_dir", "html_dir", "env_dir")}
-    settings.write_text(
-        json.dumps(
-            {
-                "version": 1,
-                "project": "Format Bench",
-                "repo": str(PROJECT_ROOT),
-                "branches": ["HEAD"],
-                "benchmark_dir": str(PROJECT_ROOT / "benchmarks"),
-                "environment_type": "existing",
-                **places,
-            }
-        )
-    )
-    chosen = "|".join(re.escape(variant) for variant in variants)
+    settings = write_settings(folder, MACHINE)
+    chosen = "|".join(re.escape(variant) for variant in VARIANTS)
     bench = rf"^tabular\.Tabular\.time_(save|read)\('eq', '({chosen})'\)"
     commit = subprocess.run(
         ["git", "-C", str(PROJECT_ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
@@ -75,13 +67,11 @@ def by_asv(folder: Path, rows: int, variants: list[str]) -> dict[tuple[str, str]
     environment = {
         ROWS_VARIABLE: str(rows),
         "TMPDIR": str(folder / "tmp"),
-        # asv keeps what it knows of machines in the home folder: the user's own stays as it is.
         "HOME": str(folder),
         "FORMAT_BENCH_CACHE": str(default_folder()),
     }
-    _asv(settings, environment, "machine", "--yes")
-    _asv(settings, environment, "run", "--bench", bench, "--set-commit-hash", commit, "--show-stderr")
-    return dict(_results(folder / "results_dir"))
+    _asv(settings, environment, "run", "--machine", MACHINE, "--bench", bench, "--set-commit-hash", commit)
+    return dict(_results(folder / "results" / "asv"))
 
 
 def _asv(settings: Path, environment: Mapping[str, str], *words: str) -> None:
@@ -109,7 +99,7 @@ def _results(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
 def agreement(folder: Path, rows: int) -> Iterator[Check]:
     """asv's median over ours, for each of ten cells."""
     before = by_runner(folder / "before", rows)
-    theirs = by_asv(folder / "asv", rows, sorted({variant for _, variant in before}))
+    theirs = by_asv(folder / "asv", rows)
     after = by_runner(folder / "after", rows)
     for key in sorted(before.keys() & after.keys()):
         operation, variant = key

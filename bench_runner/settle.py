@@ -33,6 +33,8 @@ before it can be used (touching 900 MB took 0.2 s, 3 GB 7 s, each time again).""
 SLOW_FACTOR = 1.5
 """A control this many times slower than the run's best means that the machine is not at rest. Of 160 controls at rest
 about two in a hundred were (docs/method.md, rule 1)."""
+CALIBRATIONS = 5
+"""Controls before the first sample, so that the run's best is known when it begins."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Settler:
         """`folder` is a folder on the file system that is worked on: controls are written there."""
         self._folder = folder
         self.best = best
+
+    def calibrate(self) -> None:
+        """Find a best control before the first sample."""
+        for _ in range(CALIBRATIONS):
+            self.settle(0)
 
     def learn(self, control: Control) -> None:
         """Take a control that a worker has seen into the run's best."""

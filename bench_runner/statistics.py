@@ -31,8 +31,8 @@ PROBE_ERRORS = 3
 """A memory figure counts from this many times the probe's own error."""
 _FEWEST_FOR_POSITION = 20
 FLOORS = ("floor", "image-floor")
-_VIEWS = "arrays=views"
 """The plain writes and reads of tables and of images."""
+_VIEWS = "arrays=views"
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ SAID = {
     "settle.WRITE_BACK_LIMIT_S": (30, "for 30 s at\n   most (`WRITE_BACK_LIMIT_S`)"),
     "settle.TRIES": (3, "Three tries in all (`TRIES`)"),
     "settle.SLOW_FACTOR": (1.5, "over 1.5 times the run's best (`SLOW_FACTOR`)"),
-    "run.CALIBRATIONS": (5, "five controls before the first sample (`CALIBRATIONS`"),
+    "settle.CALIBRATIONS": (5, "five controls before the first sample (`CALIBRATIONS`"),
     "rounds.DISK_SHARE": (0.9, "over 90 % of the free space (`DISK_SHARE`"),
     "operations.PRIMER_ROWS": (1_000, "first 1,000 rows of the same data set (`PRIMER_ROWS`)"),
     "prediction.MEMORY_SHARE": (0.8, "over 80 % of the memory that is available (`MEMORY_SHARE`"),

@@ -13,7 +13,8 @@ import pytest
 
 from adapters.errors import RefusedData
 from bench_runner import asv_suite, settle
-from bench_runner.asv_suite import ROWS_VARIABLE, _State, cells, suite_class
+from bench_runner.asv_settings import write_settings
+from bench_runner.asv_suite import ROWS_VARIABLE, _Trial, cells, suite_class
 from bench_runner.suites import SUITES
 
 ROOT = Path(__file__).parents[2]
@@ -75,47 +76,47 @@ def test_asv_finds_them_and_makes_no_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("operation", ["save", "read"])
 def test_what_was_timed_is_verified(operation: str, small: None) -> None:
-    state = _State("tabular")
-    state.prepare(operation, "eq", FEATHER)
-    state.run()
-    state.finish("eq", FEATHER)
+    trial = _Trial("tabular")
+    trial.prepare(operation, "eq", FEATHER)
+    trial.run()
+    trial.finish("eq", FEATHER)
     left = {path.name.partition("-")[0] for path in Path.cwd().iterdir()}
     assert left == {"control.json"} | ({"copy"} if operation == "read" else set())
 
 
 def test_a_wrong_result_fails_the_benchmark(small: None) -> None:
-    state = _State("tabular")
-    state.prepare("read", "eq", FEATHER)
-    state.run()
-    state._result = state._result.iloc[::-1]
+    trial = _Trial("tabular")
+    trial.prepare("read", "eq", FEATHER)
+    trial.run()
+    trial._result = trial._result.iloc[::-1]
     with pytest.raises(RuntimeError, match="Mismatch"):
-        state.finish("eq", FEATHER)
+        trial.finish("eq", FEATHER)
     # asv would show the figures of the rounds after it.
     with pytest.raises(RuntimeError, match="failed in an earlier round: Mismatch"):
-        state.prepare("read", "eq", FEATHER)
+        trial.prepare("read", "eq", FEATHER)
 
 
 def test_a_save_that_stored_something_else_fails_the_benchmark(small: None) -> None:
-    state = _State("tabular")
-    state.prepare("save", "eq", FEATHER)
-    assert state._ready is not None
-    held = state._ready.held
+    trial = _Trial("tabular")
+    trial.prepare("save", "eq", FEATHER)
+    assert trial._ready is not None
+    held = trial._ready.held
     held.loc[0, held.select_dtypes("int64").columns[0]] += 1
-    state.run()
+    trial.run()
     with pytest.raises(RuntimeError, match="Mismatch"):
-        state.finish("eq", FEATHER)
+        trial.finish("eq", FEATHER)
     assert not list(Path.cwd().glob("save-*"))
 
 
 def test_processes_of_a_cell_read_the_same_copy_and_the_next_cell_has_its_own(small: None) -> None:
     seen = []
     for variant in (FEATHER, PICKLE, FEATHER):
-        state = _State("tabular")
-        state.prepare("read", "eq", variant)
-        assert state._ready is not None
-        seen.append(state._ready.location.stat().st_ino)
-        state.run()
-        state.finish("eq", variant)
+        trial = _Trial("tabular")
+        trial.prepare("read", "eq", variant)
+        assert trial._ready is not None
+        seen.append(trial._ready.location.stat().st_ino)
+        trial.run()
+        trial.finish("eq", variant)
     assert seen[0] == seen[2] != seen[1]
 
 
@@ -123,14 +124,14 @@ def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None, monkeypatch:
     monkeypatch.setattr(settle, "SLOW_FACTOR", 1.5)
     Path("control.json").write_text(json.dumps({"write_ns": 1, "allocate_ns": 1}))
     with pytest.raises(RuntimeError, match="not at rest"):
-        _State("tabular").prepare("save", "eq", FEATHER)
+        _Trial("tabular").prepare("save", "eq", FEATHER)
 
 
 def test_a_cell_that_is_refused_is_not_available(small: None) -> None:
     with pytest.raises(NotImplementedError, match="nulls"):
-        _State("tabular").prepare("save", "eq", "hdf5-fixed[engine=pandas,nulls=numpy]")
+        _Trial("tabular").prepare("save", "eq", "hdf5-fixed[engine=pandas,nulls=numpy]")
     with pytest.raises(NotImplementedError, match="no cell"):
-        _State("tabular").prepare("save", "eq", "nosuch")
+        _Trial("tabular").prepare("save", "eq", "nosuch")
 
 
 def test_our_worker_s_figures_are_taken_once(small: None) -> None:
@@ -157,29 +158,44 @@ def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
 
     raising(RefusedData("no lists"))
     with pytest.raises(NotImplementedError, match="no lists"):
-        _State("tabular").prepare("save", "eq", FEATHER)
+        _Trial("tabular").prepare("save", "eq", FEATHER)
     raising(NotImplementedError("not yet"))
     with pytest.raises(RuntimeError, match="not yet"):
-        _State("tabular").prepare("save", "eq", FEATHER)
+        _Trial("tabular").prepare("save", "eq", FEATHER)
 
 
 def test_a_read_from_the_device_gives_no_figure(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    state = _State("tabular")
-    state.prepare("read", "eq", FEATHER)
-    state.run()
-    state._fetched_bytes -= 10**9
+    trial = _Trial("tabular")
+    trial.prepare("read", "eq", FEATHER)
+    trial.run()
+    trial._fetched_bytes -= 10**9
     with pytest.raises(RuntimeError, match="a warm read fetched 1,000,"):
-        state.finish("eq", FEATHER)
-    state.prepare("read", "eq", FEATHER)
+        trial.finish("eq", FEATHER)
+    trial.prepare("read", "eq", FEATHER)
 
 
 def test_a_folder_in_memory_is_refused(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asv_suite.environment, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
     with pytest.raises(RuntimeError, match="set TMPDIR"):
-        _State("tabular").make_data()
+        _Trial("tabular").make_data()
 
 
 def test_a_number_of_rows_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROWS_VARIABLE, "many")
     with pytest.raises(ValueError, match="FORMAT_BENCH_ROWS=many"):
         asv_suite.rows("tabular")
+
+
+def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_described(tmp_path: Path) -> None:
+    pytest.importorskip("asv")
+    place = tmp_path / 'a # & "b'
+    place.mkdir()
+    settings = json.loads(write_settings(place, "lab-1").read_text())
+    assert (settings["results_dir"], settings["repo"]) == (str(place / "results" / "asv"), str(ROOT))
+    assert Path(settings["benchmark_dir"], "tabular.py").is_file()
+    machines = place / ".asv-machine.json"
+    machines.write_text(machines.read_text().replace('"os": "Linux"', '"os": "older"'))
+    write_settings(place, "lab-1")
+    write_settings(place, "lab-2")
+    known = json.loads(machines.read_text())
+    assert (known["lab-1"]["os"], known["lab-2"]["os"]) == ("older", "Linux")
