@@ -75,8 +75,11 @@ git remote get-url "$REMOTE" > /dev/null 2>&1 ||
 free_mb=$(df --output=avail --block-size=MB "$PLACE" | tail -n 1 | tr -dc 0-9)
 [ "$free_mb" -ge "$LEAST_FREE_MB" ] || stop "$free_mb MB of disk are free, $LEAST_FREE_MB MB are needed"
 load=$(cut -d' ' -f1 /proc/loadavg)
-awk -v load="$load" -v most="$MOST_LOAD" 'BEGIN { exit !(load < most) }' ||
-  stop "the machine is busy (load $load); it has to be under $MOST_LOAD"
+if ! awk -v load="$load" -v most="$MOST_LOAD" 'BEGIN { exit !(load < most) }'; then
+  busy="the machine is busy (load $load); it has to be under $MOST_LOAD (FORMAT_BENCH_MOST_LOAD)"
+  [ $dry_run = yes ] || stop "$busy"
+  [ $updated = yes ] || say "$busy: only a dry run goes on"
+fi
 
 if [ $updated = no ]; then
   say "begins: remote $REMOTE, suites $SUITES${ROWS:+, $ROWS rows}, dry run: $dry_run"

@@ -280,6 +280,13 @@ def test_it_does_not_begin_without_a_reason_told(
     assert branches(remote).keys() == {"main"}
 
 
+def test_a_trial_goes_on_while_the_machine_is_busy_and_says_so(checkout: Path, remote: Path) -> None:
+    done = cron(checkout, "--dry-run", FORMAT_BENCH_MOST_LOAD="0")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("only a dry run goes on") == 1
+    assert branches(remote).keys() == {"main"}
+
+
 def test_a_remote_that_is_gone_is_told(tmp_path: Path, checkout: Path) -> None:
     git(checkout, "remote", "set-url", "origin", str(tmp_path / "gone.git"))
     done = cron(checkout)
