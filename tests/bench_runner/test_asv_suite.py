@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -135,6 +136,7 @@ def test_a_cell_that_is_refused_is_not_available(small: None) -> None:
 
 
 def test_our_worker_s_figures_are_taken_once(small: None) -> None:
+    Path("probe.json").write_text("0")
     made = suite_class("tabular")()
     made.track_size.setup("eq", FEATHER)
     size = made.track_size("eq", FEATHER)
@@ -142,9 +144,26 @@ def test_our_worker_s_figures_are_taken_once(small: None) -> None:
     (kept,) = Path.cwd().glob("figures-*.json")
     written = kept.stat().st_mtime_ns
     made.track_read_peak_memory.setup("eq", FEATHER)
-    assert made.track_read_peak_memory("eq", FEATHER) >= 0
+    peak = made.track_read_peak_memory("eq", FEATHER)
+    assert peak >= 0
     assert kept.stat().st_mtime_ns == written
     assert json.loads(kept.read_text())["save"]["size_bytes"] == size
+
+
+def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
+    Path("probe.json").write_text("1000")
+    trial = _Trial("tabular")
+    trial._figures = {"save": {"peak_private_bytes": 2999}, "read": {"peak_private_bytes": 3000}}
+    assert math.isnan(trial.peak_memory("save"))
+    assert trial.peak_memory("read") == 3000
+
+
+@pytest.mark.slow
+def test_the_probe_is_asked_about_known_memory_once(small: None) -> None:
+    error_bytes = asv_suite._probe_error_bytes()
+    assert 0 < error_bytes < 10_000_000
+    Path("probe.json").write_text("1")
+    assert asv_suite._probe_error_bytes() == 1
 
 
 def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
