@@ -18,6 +18,7 @@ from rich.console import Console
 
 from bench_runner.records import RecordError, Run, read_run
 from reports import compare_text, terminal
+from reports.asv_pages import MEASURES, Graph, graphs
 from reports.compare import CompareError, compare
 
 KEPT = ("report.pdf", "run.json", "samples.jsonl", "fidelity.jsonl")
@@ -104,9 +105,43 @@ def write_site(runs: Path, site: Path) -> list[str]:
         else:
             shown.append(each)
     site.mkdir(parents=True, exist_ok=True)
-    has_history = (site / "asv" / "index.html").is_file()
-    (site / "index.html").write_text(_index(shown, problems, has_history), encoding="utf-8")
+    history = list(_history(site / "asv", problems))
+    (site / "index.html").write_text(_index(shown, problems, history), encoding="utf-8")
     return problems
+
+
+def _history(folder: Path, problems: list[str]) -> Iterator[str]:
+    """What leads to asv's pages, where there are any."""
+    if not (folder / "index.html").is_file():
+        return
+    yield (
+        '<h2>History</h2><p><a href="asv/index.html">Graphs over the versions of the project</a>. Here each format '
+        "beside the others, newest version:</p>"
+    )
+    try:
+        found = graphs(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        problems.append(f"the history: {type(error).__name__}: {error}")
+        return
+    by_dataset: dict[tuple[str, str], list[Graph]] = {}
+    for graph in found:
+        by_dataset.setdefault((graph.suite, graph.dataset), []).append(graph)
+    if not by_dataset:
+        yield "<p>none yet</p>"
+        return
+    rows = "".join(
+        f"<tr><td>{escape(suite)}</td><td>{escape(dataset)}</td><td>{_links(shown)}</td></tr>"
+        for (suite, dataset), shown in by_dataset.items()
+    )
+    yield f"<table><thead><tr><th>suite</th><th>data set</th><th>graphs</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _links(shown: Sequence[Graph]) -> str:
+    order = list(MEASURES.values())
+    return ", ".join(
+        f'<a href="asv/{escape(graph.address)}">{escape(graph.measure)}</a> ({escape(graph.unit)})'
+        for graph in sorted(shown, key=lambda graph: order.index(graph.measure))
+    )
 
 
 def _same_question(one: Published, other: Published) -> bool:
@@ -170,7 +205,7 @@ def _changes(published: Published, earlier: Published | None) -> Iterator[str]:
     yield f"<pre>{escape(console.file.getvalue())}</pre>"
 
 
-def _index(published: Sequence[Published], problems: Sequence[str], has_history: bool) -> str:
+def _index(published: Sequence[Published], problems: Sequence[str], history: Sequence[str]) -> str:
     rows = "".join(
         f'<tr><td><a href="runs/{escape(each.name)}/index.html">{escape(each.told("started") or each.name)}</a></td>'
         f"<td>{escape(', '.join(each.suites))}</td><td>{escape(each.machine)}</td>"
@@ -182,11 +217,7 @@ def _index(published: Sequence[Published], problems: Sequence[str], has_history:
         "<p>Storage formats for tables and images, compared: save and read time, size and peak memory. Every figure "
         "stands behind a verified round trip.</p>",
     ]
-    if has_history:
-        parts.append(
-            '<h2>History</h2><p><a href="asv/index.html">Graphs over the versions of the project</a>: save time, read '
-            "time, size and memory by data set and format.</p>"
-        )
+    parts += history
     parts.append("<h2>Runs</h2>")
     if published:
         parts.append(

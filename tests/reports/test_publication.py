@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -32,6 +34,22 @@ def links(page: Path) -> list[str]:
     return [link for link in parser.found if not link.startswith("data:")]
 
 
+def make_history(folder: Path, values: Sequence[float | None] = (None, 0.25, None, None)) -> None:
+    """As `asv publish` writes it, for two data sets and two variants."""
+    benchmark = {
+        "name": "tabular.Tabular.time_save",
+        "unit": "seconds",
+        "param_names": ["dataset", "variant"],
+        "params": [["'eq'", "'core'"], ["'csv[engine=pandas]'", "'orc'"]],
+    }
+    other = {"name": "tabular.Tabular.other", "unit": "unit", "param_names": [], "params": []}
+    place = folder / "graphs" / "machine-m" / f"{benchmark['name']}.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps([[7, list(values)]]))
+    (folder / "index.html").write_text("graphs")
+    (folder / "index.json").write_text(json.dumps({"benchmarks": {each["name"]: each for each in (benchmark, other)}}))
+
+
 def run_of(day: int, **info: object) -> Run:
     told = {"id": f"run-{day}", "started": f"2026-03-{day:02d}T10:00:00+00:00", "suites": {"tabular": "Which?"}, **info}
     return make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=day, info=told)
@@ -43,7 +61,7 @@ def site(tmp_path: Path) -> Path:
         folder = write_run(run_of(day), tmp_path / "runs" / f"run-{day}")
         (folder / "report.pdf").write_bytes(b"%PDF")
     (tmp_path / "site" / "asv").mkdir(parents=True)
-    (tmp_path / "site" / "asv" / "index.html").write_text("graphs")
+    make_history(tmp_path / "site" / "asv")
     (tmp_path / "site" / "CNAME").write_text("bench.example")
     assert write_site(tmp_path / "runs", tmp_path / "site") == []
     return tmp_path / "site"
@@ -54,11 +72,30 @@ def test_every_link_leads_somewhere(site: Path) -> None:
     assert len(pages) == 4
     for page in pages:
         for link in links(page):
-            assert (page.parent / link).is_file(), f"{page.relative_to(site)} leads to {link}"
+            assert (page.parent / link.partition("#")[0]).is_file(), f"{page.relative_to(site)} leads to {link}"
 
 
 def test_the_index_leads_to_the_newest_run_first_and_to_the_history(site: Path) -> None:
-    assert links(site / "index.html") == ["asv/index.html", "runs/run-2/index.html", "runs/run-1/index.html"]
+    graph = "asv/index.html#tabular.Tabular.time_save?x-axis=variant&p-dataset=%27eq%27"
+    assert links(site / "index.html") == ["asv/index.html", graph, "runs/run-2/index.html", "runs/run-1/index.html"]
+    assert "save time</a> (seconds)" in (site / "index.html").read_text()
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"benchmarks": {"a": {}}}', '{"benchmarks": 1}'])
+def test_a_history_that_cannot_be_read_is_told_and_hides_nothing_else(damage: str, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    make_history(site / "asv")
+    (site / "asv" / "index.json").write_text(damage)
+    (problem,) = write_site(tmp_path / "runs", site)
+    assert problem.startswith("the history: ")
+    assert links(site / "index.html") == ["asv/index.html"]
+
+
+def test_a_history_without_a_figure_says_so(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    make_history(site / "asv", [None, None, None, None])
+    assert write_site(tmp_path / "runs", site) == []
+    assert "none yet" in (site / "index.html").read_text()
 
 
 def test_a_run_shows_its_tables_its_files_and_what_changed(site: Path) -> None:
