@@ -16,10 +16,10 @@ from pathlib import Path
 
 import click
 
+from bench_runner.measuring import measure
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
 from bench_runner.records import Cell, Run, Sample
-from bench_runner.run import measure
 from bench_runner.selfbench import Check, print_checks, steadiness
 from bench_runner.session import Options
 from bench_runner.statistics import is_floor, summarise

@@ -209,8 +209,8 @@ def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None
 
 
 def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
+    from bench_runner.measuring import Stopped, _Heeding, _signals_stop
     from bench_runner.progress import Silent
-    from bench_runner.run import Stopped, _Heeding, _signals_stop
 
     heeding = _Heeding(Silent())
     with _signals_stop(heeding):
