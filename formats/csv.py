@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_codecs
 from formats import pandas_losses as shared
@@ -61,6 +61,18 @@ class CsvPandas(TabularFormat):
     def known_faults(self) -> Mapping[str, str]:
         """Seen with pandas 3.1."""
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
+        keep = "" if self.values["keep_default_na"] == "true" else ", keep_default_na=False"
+        packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_csv({{path}}, index=False{codec})",
+            f"pd.read_csv({{path}}{keep}{packed})",
+        )
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""

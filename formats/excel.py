@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_losses as shared
 
@@ -147,6 +147,15 @@ class ExcelPandas(TabularFormat):
         if self.values["read"] == "calamine":
             faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
         return faults
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(
+            ("import pandas as pd",),
+            f'{{held}}.to_excel({{path}}, index=False, engine="{self.values["save"]}")',
+            f'pd.read_excel({{path}}, engine="{self.values["read"]}")',
+        )
 
     def load_library(self) -> None:
         """Import pandas with the two libraries that this variant names, and what they load on the first call."""

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +36,18 @@ class FeatherPyarrow(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
+        return Calls(
+            ("from pyarrow import feather",),
+            f'feather.write_feather({{held}}, {{path}}, compression="{codec}"{level})',
+            f"feather.read_table({{path}}{mapped})",
+        )
 
     def load_library(self) -> None:
         """Import pyarrow.feather."""

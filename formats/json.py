@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
 from formats import pandas_losses as shared
@@ -82,6 +82,18 @@ class JsonPandas(TabularFormat):
                 frozenset({"duration"}),
             ),
             shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+        )
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        how = f', orient="records", lines=True, double_precision={self.values["double_precision"]}'
+        codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
+        packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_json({{path}}{how}{codec})",
+            f'pd.read_json({{path}}, orient="records", lines=True{packed})',
         )
 
     def load_library(self) -> None:

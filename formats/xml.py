@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_codecs
 from formats import pandas_losses as shared
@@ -40,6 +40,11 @@ class XmlPandas(TabularFormat):
             shared.written_as_text("binary", "date", "date-early", "time", "duration", "struct", *shared.TIMESTAMPS),
             *shared.TEXT_TYPES_WITH_NULLS,
         )
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(("import pandas as pd",), "{held}.to_xml({path}, index=False)", "pd.read_xml({path})")
 
     def load_library(self) -> None:
         """Import lxml, and pandas with what it loads on the first call."""
