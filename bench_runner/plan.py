@@ -243,6 +243,9 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
         raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
     if request.tracks and any(suite.codecs for suite in suites):
         raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
+    for suite in suites:
+        if request.tracks and suite.variants:
+            raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
     possible = codecs.known(FORMATS)
     for name in request.codecs:
         if name not in (codecs.ALL, *possible):
@@ -317,6 +320,12 @@ def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapte
     """The track, engine and settings of everything that takes part; some settings may still be refused."""
     if suite.images:
         yield from _storages(suite, request)
+        return
+    if suite.variants:
+        (track,) = suite.tracks
+        yield track, FORMATS.engines("floor")[0], {}
+        for spelled in suite.variants:
+            yield track, *FORMATS.engine(spelled)
         return
     if not suite.codecs:
         yield from _engines(request.tracks or suite.tracks)

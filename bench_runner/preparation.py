@@ -67,6 +67,8 @@ def record_excluded(session: Session) -> None:
 
 def test_probe(session: Session) -> None:
     """Rule 13: the memory probes against known allocations; their error goes with the run."""
+    if session.options.brief:
+        return
     session.stage("memory probe")
     bench = next(iter(session.benches.values()), None)
     if bench is None:
@@ -103,7 +105,7 @@ def time_imports(session: Session) -> None:
                 "mapped": chain.mapped,
             },
         )
-        if "import_ns" in described or chain.is_floor:
+        if "import_ns" in described or chain.is_floor or session.options.brief:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
         if key not in seen:

@@ -34,6 +34,8 @@ class Options:
     resume: bool = False
     machine: str | None = None
     fidelity: bool = True
+    brief: bool = False
+    """A run that only sifts: its memory probe is not tested, and imports are not timed."""
 
     @property
     def rounds_asked(self) -> int | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from bench_runner.records import Run
     from reports.compare import Comparison
+    from reports.recommend_text import Answer
 
 
 def show(run: Run, console: Console) -> None:
@@ -68,6 +69,20 @@ def comparison_text(found: Comparison, form: str) -> str:
     from reports import compare_text
 
     return compare_text.markdown(found) if form == "markdown" else compare_text.as_json(found)
+
+
+def show_answer(answer: Answer, console: Console) -> None:
+    """Print a recommendation."""
+    from reports import recommend_text
+
+    recommend_text.show(answer, console)
+
+
+def answer_json(answer: Answer) -> str:
+    """A recommendation as JSON."""
+    from reports import recommend_text
+
+    return recommend_text.as_json(answer)
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:

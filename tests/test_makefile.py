@@ -134,6 +134,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("selfbench", "-m bench_runner.selfbench"),
         ("selfbench-asv", "-m bench_runner.selfbench_asv"),
         ("selfbench-compare", "-m bench_runner.selfbench_compare"),
+        ("selfbench-recommend", "-m bench_runner.selfbench_recommend"),
     ],
 )
 def test_each_target_sets_up_by_itself_and_then_does_its_job(clone, target, does):
