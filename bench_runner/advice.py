@@ -38,8 +38,10 @@ def measured_answer(
     nothing could be measured."""
 
     def winners(run: Run) -> list[str]:
-        kept, _ = _sifted(run, *_only(run), preferences)
-        return [ranked.candidate.variant for ranked in may_win(recommend(kept, (), preferences))]
+        question, candidates = _only(run)
+        kept, _ = _sifted(run, question, candidates, preferences)
+        near = [ranked.candidate.variant for ranked in may_win(recommend(kept, (), preferences))]
+        return [*near, *(candidate.variant for candidate in candidates if candidate.unknown)]
 
     measured = measure_for_choice(
         request,

@@ -36,7 +36,7 @@ def run(*suites: str, **options: Any) -> pd.DataFrame:
     that fails is a row with its reason.
     """
     with _value_errors():
-        context = cli.run.make_context("run", [*suites, *_words(options)])
+        context = _parsed(cli.run, [*suites, *_words(options)])
         folder = cli.measure_run(context.params)
     found = frame(read_run(folder))
     found.attrs["folder"] = str(folder)
@@ -49,8 +49,13 @@ def recommend(**options: Any) -> Answer:
     if "stored" in options:
         options["from"] = options.pop("stored")
     with _value_errors():
-        context = cli.recommend.make_context("recommend", _words(options))
+        context = _parsed(cli.recommend, _words(options))
         return cli.answered(context.params)
+
+
+def _parsed(command: click.Command, words: list[str]) -> click.Context:
+    # Below the program's own context, whose settings a command keeps from its first use on.
+    return command.make_context(command.name, words, parent=click.Context(cli.cli, **cli.cli.context_settings))
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:

@@ -44,7 +44,7 @@ def lines_of(variant: str, target: str) -> Lines:
 
 
 def _by_calls(calls: Calls, path: str, target: str, native: Native) -> Lines:
-    held, imports, read = "df" if target == "pandas" else "table", calls.imports, calls.read.format(path=path)
+    held, imports, read = "df" if target == "pandas" else "table", calls.imports, calls.read.replace("{path}", path)
     if (target, native) == ("pandas", Native.ARROW):
         given = "pa.Table.from_pandas(df, preserve_index=False)"
         imports, read = (*imports, ARROW), f"{read}.to_pandas()"
@@ -53,23 +53,22 @@ def _by_calls(calls: Calls, path: str, target: str, native: Native) -> Lines:
         imports, read = (*imports, ARROW), f"pa.Table.from_pandas({read}, preserve_index=False)"
     else:
         given = held
-    return Lines(tuple(sorted(set(imports))), calls.save.format(held=given, path=path), f"{held} = {read}")
+    return Lines(
+        tuple(sorted(set(imports))), calls.save.replace("{held}", given).replace("{path}", path), f"{held} = {read}"
+    )
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native) -> Lines:
     """Where no library has a call of one line: Format Bench's own adapter, as it was measured."""
+    imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if target == "images":
-        imports = ("from pathlib import Path", "from adapters.contract import Images")
+        imports = ("from adapters.contract import Images", *imports)
         held, given, taken = "images", "Images(arrays, labels)", ""
     else:
-        imports = ("from pathlib import Path",)
         held = "df" if target == "pandas" else "table"
         given, taken = held, ""
         if (target, native) == ("pandas", Native.ARROW):
-            imports = (*imports, ARROW)
+            imports = (ARROW, *imports)
             given, taken = "pa.Table.from_pandas(df, preserve_index=False)", ".to_pandas()"
-    build = "from bench_runner.registries import build_loaded"
     storage = f'build_loaded("{variant}")'
-    return Lines(
-        (*imports, build), f"{storage}.save({given}, Path({path}))", f"{held} = {storage}.read(Path({path})){taken}"
-    )
+    return Lines(imports, f"{storage}.save({given}, Path({path}))", f"{held} = {storage}.read(Path({path})){taken}")

@@ -66,7 +66,9 @@ def trials(folder: Path, table: str, rows: int, budget_s: float) -> Iterator[Tri
 
     def near(run: Run) -> list[str]:
         # One short run serves all weightings: whoever may win under one of them is in it.
-        variants = (each.candidate.variant for wish in wishes.values() for each in may_win(_asked(run, wish)))
+        ((_, candidates),) = questions(run).items()
+        variants = [each.candidate.variant for wish in wishes.values() for each in may_win(_asked(run, wish))]
+        variants += [candidate.variant for candidate in candidates if candidate.unknown]
         return list(dict.fromkeys(variants))
 
     short_place, full_place = folder / "short", folder / "full"

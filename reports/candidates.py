@@ -22,6 +22,7 @@ FIGURES = {
 }
 """What can be weighed, as (operation, figure)."""
 MEMORY = ("read_memory", "save_memory")
+NOT_COUNTED = "no round was counted"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,12 @@ class Candidate:
         if self.rounds:
             return ""
         failures = [failure for cell in self.cells.values() for failure in cell.failures]
-        return f"{failures[0].kind}: {failures[0].reason}" if failures else "no round was counted"
+        return f"{failures[0].kind}: {failures[0].reason}" if failures else NOT_COUNTED
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it was measured without failing, and no round of it counts: the machine was not at rest."""
+        return not self.rounds and not any(cell.failures for cell in self.cells.values())
 
 
 def questions(run: Run) -> dict[Question, list[Candidate]]:

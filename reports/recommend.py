@@ -274,7 +274,8 @@ def _envelope(lines: Mapping[str, Mapping[int, tuple[float, float]]]) -> list[tu
     if not medians:
         return []
     current = min(medians, key=lambda name: (medians[name], name))
-    place, changes = 0.0, []
+    place = 0.0
+    changes: list[tuple[str, str, Interval]] = []
     while True:
         crossings = [
             (_crossing(medians[current], medians[name]), medians[name][1], name)

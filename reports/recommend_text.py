@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from bench_runner.statistics import Interval, Ratio
-from reports.candidates import Question
+from reports.candidates import NOT_COUNTED, Question
 from reports.reasons import TITLES, Reason, reasons
 from reports.recommend import BreakEven, Ranked, Recommendation, weights
 from reports.tables import conditions_text, number_text, short_labels
@@ -44,7 +44,9 @@ def show(answer: Answer, console: Console) -> None:
     print_lines(page, [_title(answer)])
     page.print()
     if not found.ranked:
-        print_lines(page, ["nothing that was measured satisfies the needs:"], style="bold")
+        busy = all(reason == NOT_COUNTED for _, reason in found.dropped)
+        said = "no sample counts: the machine was not at rest; try again when it is ('doctor' looks at it)"
+        print_lines(page, [said if busy else "nothing that was measured satisfies the needs:"], style="bold")
         print_lines(page, [f"  {variant}: {reason}" for variant, reason in found.dropped])
         return
     print_lines(page, [f"recommended: {found.ranked[0].candidate.variant}"], style="bold green")

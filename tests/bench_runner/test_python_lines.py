@@ -24,7 +24,7 @@ MORE = [
     "orc[engine=pyarrow,codec=zstd]",
     "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]",
     "avro[engine=fastavro,codec=deflate,level=6]",
-    "lance[engine=pylance,codec=zstd]",
+    "lance[engine=pylance,codec=none]",
     "vortex[engine=vortex-data,codec=compact]",
     "hdf5-fixed[engine=pandas,nulls=numpy]",
 ]

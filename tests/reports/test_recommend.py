@@ -189,6 +189,13 @@ def test_a_first_look_keeps_those_that_are_near() -> None:
     assert len(may_win(recommend(even, (), Preferences(weights={"read": 1})))) == 10
 
 
+def test_what_no_round_counts_of_is_unknown_and_not_worse() -> None:
+    nothing = candidate("a", rounds=range(0))
+    assert nothing.unknown
+    assert sifted([nothing], Preferences(), 0)[1] == [("a", "no round was counted")]
+    assert not candidate("b").unknown
+
+
 # --- on a stored run ---------------------------------------------------------------------------------------------
 
 
