@@ -17,7 +17,7 @@ from bench_runner.plan import Request
 from bench_runner.python_lines import Lines, lines_of
 from bench_runner.records import Run
 from bench_runner.session import Options, Watcher
-from reports.candidates import Candidate, Question, questions, sifted
+from reports.candidates import Candidate, Question, projected, questions, sifted, whole_rows
 from reports.preferences import Preferences
 from reports.recommend import Recommendation, may_win, recommend
 from reports.recommend_text import Answer
@@ -87,11 +87,16 @@ def _told(question: Question) -> str:
 
 
 def _only(run: Run) -> tuple[Question, list[Candidate]]:
-    found = questions(run)
+    """The question of a run that was made for one decision; of a sample, projected to the whole table."""
+    found = dict(sorted(questions(run).items(), key=lambda each: -each[0].rows))
     if not found:
         raise RunError(f"{run.folder}: nothing was measured, so there is nothing to recommend")
-    (first,) = found.items()
-    return first
+    question, candidates = next(iter(found.items()))
+    rows = whole_rows(run, question.dataset)
+    if rows is None or len(found) < 2:
+        return question, candidates
+    smaller, fewer = list(found.items())[-1]
+    return question, projected(candidates, question.rows, fewer, smaller.rows, rows)
 
 
 def _sifted(
@@ -150,5 +155,14 @@ def _lines(found: Recommendation, target: str) -> Lines:
 def _remarks(run: Run) -> list[str]:
     """Where the samples lie, and what the run warned of."""
     warnings = run.info.get("warnings")
-    told = [f"warning: {each['text']}" for each in warnings or () if isinstance(each, Mapping) and "text" in each]
+    sizes = sorted({question.rows for question in questions(run)})
+    datasets = {question.dataset for question in questions(run)}
+    whole = next((rows for name in datasets if (rows := whole_rows(run, name)) is not None), None)
+    told = []
+    if whole is not None and len(sizes) == 2:
+        told.append(
+            f"figures are projected to all {whole:,} rows, by the line through {sizes[0]:,} and {sizes[1]:,} rows of a "
+            "sample; what grows otherwise beyond it (memory that runs out) it does not know"
+        )
+    told += [f"warning: {each['text']}" for each in warnings or () if isinstance(each, Mapping) and "text" in each]
     return [f"all samples: {run.folder}", *told]

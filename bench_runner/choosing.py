@@ -17,6 +17,7 @@ from bench_runner.plan import Plan, Request, make_plan
 from bench_runner.records import Run
 from bench_runner.session import Options, Watcher
 from bench_runner.suites import SUITES
+from data_generator.dataset import Dataset
 
 SIFTING = "sifting"
 """The folder of the first part, in the result folder of the second."""
@@ -27,6 +28,10 @@ PREPARATION_S = 25.0
 """About what a run does before its first round: testing its probe, timing imports, the rehearsal."""
 
 
+SMALLER = "table[share=0.25]"
+"""The second size of a sample of the user's table, for the projection to all of it."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """Both parts; `sifting` is None where the data are so few that all candidates were measured by rounds."""
@@ -35,14 +40,25 @@ class Measured:
     sifting: Run | None
 
 
-def choosing_plan(request: Request, *, images: bool, on_rows: Callable[[str, int], None] | None = None) -> Plan:
+def is_sample(dataset: Dataset) -> bool:
+    """Whether this is a part of the user's table, of which the rest was not read."""
+    return int(dataset.source.get("input_rows", 0)) > dataset.rows
+
+
+def choosing_plan(
+    request: Request,
+    *,
+    images: bool,
+    on_rows: Callable[[str, int], None] | None = None,
+    most_datasets: int = 1,
+) -> Plan:
     """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
     suite = SUITES["image"] if images else SUITES["choice"]
     if images and not request.formats:
         # Every storage, not the suite's alone; views are another thing than arrays of their own.
         request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
     plan = make_plan([suite], request, on_rows)
-    if len(plan.datasets) != 1:
+    if len(plan.datasets) > most_datasets:
         raise PlanError(
             f"a recommendation is about one data set, not {', '.join(plan.datasets)}\n  name one by --datasets"
         )
@@ -84,7 +100,9 @@ def measure_for_choice(
         place.mkdir()
         sifting, _ = measure(first, short, brief, place, command, watcher)
         request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
-        plan = choosing_plan(request, images=images)
+    if is_sample(dataset):
+        request = replace(request, datasets=(dataset.name, SMALLER))
+    plan = choosing_plan(request, images=images, most_datasets=2)
     left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S
     counted = replace(options, fidelity=False, budget_s=max(left_s, LEAST_BUDGET_S))
     run, _ = measure(plan, request, counted, folder, command, watcher)

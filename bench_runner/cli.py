@@ -676,9 +676,18 @@ def answered(options: dict[str, Any]) -> Answer:
 def _is_of_images(options: dict[str, Any]) -> bool:
     """Whether the data named are images: ours by their name, the user's by what the files' names say."""
     from bench_runner.suites import SUITES
+    from data_generator import image_input
+    from data_generator.errors import DataError
 
-    names = (*SUITES["image"].datasets, *SUITES["image"].on_request)
-    return any(name.partition("[")[0] in names for name in options["datasets"])
+    if options["data"] is None:
+        names = (*SUITES["image"].datasets, *SUITES["image"].on_request)
+        return any(name.partition("[")[0] in names for name in options["datasets"])
+    try:
+        found = image_input.find(options["data"])
+    except DataError:
+        return False
+    # Parquet files are taken for a table, whatever their columns hold.
+    return found.kind != image_input.PARQUET
 
 
 @cli.command()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from bench_runner.records import Conditions, Run
 from bench_runner.statistics import CellSummary, is_apart, is_floor, smallest_shown, summarise
 from reports.preferences import Preferences
+from reports.projection import Measured, by_round
 
 FIGURES = {
     "read": ("read", "wall_ns"),
@@ -102,6 +103,38 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
         ]
         for question, by_variant in grouped.items()
     }
+
+
+def whole_rows(run: Run, dataset: str) -> int | None:
+    """How many rows the table has of which this data set is a sample; None where it is all of it."""
+    described = run.info.get("datasets")
+    about = described.get(dataset) if isinstance(described, Mapping) else None
+    rows = about.get("input_rows") if isinstance(about, Mapping) else None
+    sampled = about.get("rows") if isinstance(about, Mapping) else None
+    return rows if isinstance(rows, int) and isinstance(sampled, int) and rows > sampled else None
+
+
+def projected(
+    candidates: Sequence[Candidate], rows: int, fewer: Sequence[Candidate], fewer_rows: int, whole: int
+) -> list[Candidate]:
+    """The candidates with each figure as it would be on `whole` rows, by round, from two sizes of the same sample."""
+    smaller = {candidate.variant: candidate for candidate in fewer}
+    return [
+        replace(
+            candidate,
+            figures={
+                name: by_round(
+                    Measured(
+                        fewer_rows, smaller[candidate.variant].figures[name] if candidate.variant in smaller else {}
+                    ),
+                    Measured(rows, values),
+                    whole,
+                )
+                for name, values in candidate.figures.items()
+            },
+        )
+        for candidate in candidates
+    ]
 
 
 def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, dict[int, float]]:
