@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: tabular test test-quick lint selfbench selfbench-asv selfbench-compare selfbench-recommend clean
+.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend clean
 
 tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
 	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
@@ -13,6 +13,9 @@ test: $(VENV)/.ready  ## the whole suite
 
 test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
 	$(RUN) -m pytest --numprocesses 2 -m "not slow"
+
+test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
+	$(RUN) -m pytest -m browser
 
 lint: $(VENV)/.ready
 	$(RUN) -m ruff check .

@@ -41,6 +41,7 @@ Examples:
   python main.py --compression --codecs all     what each codec costs, and what it saves
   python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
   python main.py report results/<run> --pdf     any report again, from stored samples
+  python main.py report results/<run> --html site   the interactive site, for a browser
   python main.py --image --data FOLDER          your own images, in every storage
   python main.py recommend --data my.csv        which format for my table, and the lines of Python
   python main.py compare results/A results/B    what became slower, and is it more than noise?
@@ -531,8 +532,20 @@ def list_(what: str) -> None:
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
 @click.option("--against", type=click.Choice(["thesis"]), help="Set the figures beside published ones.")
 @click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
+@click.option(
+    "--html",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write an interactive site of all RUNs into this folder; it opens from a disk, without network.",
+)
 def report(
-    runs: tuple[Path, ...], pdf: bool, csv_files: bool, fidelity: bool, against: str | None, markdown: bool
+    runs: tuple[Path, ...],
+    pdf: bool,
+    csv_files: bool,
+    fidelity: bool,
+    against: str | None,
+    markdown: bool,
+    html: Path | None,
 ) -> None:
     """Make reports again from stored samples: the table, or what the options name."""
     from bench_runner.records import read_run
@@ -541,6 +554,8 @@ def report(
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown goes with --against or --fidelity")
     with _errors_told():
+        if html is not None:
+            click.echo(_write_site(runs, html))
         for folder in runs:
             stored = read_run(folder)
             if pdf:
@@ -559,8 +574,19 @@ def report(
                     click.echo(render.against_thesis_markdown(stored))
                 else:
                     render.show_against_thesis(stored, _console())
-            if not (pdf or csv_files or fidelity or against):
+            if not (pdf or csv_files or fidelity or against or html):
                 render.show(stored, _console())
+
+
+def _write_site(folders: tuple[Path, ...], html: Path) -> Path:
+    from bench_runner.records import read_run
+    from reports import render
+    from reports.site import SiteError
+
+    try:
+        return render.write_site([read_run(folder) for folder in folders], html)
+    except SiteError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @cli.command()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from bench_runner.records import Run
@@ -97,3 +99,11 @@ def write_pdf(run: Run, path: Path) -> Path:
     from reports.pdf import write_pdf as write
 
     return write(run, path)
+
+
+def write_site(runs: Sequence[Run], folder: Path) -> Path:
+    """Write the interactive site of all runs into a folder; returns its front page. Raises SiteError when a library is
+    missing, or something else lies there."""
+    from reports.site import write_site as write
+
+    return write(runs, folder)
