@@ -26,7 +26,7 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
     variant = row.variant
     if is_floor(variant):
         variant = next((other.variant for other in table.rows if not is_floor(other.variant)), variant)
-    words += ["--formats", _planned(variant), "--rows", str(table.data_rows)]
+    words += ["--formats", _alone(_planned(variant)), "--rows", str(table.data_rows)]
     words += ["--rounds", str(max((1, *row.rounds)))]
     request = run.info.get("request")
     words += _conditions(table.conditions)
@@ -38,7 +38,12 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
 
 def _dataset(name: str) -> str:
     """A spelled data set names itself; of a plain name, only the one that is called so."""
-    return name if "[" in name else f"^{re.escape(name)}$".replace("\\-", "-")
+    return name if "[" in name else _alone(name)
+
+
+def _alone(name: str) -> str:
+    """A pattern that this name matches, and no other; without the escapes that it does not need."""
+    return f"^{re.escape(name)}$".replace("\\-", "-")
 
 
 def _planned(variant: str) -> str:

@@ -12,11 +12,14 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import platformdirs
 
 from bench_runner.records import FIGURES, Run
 from reports import fidelity, site_charts, terminal
@@ -38,13 +41,13 @@ from reports.site_figures import (
     mapping,
     mean_band,
     places,
-    ratio_text,
     suite_page,
 )
 from reports.tables import COLUMNS, remarks, unit_for
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 MANIFEST = "site.json"
 """Names the files of a site, so that the next one removes what is out of date, and nothing else."""
@@ -196,9 +199,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["ratio"] = ratio_text
+    environment.filters["breakable"] = _breakable
     environment.filters["mean_band"] = mean_band
     return environment
+
+
+def _breakable(label: str) -> Markup:
+    """A label that may be broken before its settings and between them."""
+    from markupsafe import Markup, escape
+
+    text = str(escape(label))
+    return Markup(text.replace("[", "<wbr>[").replace(",", ",<wbr>"))
 
 
 def _asset(name: str) -> str:
@@ -207,12 +218,19 @@ def _asset(name: str) -> str:
 
 @cache
 def drawing_library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script that can stand in a page."""
+    """Vega, Vega-Lite and vega-embed as one script that can stand in a page; kept in the user's cache folder, because
+    making it takes seconds."""
     import vl_convert
 
+    kept = platformdirs.user_cache_path("format-bench", appauthor=False) / "site" / f"vega-{vl_convert.__version__}.js"
+    with suppress(OSError):
+        return kept.read_text(encoding="utf-8")
     # Within a string or a regular expression of JavaScript the backslash changes nothing.
     script = str(vl_convert.javascript_bundle()).replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    return script.replace("\r\n", "\n").replace("\r", "\n")
+    script = script.replace("\r\n", "\n").replace("\r", "\n")
+    with suppress(OSError):
+        _put(kept, script)
+    return script
 
 
 def _policy(scripts: Sequence[str]) -> str:
@@ -238,11 +256,8 @@ def _choices(found: Sequence[Facet], shown: Sequence[tuple[str, Mapping[str, str
 def _overview(shown: Sequence[Place]) -> dict[str, Any]:
     sections: list[tuple[Group | TableView, bool]] = []
     for place in shown:
-        of_group = {id(group.views[0]): group for group in groups(place)}
-        for view in place.tables:
-            if id(view) in of_group:
-                sections.append((of_group[id(view)], True))
-            sections.append((view, False))
+        sections += [(view, False) for view in place.tables]
+        sections += [(group, True) for group in groups(place)]
     found = facets([section.facets for section, _ in sections], shown)
     return {
         "places": shown,
@@ -470,11 +485,11 @@ def _samples(view: TableView) -> dict[str, Any]:
         "rows": [
             {
                 "row": row,
-                "command": repeating_command(view.place.run, view.table, row),
+                "command": repeating_command(view.place.run, view.table, row.row),
                 "cells": [(operation, cell_view(row, operation)) for operation in row.row.cells],
             }
             for row in view.rows
         ],
         "figures": FIGURES,
-        "raw": [path.name for path in _raw_files(view.place)],
+        "raw": [path.name for path in _raw_files(view.place) if path.suffix != ".csv"],
     }

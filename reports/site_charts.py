@@ -32,7 +32,7 @@ def bars() -> dict[str, Any]:
     shared = {"tooltip": _TOOLTIP, "href": {"field": "address"}, "description": {"field": "words"}}
     has_figure = [{"filter": "datum.value !== null"}]
     has_interval = [{"filter": "datum.low !== null && datum.high > datum.low"}]
-    value = {"field": "value", "type": "quantitative", "scale": {"nice": False}, "title": None}
+    value = {"field": "value", "type": "quantitative", "scale": {"nice": False}, "title": None, "stack": None}
     interval: dict[str, Any] = {
         "x": {"field": "low", "type": "quantitative"},
         "x2": {"field": "high"},
@@ -48,7 +48,6 @@ def bars() -> dict[str, Any]:
     return {
         "$schema": _SCHEMA,
         "width": "container",
-        "height": {"step": 23},
         "autosize": {"type": "fit-x", "contains": "padding"},
         "data": {"name": "rows", "values": []},
         "encoding": {"y": variant},
@@ -63,6 +62,12 @@ def bars() -> dict[str, Any]:
                     "opacity": {"condition": {"test": "datum.pale", "value": 0.4}, "value": 1},
                     **shared,
                 },
+            },
+            {
+                "name": "halo",
+                "transform": has_interval,
+                "mark": {"type": "rule", "strokeWidth": 4, "opacity": 0.7, "aria": False},
+                "encoding": interval,
             },
             {
                 "transform": has_interval,

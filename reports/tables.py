@@ -330,7 +330,7 @@ def spread_text(interval: Interval) -> str:
     low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)
     if interval.low is not None:
         return f"±{(high - low) / 2:.0f}%"
-    return f"-{-low:.0f}+{high:.0f}%"
+    return f"-{abs(low):.0f}+{high:.0f}%"
 
 
 @dataclass(frozen=True)

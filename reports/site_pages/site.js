@@ -70,9 +70,9 @@
     }
     for (const each of document.querySelectorAll("[data-format]")) each.hidden = state.without.has(each.dataset.format);
     const known = formatBoxes.filter((box) => !box.closest("label").hidden);
-    const words = Object.values(chosen);
+    const words = Object.keys(chosen).filter((key) => offered[key].size > 1).map((key) => chosen[key]);
     if (known.length) words.push(`${known.filter((box) => box.checked).length} of ${known.length} formats`);
-    status.textContent = `Showing ${words.join(", ")}`;
+    status.textContent = words.length ? `Showing ${words.join(", ")}` : "";
     redraw();
   }
 
@@ -157,6 +157,15 @@
     };
   }
 
+  // Where a logarithmic axis has its lines: powers of ten, or 1, 2 and 5 of each where there are few.
+  function powers(least, most) {
+    const steps = Math.log10(most / least) > 2.5 ? [1] : [1, 2, 5];
+    const found = [];
+    for (let power = Math.floor(Math.log10(least)); power <= Math.log10(most); power += 1)
+      for (const step of steps) found.push(Number((step * 10 ** power).toPrecision(1)));
+    return found.filter((value) => value >= least && value <= most);
+  }
+
   function layer(spec, name) {
     return spec.layer.find((each) => each.name === name);
   }
@@ -168,11 +177,19 @@
     const log = isLog(chart.wide);
     const values = rows.flatMap((row) => [row.value, row.low]).concat(chart.floor).filter((value) => value > 0);
     spec.data.values = rows;
-    spec.encoding.y.axis.labelLimit = Math.min(210, width * 0.36);
-    spec.padding = { left: 0, top: 4, bottom: 4, right: 84 };
+    spec.encoding.y.axis.labelLimit = Math.min(230, width * 0.4);
+    spec.padding = { left: 0, top: 4, bottom: 4, right: 4 };
+    const narrow = width < 480;
+    spec.height = (narrow ? 29 : 23) * Math.max(rows.length, 1);
+    if (narrow) Object.assign(spec.encoding.y.axis, { labelExpr: "split(replace(datum.label, '[', '\\n['), '\\n')", labelFontSize: 11, labelLineHeight: 12 });
     layer(spec, "floor_line").data.values = chart.floor === null ? [] : [{ floor: chart.floor }];
-    bars.x.scale = log && values.length ? { type: "log", domainMin: Math.min(...values) / 2, nice: false } : { zero: true };
+    if (log && values.length) {
+      const least = Math.min(...values) / 2;
+      bars.x.scale = { type: "log", domainMin: least, nice: false };
+      bars.x.axis = { values: powers(least, Math.max(...values)) };
+    } else bars.x.scale = { zero: true };
     bars.color.scale.range = data.colours.map(colour);
+    layer(spec, "halo").mark.color = colour("paper");
     return spec;
   }
 
@@ -180,8 +197,12 @@
     const spec = structuredClone(data.specs.scatter);
     spec.data.values = chart.rows.filter((row) => !state.without.has(row.format));
     layer(spec, "frontier_line").data.values = chart.frontier;
-    spec.encoding.x.scale.type = isLog(chart.x_wide) ? "log" : "linear";
-    spec.encoding.y.scale.type = isLog(chart.y_wide) ? "log" : "linear";
+    for (const [axis, wide, field] of [["x", chart.x_wide, "size"], ["y", chart.y_wide, "time"]]) {
+      const values = spec.data.values.map((row) => row[field]).filter((value) => value > 0);
+      if (!isLog(wide) || !values.length) continue;
+      spec.encoding[axis].scale = { ...spec.encoding[axis].scale, type: "log", zero: undefined };
+      spec.encoding[axis].axis = { values: powers(Math.min(...values) / 2, 2 * Math.max(...values)) };
+    }
     spec.encoding.x.title = chart.x_title;
     spec.encoding.y.title = chart.y_title;
     const points = layer(spec, "points").encoding.color;
@@ -202,7 +223,8 @@
     spec.description = chart.title;
     const made = await vegaEmbed(place, spec, {
       // The interpreter, so that the page's policy can forbid eval.
-      ast: true, actions: false, renderer: "svg", config: look(), tooltip: { theme: dark.matches ? "dark" : "light" },
+      ast: true, actions: false, renderer: "svg", config: look(), logLevel: 1, // errors alone
+      tooltip: { theme: dark.matches ? "dark" : "light" },
     });
     before?.made?.finalize();
     current.made = made;

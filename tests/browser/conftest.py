@@ -78,9 +78,10 @@ def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
 
 
 def drawn(page: Any) -> None:
-    """Scroll through the page, so that every chart is drawn, and wait for it."""
-    page.evaluate(
-        "async () => { for (let y = 0; y < document.body.scrollHeight; y += 600) { scrollTo(0, y); "
-        "await new Promise(requestAnimationFrame); await new Promise(done => setTimeout(done, 20)); } scrollTo(0, 0); }"
-    )
-    page.wait_for_function(DRAWN, timeout=30_000)
+    """Make the window as high as the page, so that every chart is in sight, and wait until all are drawn."""
+    if not page.locator(".drawing:visible").count():
+        return
+    usual = page.viewport_size
+    page.set_viewport_size({**usual, "height": page.evaluate("document.body.scrollHeight")})
+    page.wait_for_function(DRAWN, timeout=60_000)
+    page.set_viewport_size(usual)
