@@ -237,9 +237,7 @@ def _wide(values: Iterator[float]) -> bool:
     return max(known) > 10 * min(known) > 0
 
 
-def _points(
-    view: TableView, column: Column, unit: Unit, numbers: Mapping[RowView, int]
-) -> Iterator[dict[str, Any]]:
+def _points(view: TableView, column: Column, unit: Unit, numbers: Mapping[RowView, int]) -> Iterator[dict[str, Any]]:
     for row in view.rows:
         size, time = row.row.interval(SIZE), row.row.interval(column)
         if size is None or time is None or row.is_floor or row.is_apart:

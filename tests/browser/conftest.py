@@ -13,7 +13,9 @@ import pytest
 from reports.site import write_site
 from tests.reports.factory import make_run, write_run
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 DRAWN = "[...document.querySelectorAll('.drawing')].filter(e => e.offsetParent).every(e => e.dataset.drawn)"
 
 
@@ -49,8 +51,8 @@ def site(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
-    """Open a page of the site, with all charts near the top drawn. In the end nothing may have gone wrong on it, and nothing
-    may have been asked for but its own file."""
+    """Open a page of the site, with all charts drawn. In the end nothing may have gone wrong on it, and nothing may
+    have been asked for but its own file."""
     contexts: list[Any] = []
     problems: list[str] = []
 
@@ -65,7 +67,9 @@ def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
         page.on("console", lambda said: problems.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("requestfailed", lambda request: problems.append(f"failed: {request.url}"))
-        page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else problems.append(asked.url))
+        page.on(
+            "request", lambda asked: None if asked.url.startswith(("file:", "data:")) else problems.append(asked.url)
+        )
         page.goto(f"{(site / address.partition('#')[0]).as_uri()}#{address.partition('#')[2]}")
         if script:
             drawn(page)
@@ -77,11 +81,20 @@ def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
     assert problems == []
 
 
+def until(page: Any, expression: str, *arguments: Any) -> None:
+    """Wait until an expression is true on the page. Playwright's own waiting needs the eval that the page forbids."""
+    for _ in range(600):
+        if page.evaluate(expression, *arguments):
+            return
+        page.wait_for_timeout(100)
+    pytest.fail(f"still not true after a minute: {expression}")
+
+
 def drawn(page: Any) -> None:
     """Make the window as high as the page, so that every chart is in sight, and wait until all are drawn."""
     if not page.locator(".drawing:visible").count():
         return
     usual = page.viewport_size
     page.set_viewport_size({**usual, "height": page.evaluate("document.body.scrollHeight")})
-    page.wait_for_function(DRAWN, timeout=60_000)
+    until(page, DRAWN)
     page.set_viewport_size(usual)

@@ -74,10 +74,12 @@ def site(tmp_path: Path) -> Path:
 
 def test_every_link_leads_somewhere(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
-    assert {"index.html", "suite-tabular.html", "run-1", "runs", "asv"} <= {part for page in pages for part in page.parts}
+    parts = {part for page in pages for part in page.parts}
+    assert {"index.html", "suite-tabular.html", "run-1", "runs", "asv"} <= parts
     for page in pages:
         for link in links(page):
-            assert (page.parent / (link.partition("#")[0] or page.name)).is_file(), f"{page.relative_to(site)} leads to {link}"
+            target = page.parent / (link.partition("#")[0] or page.name)
+            assert target.is_file(), f"{page.relative_to(site)} leads to {link}"
 
 
 def test_the_index_leads_to_the_newest_run_first_and_to_the_history(site: Path) -> None:
