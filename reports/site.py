@@ -24,7 +24,7 @@ import platformdirs
 
 from bench_runner.records import Run
 from reports import site_contents
-from reports.site_figures import Place, groups, mean_band, places, suite_page
+from reports.site_figures import Place, groups, mean_band, places, ratio_text, suite_page
 from reports.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -176,6 +176,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["ratio"] = ratio_text
     environment.filters["breakable"] = _breakable
     environment.filters["mean_band"] = mean_band
     return environment

@@ -231,7 +231,7 @@ def _facts(place: Place) -> Iterator[tuple[str, str]]:
         "rounds asked for": info.get("rounds_asked") or "7, fewer for slow cells",
         "time limit": f"{info['timeout_s']:g} s" if isinstance(info.get("timeout_s"), int | float) else None,
         "processes": info.get("isolate"),
-        "memory under this is not told apart": _least(place),
+        "least memory told": _least(place),
     }
     yield from ((name, str(value)) for name, value in told.items() if value not in (None, ""))
     for name, described in mapping(info.get("work_dirs")).items():
