@@ -137,7 +137,7 @@ def _write_front(published: Sequence[Published], site: Path, problems: list[str]
             problems.append(f"{each.name}: {type(error).__name__}: {error}")
         else:
             kept.append(each.run)
-    write_front(kept, site, links=links, among_others=True)
+    write_front(kept, site, links=links, among_others=True, files_in="runs")
 
 
 def _history(folder: Path, problems: list[str]) -> Iterator[str]:
@@ -185,7 +185,8 @@ def _question(published: Published) -> tuple[object, ...]:
 
 def _write_run(published: Published, earlier: Published | None, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    kept = [published.folder / name for name in KEPT] + sorted(published.folder.glob("results-*.csv"))
+    kept = [published.folder / name for name in KEPT]
+    kept += sorted([*published.folder.glob("results-*.csv"), *published.folder.glob("codecs-*.csv")])
     kept = [path for path in kept if path.is_file() and not path.is_symlink()]
     for path in kept:
         shutil.copyfile(path, folder / path.name)

@@ -48,19 +48,23 @@ class Link:
     address: str
 
 
-def write_site(runs: Sequence[Run], folder: Path, *, links: Sequence[Link] = (), among_others: bool = False) -> Path:
+def write_site(
+    runs: Sequence[Run], folder: Path, *, links: Sequence[Link] = (), among_others: bool = False, files_in: str = ""
+) -> Path:
     """Write the site of `runs` into `folder` and return its front page.
 
     A site that was there before is replaced. Raises SiteError without the libraries, and when `folder` holds something
-    else, unless `among_others` says that this stays beside the site; OSError when the disk refuses.
+    else, unless `among_others` says that this stays beside the site; OSError when the disk refuses. With `files_in` the
+    folders of the runs lie already in that folder of the site, and their files are not copied.
     """
     _check_libraries()
     before = _files_before(folder)
     if before is None and not among_others and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SiteError(f"{folder} is not empty and holds no site of ours; name another folder")
-    shown = places(runs)
+    shown = places(runs, files_in)
     pages = dict(_pages(shown, links))
-    copies = {f"data/{place.slug}/{path.name}": path for place in shown for path in site_contents.raw_files(place)}
+    copied = () if files_in else shown
+    copies = {f"{place.files}/{path.name}": path for place in copied for path in site_contents.raw_files(place)}
     written = {*pages, *copies, MANIFEST}
     for name in (before or set()) - written:
         (folder / name).unlink(missing_ok=True)

@@ -198,9 +198,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
                 else "",
                 "remarks": remarks(place.run, place.summaries),
                 "missing": list(_missing(place)),
-                "files": [
-                    (path.name, f"data/{place.slug}/{path.name}", path.stat().st_size) for path in raw_files(place)
-                ],
+                "files": [(path.name, f"{place.files}/{path.name}", path.stat().st_size) for path in raw_files(place)],
             }
             for place in shown
         ],

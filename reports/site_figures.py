@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from bench_runner.records import FIGURES, Cell, Run, Sample
 from bench_runner.statistics import CellSummary, Interval, Ratio, format_name, is_apart, is_floor, summarise
@@ -77,6 +78,8 @@ class Place:
 
     run: Run
     slug: str
+    files: str
+    """The folder of its raw files, from the site's."""
 
     @cached_property
     def summaries(self) -> Mapping[Cell, CellSummary]:
@@ -123,10 +126,14 @@ class Place:
         return found
 
 
-def places(runs: Iterable[Run]) -> list[Place]:
-    """The runs with their places, in the order given."""
+def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
+    """The runs with their places, in the order given. `files_in` names the folder of the site in which the runs' own
+    folders lie; without it their files are copied to places of the site."""
     slugs = Slugs()
-    return [Place(run, slugs.of(str(run.info.get("id") or run.folder.name))) for run in runs]
+    named = [(run, slugs.of(str(run.info.get("id") or run.folder.name))) for run in runs]
+    return [
+        Place(run, name, f"{files_in}/{quote(run.folder.name)}" if files_in else f"data/{name}") for run, name in named
+    ]
 
 
 def mapping(value: object) -> Mapping[str, Any]:
