@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -190,8 +191,8 @@ def _breakable(label: str) -> Markup:
     """A label that may be broken before its settings and between them."""
     from markupsafe import Markup, escape
 
-    text = str(escape(label))
-    return Markup(text.replace("[", "<wbr>[").replace(",", ",<wbr>"))
+    text = re.sub(r"([,=_])", r"\1<wbr>", str(escape(label)))
+    return Markup(text.replace("[", "<wbr>["))
 
 
 def _asset(name: str) -> str:

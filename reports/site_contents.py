@@ -266,11 +266,22 @@ def thesis(shown: Sequence[Place]) -> dict[str, Any]:
                     "place": place,
                     "found": found,
                     "count": count_text(found),
-                    "grids": list(grids(found)),
+                    "grids": [(*grid, _sources(place, found, grid[0])) for grid in grids(found)],
                     "addresses": _thesis_addresses(place, found),
                 }
             )
     return {"parts": parts}
+
+
+def _sources(place: Place, found: Reproduction, title: str) -> list[TableView]:
+    """The tables that a table of the reproduction tells of, by its title."""
+    return [
+        view
+        for view in place.tables
+        if view.title in title
+        or title.startswith(f"{view.table.dataset} /")
+        or (title.partition(":")[0] == view.table.dataset and view.table.conditions == found.conditions)
+    ]
 
 
 def _thesis_addresses(place: Place, found: Reproduction) -> dict[str, str]:

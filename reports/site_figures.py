@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from bench_runner.records import FIGURES, Cell, Run, Sample
 from bench_runner.statistics import CellSummary, Interval, Ratio, format_name, is_apart, is_floor, summarise
@@ -115,6 +115,12 @@ class Place:
     def suites(self) -> tuple[str, ...]:
         """The suites that it has tables of."""
         return tuple(dict.fromkeys(view.table.suite for view in self.tables))
+
+    def address_of(self, variant: str, suite: str) -> str:
+        """Of the first samples of a variant, in one of the tables of a suite where there is one."""
+        rows = [row for view in self.tables for row in view.rows if row.row.variant == variant]
+        rows.sort(key=lambda row: row.view.table.suite != suite)
+        return rows[0].address("save")
 
     @cached_property
     def samples(self) -> Mapping[Cell, Sequence[Sample]]:
@@ -264,6 +270,11 @@ class TableView:
             "dataset": table.dataset,
             "amount": table.amount,
         }
+
+    @property
+    def choice(self) -> str:
+        """What chooses it on the page of its suite, as the part of the address behind '#'."""
+        return urlencode({key: value for key, value in self.facets.items() if key not in ("suite", "amount")})
 
     @property
     def title(self) -> str:

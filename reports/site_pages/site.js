@@ -172,11 +172,10 @@
 
   function barsOf(chart, width) {
     const spec = structuredClone(data.specs.bars);
-    const rows = chart.rows.filter((row) => !state.without.has(row.format));
+    let rows = chart.rows.filter((row) => !state.without.has(row.format));
     const bars = layer(spec, "bars").encoding;
     const log = isLog(chart.wide);
     const values = rows.flatMap((row) => [row.value, row.low]).concat(chart.floor).filter((value) => value > 0);
-    spec.data.values = rows;
     spec.encoding.y.axis.labelLimit = Math.min(230, width * 0.4);
     spec.padding = { left: 0, top: 4, bottom: 4, right: 4 };
     const narrow = width < 480;
@@ -187,7 +186,11 @@
       const least = Math.min(...values) / 2;
       bars.x.scale = { type: "log", domainMin: least, nice: false };
       bars.x.axis = { values: powers(least, Math.max(...values)) };
+      // A logarithmic scale has no 0: what is not above it begins at its left end.
+      const above = (value) => (value === null ? null : Math.max(value, least));
+      rows = rows.map((row) => ({ ...row, value: above(row.value), low: above(row.low), high: above(row.high) }));
     } else bars.x.scale = { zero: true };
+    spec.data.values = rows;
     bars.color.scale.range = data.colours.map(colour);
     layer(spec, "halo").mark.color = colour("paper");
     return spec;
