@@ -161,7 +161,7 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     assert "cannot be read: odd" in (tmp_path / "site" / "runs" / "index.html").read_text()
 
 
-def test_the_front_page_is_the_site_of_the_newest_run_of_each_question(site: Path) -> None:
+def test_the_front_page_is_the_site_of_the_newest_run_of_the_same_suites_on_a_machine(site: Path) -> None:
     front = (site / "index.html").read_text()
     assert "run-2 (2026-03-02" in front
     assert "run-1 (2026-03-01" not in front
@@ -175,3 +175,15 @@ def test_a_complete_run_is_preferred_to_a_newer_one_that_did_not_finish(tmp_path
     write_run(run_of(2, partial=True), tmp_path / "runs" / "b")
     write_site(tmp_path / "runs", tmp_path / "site")
     assert "run-1 (2026-03-01" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_runs_of_other_machines_stay_on_the_front_page_and_other_requests_do_not(tmp_path: Path) -> None:
+    write_run(run_of(1, request={"rows": 7}), tmp_path / "runs" / "a")
+    write_run(run_of(2, request={"rows": 8}), tmp_path / "runs" / "b")
+    other = run_of(3)
+    moved = replace(other, samples=tuple(replace(sample, machine="lab-2") for sample in other.samples))
+    write_run(moved, tmp_path / "runs" / "c")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    front = (tmp_path / "site" / "index.html").read_text()
+    assert ["run-1 (" in front, "run-2 (" in front, "run-3 (" in front] == [False, True, True]
+    assert (tmp_path / "site" / "runs" / "a" / "index.html").exists()
