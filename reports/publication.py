@@ -117,8 +117,8 @@ def write_site(runs: Path, site: Path) -> list[str]:
 
 
 def _newest(published: Sequence[Published]) -> list[Published]:
-    """The newest run of the same suites on each machine; of those that are complete, where there is one. The request does
-    not count, so that runs of older versions, which asked in other words, do not pile up on the pages."""
+    """The newest run of the same suites on each machine; of those that are complete, where there is one. The request
+    does not count, so that runs of older versions, which asked in other words, do not pile up on the pages."""
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
         found.setdefault((each.suites, each.machine), each)

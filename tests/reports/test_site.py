@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import platformdirs
 import pytest
 
 from bench_runner import cli
@@ -22,7 +24,7 @@ from bench_runner.records import Failure, Run, read_run
 from bench_runner.statistics import is_floor, summarise
 from reports import site_contents
 from reports.compression import READ, frontier
-from reports.site import MANIFEST, Link, SiteError, write_site
+from reports.site import MANIFEST, Link, SiteError, drawing_library, write_site
 from reports.site_figures import Slugs, slug
 from reports.tables import COLUMNS, tables
 from tests.reports.factory import make_run, make_sample, write_run
@@ -303,6 +305,32 @@ def test_addresses_are_plain_and_each_is_its_own() -> None:
     found = [slugs.of(name) for name in names]
     assert len(set(found)) == len(names)
     assert all(re.fullmatch(r"[a-z0-9-]{1,90}", name) for name in found)
+
+
+class Library:
+    """Plays vl_convert and counts how often it is asked."""
+
+    asked = 0
+
+    @classmethod
+    def javascript_bundle(cls, snippet: str) -> str:
+        cls.asked += 1
+        return f"'</script>'; '<!--';\r\n{snippet}"
+
+
+def test_the_drawing_library_can_stand_in_a_page_and_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", Library)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_, **__: tmp_path)
+    make = drawing_library.__wrapped__
+    first = make()
+    assert first == "'<\\/script>'; '<\\!--';\nwindow.vegaEmbed = vegaEmbed;"
+    assert make() == first
+    assert Library.asked == 1
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "file")
+    assert make() == first
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
