@@ -191,7 +191,7 @@ def _breakable(label: str) -> Markup:
     """A label that may be broken before its settings and between them."""
     from markupsafe import Markup, escape
 
-    text = re.sub(r"([,=_])", r"\1<wbr>", str(escape(label)))
+    text = re.sub(r"([,_])", r"\1<wbr>", str(escape(label)))
     return Markup(text.replace("[", "<wbr>["))
 
 
