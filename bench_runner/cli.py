@@ -42,6 +42,7 @@ Examples:
   python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
   python main.py report results/<run> --pdf     any report again, from stored samples
   python main.py report results/<run> --html site   the interactive site, for a browser
+  python main.py --tabular --data FILE          your own table, in every format
   python main.py --image --data FOLDER          your own images, in every storage
   python main.py recommend --data my.csv        which format for my table, and the lines of Python
   python main.py compare results/A results/B    what became slower, and is it more than noise?
@@ -213,10 +214,14 @@ WHICH = _options(
         "--data",
         metavar="PATH",
         type=click.Path(path_type=Path),
-        help="For the suite image: your images, in folders by class, in Parquet, or saved by the datasets library.",
+        help="Your own data instead of ours: a table (CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, a folder of "
+        "Parquet files; of a large one a sample), or, for the suite image, images (in folders by class, in Parquet, or "
+        "saved by the datasets library).",
     ),
     click.option(
-        "--rows", type=click.IntRange(min=1), help="Rows of each data set (default: its own, 1,000,000 for most)."
+        "--rows",
+        type=click.IntRange(min=1),
+        help="Rows of each data set, or of the sample of your own table (default: its own, 1,000,000 for most).",
     ),
     click.option(
         "--track",
@@ -358,7 +363,7 @@ def _request(options: dict[str, Any]) -> Request:
         raise click.UsageError(f"--webface {webface}: no such file; without a path a generated table is measured")
     data = options["data"]
     if data is not None and not data.exists():
-        raise click.UsageError(f"--data {data}: no such file or folder; leave it out for generated images")
+        raise click.UsageError(f"--data {data}: no such file or folder; leave it out for our own data")
     for work_dir in options["work_dirs"]:
         if not Path(work_dir).is_dir():
             raise click.UsageError(f"--work-dir {work_dir}: no such directory; make it first")

@@ -55,6 +55,9 @@ def make_datasets(session: Session) -> None:
 
         session.watcher.step(name, None)
         session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
+        for remark in dataset.remarks:
+            text, _, remedy = remark.partition("\n")
+            session.warn(f"{name}: {text}", remedy)
     with_nulls = {name: data_cache.columns_with_nulls(stored.path) for name, stored in session.datasets.items()}
     session.plan = with_null_variants(session.plan, with_nulls)
 

@@ -50,7 +50,7 @@ SUITES: Mapping[str, Suite] = {
             question="Which format saves and reads a table fastest, smallest, and with the least memory?",
             operations=("save", "read"),
             datasets=("eq", "int", "float", "bool", "str", "core"),
-            on_request=("webface", "tpch-lineitem", "bi", "classic", "geo", "log", "ml"),
+            on_request=("webface", "tpch-lineitem", "bi", "classic", "geo", "log", "ml", "table"),
             tracks=("plain", "default"),
             reasons={
                 "eq, int, float, bool, str": "the thesis's five presets (table 4.2): one kind of column dominates each",
@@ -65,7 +65,7 @@ SUITES: Mapping[str, Suite] = {
             question="What does a codec cost in time, and what does it save in size?",
             operations=("save", "read"),
             datasets=("eq", "core", "tpch-lineitem[scale=1]", "webface"),
-            on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml"),
+            on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "table"),
             tracks=(CODECS,),
             rows=1_000_000,
             codecs=("lz4", "zstd"),
