@@ -37,6 +37,7 @@ from reports.tables import (
     Row,
     Table,
     Unit,
+    amount_text,
     conditions_text,
     remarks,
     short_labels,
@@ -139,7 +140,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _title(run: Run, table: Table) -> str:
     several = len({sample.machine for sample in run.samples}) > 1
     machine = f", machine {table.machine}" if several else ""
-    return f"{table.suite}: {table.dataset}, {table.amount}, {conditions_text(table.conditions)}{machine}"
+    return f"{table.suite}: {table.dataset}, {amount_text(run, table)}, {conditions_text(table.conditions)}{machine}"
 
 
 def _grid(table: Table) -> Grid:
