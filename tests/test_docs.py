@@ -67,6 +67,8 @@ def test_every_command_shown_parses(
 ) -> None:
     """`run` is planned with --list; the others are parsed to the point where they would begin."""
     words = cli._expanded([PLACEHOLDERS.get(word, word) for word in words])
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "measurements.csv").write_text("number,text\n1,a\n2,b\n")
     monkeypatch.chdir(tmp_path)
     if words[:1] == ["run"] and "SUITE" not in words:
         with pytest.raises(SystemExit) as ended:
