@@ -49,7 +49,7 @@ class _Bytes:
     def __init__(self, source: Source, packed: bool) -> None:
         # Opened once more: pyarrow reads ahead, also for a reader that is done with, and would move the place.
         path = f"/proc/self/fd/{source.stream.fileno()}"
-        self._stream = gzip.open(path) if packed else open(path, "rb")  # noqa: SIM115
+        self._stream: Any = gzip.open(path) if packed else open(path, "rb")  # noqa: SIM115
         self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * source.size_bytes) if packed else None
         self._bytes = 0
         self.newlines = 0
@@ -67,6 +67,11 @@ class _Bytes:
                 "the file may be hostile; unpack it by hand, and name the result",
             )
         return content
+
+    def lines(self) -> Iterator[str]:
+        """The bytes as lines of text instead; one of more than a block comes in parts."""
+        text = io.TextIOWrapper(self._stream, "utf-8", errors="replace", newline="")
+        return iter(lambda: text.readline(BLOCK_BYTES), "")
 
     def close(self) -> None:
         """Leave the file open: it is not ours."""
@@ -111,9 +116,7 @@ class _File:
         except UnicodeDecodeError:
             self._refuse_bytes()
 
-    def _reader(
-        self, content: _Bytes, block_bytes: int, types: dict[str, pa.DataType], columns: Sequence[str]
-    ) -> Any:
+    def _reader(self, content: _Bytes, block_bytes: int, types: dict[str, pa.DataType], columns: Sequence[str]) -> Any:
         return pyarrow.csv.open_csv(
             content,
             pyarrow.csv.ReadOptions(use_threads=False, block_size=block_bytes),
@@ -124,8 +127,9 @@ class _File:
     def _refuse(self, error: pa.ArrowInvalid, rows: int) -> NoReturn:
         said = str(error).splitlines()[0]
         if odd := _ODD_ROW.match(said):
+            columns = "column" if odd["found"] == "1" else "columns"
             raise Refused(
-                f"has {odd['found']} columns, and the header {odd['expected']}",
+                f"has {odd['found']} {columns}, and the header {odd['expected']}",
                 "repair the line, or leave it out",
                 # The header counts as row 1.
                 self._place(int(odd["row"]) - 2),
@@ -165,8 +169,7 @@ class _File:
         empty."""
         csv.field_size_limit(BLOCK_BYTES)
         wanted, found, row = set(rows), {}, -1
-        text = io.TextIOWrapper(_Raw(self.bytes()), "utf-8", errors="replace", newline="")  # type: ignore[type-var]
-        reader, before = csv.reader(text, delimiter=self.delimiter), 0
+        reader, before = csv.reader(self.bytes().lines(), delimiter=self.delimiter), 0
         try:
             for fields in reader:
                 row += bool(fields)
@@ -178,24 +181,7 @@ class _File:
         except csv.Error:
             # A row of more than a block: it begins where the one before ended.
             found.setdefault(row, before + 1)
-        text.detach()
         return found
-
-
-class _Raw(io.RawIOBase):
-    """The bytes once more, as Python's own readers take them."""
-
-    def __init__(self, content: _Bytes) -> None:
-        super().__init__()
-        self._content = content
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        part = self._content.read(len(buffer))
-        buffer[: len(part)] = part
-        return len(part)
 
 
 def read(source: Source) -> Reading:

@@ -247,6 +247,6 @@ def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dic
     done = format_bench("run", "tabular", "--data", str(path), environment=environment)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        f"error: {path}, line 3: has 1 columns, and the header 2",
+        f"error: {path}, line 3: has 1 column, and the header 2",
         "  repair the line, or leave it out",
     ]

@@ -100,7 +100,7 @@ def test_a_row_of_other_length_is_told_by_its_line(csv) -> None:
 
 def test_a_row_of_other_length_is_told_beyond_the_first_block(csv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_csv, "BLOCK_BYTES", 1 << 10)
-    assert "line 3,002: has 1 columns, and the header 2" in refusal(csv("a,b\n" + "1,2\n" * 3000 + "3\n"))
+    assert "line 3,002: has 1 column, and the header 2" in refusal(csv("a,b\n" + "1,2\n" * 3000 + "3\n"))
 
 
 def test_a_mixed_column_stays_text_and_the_line_is_told(csv) -> None:
@@ -176,3 +176,11 @@ def test_only_a_header_is_refused(csv) -> None:
     assert "holds no rows" in refusal(csv("a,b\n"))
     assert "holds no rows" in refusal(csv("a,b"))
     assert "holds" in refusal(csv("\n\n"))
+
+
+def test_a_cell_without_an_end_is_told_by_its_line(csv, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_csv, "BLOCK_BYTES", 1 << 20)
+    path = csv('a,b\n1,2\n3,"')
+    with path.open("r+b") as file:
+        file.truncate(64 << 20)
+    assert "line 3: begins a row of more than 1 MB" in refusal(path)
