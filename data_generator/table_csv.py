@@ -25,8 +25,8 @@ from data_generator.refusal import Refused
 from data_generator.table_reading import Found, Reading, Source, as_batches, chosen_blocks
 from data_generator.table_text import Misfit, as_utf8, first_misfit, inferred, misfit_remarks, refuse_encoding
 
-BLOCK_BYTES = 32 << 20
-"""What is read at once; a row cannot be longer."""
+BLOCK_BYTES = 8 << 20
+"""What is parsed at once; a row cannot be longer. pyarrow reads up to 32 such blocks ahead."""
 
 _HEADER_BYTES = 1 << 20
 _ODD_ROW = re.compile(r"CSV parse error: Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
@@ -197,7 +197,7 @@ def read(source: Source) -> Reading:
     names = table_types.named(header)
     input_rows, newlines = yield from _counted(file, header)
     blocks = chosen_blocks(input_rows, source.rows)
-    texts = yield from _texts(file, header, blocks)
+    texts = yield from _texts(file, header, blocks, input_rows)
     is_a_row_a_line = newlines == input_rows + 1
 
     def lines(places: Sequence[int]) -> dict[int, int]:
@@ -214,7 +214,6 @@ def read(source: Source) -> Reading:
         typed.append(inferred(column))
         if pt.is_string(typed[-1].type) and (misfit := first_misfit(name, column)) is not None:
             misfits.append(misfit)
-        # While types are found nothing else is said.
         yield input_rows
     table = pa.table(typed, names=names)
     return Found(
@@ -246,9 +245,10 @@ def _counted(file: _File, header: Sequence[str]) -> Generator[int, None, tuple[i
 
 
 def _texts(
-    file: _File, header: Sequence[str], blocks: Sequence[sampling.Block]
+    file: _File, header: Sequence[str], blocks: Sequence[sampling.Block], input_rows: int
 ) -> Generator[int, None, list[pa.ChunkedArray]]:
-    """The columns of the sample, as the text that stands there."""
+    """The columns of the sample, as the text that stands there. How many rows there are is said again for each block: a
+    word now and then is what keeps the process from being ended."""
     parts: list[list[pa.Array]] = [[] for _ in header]
     start = 0
     for batch in file.batches(file.bytes(), dict.fromkeys(header, pa.string()), header):
@@ -258,7 +258,7 @@ def _texts(
             for column, array in zip(parts, own.columns, strict=True):
                 column.append(array)
         start += batch.num_rows
-        yield start
+        yield input_rows
     if start < blocks[-1].end:
         raise Refused("was changed while it was read", "try again", file.source.path)
     return [pa.chunked_array(column, pa.string()) for column in parts]

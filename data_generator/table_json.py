@@ -21,7 +21,7 @@ from data_generator.refusal import Refused
 from data_generator.table_reading import Found, Reading, Source, as_batches, chosen_blocks
 from data_generator.table_text import Misfit, as_utf8, in_microseconds, misfit_remarks, refuse_encoding
 
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 8 << 20
 """What is read at once; a line cannot be longer."""
 
 _MOST_PARSED_BYTES = 256 << 20
@@ -52,7 +52,7 @@ def read(source: Source) -> Reading:
         input_rows += _records(lines)
         yield input_rows
     blocks = chosen_blocks(input_rows, source.rows)
-    chosen = yield from _chosen(source, blocks)
+    chosen = yield from _chosen(source, blocks, input_rows)
     table, misfits = _parsed(source, chosen)
     schema = table_types.kept_schema(table.schema)
 
@@ -97,7 +97,7 @@ def _records(lines: Sequence[bytes]) -> int:
     return sum(map(bool, map(bytes.strip, lines)))
 
 
-def _chosen(source: Source, blocks: Sequence[sampling.Block]) -> Generator[int, None, list[_Line]]:
+def _chosen(source: Source, blocks: Sequence[sampling.Block], input_rows: int) -> Generator[int, None, list[_Line]]:
     chosen: list[_Line] = []
     row, first = 0, 1
     for lines in _parts(source):
@@ -109,7 +109,7 @@ def _chosen(source: Source, blocks: Sequence[sampling.Block]) -> Generator[int, 
                 chosen += filled[part.start : part.end]
         row += rows
         first += len(lines)
-        yield row
+        yield input_rows
     if row < blocks[-1].end:
         raise Refused("was changed while it was read", "try again", source.path)
     for line in chosen:

@@ -27,7 +27,7 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.table_import")
 """-P: the user's current folder must not stand before the project on the path."""
 
 STALL_S = 60.0
-"""Without a word for so long, the process is ended: it says something for every 32 MB that it reads."""
+"""Without a word for so long, the process is ended: it says something for every 8 MB that it reads."""
 
 MEMORY_BYTES = 4 << 30
 """Room for a sample of text, and for the column of it whose type is being found."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from data_generator import table_input, table_worker
+from data_generator import table_csv, table_input, table_json, table_worker
 from data_generator.errors import DataError
 from data_generator.own_table import MOST_ROWS
 from data_generator.sampling import BLOCKS
@@ -44,6 +44,8 @@ def test_the_page_names_every_suffix_and_number() -> None:
     assert f"{MOST_ROWS // BLOCKS:,} rows" in PAGE
     assert f"{table_worker.MEMORY_BYTES >> 30} GiB" in PAGE
     assert f"after {table_worker.STALL_S:g} s" in PAGE
+    assert f"more than {table_csv.BLOCK_BYTES >> 20} MB" in PAGE
+    assert table_json.BLOCK_BYTES == table_csv.BLOCK_BYTES
 
 
 def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
