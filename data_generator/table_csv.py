@@ -26,10 +26,14 @@ from data_generator.table_reading import Found, Reading, Source, as_batches, cho
 from data_generator.table_text import Misfit, as_utf8, first_misfit, inferred, misfit_remarks, refuse_encoding
 
 BLOCK_BYTES = 8 << 20
-"""What is parsed at once; a row cannot be longer. pyarrow reads up to 32 such blocks ahead."""
+"""What is parsed at once; a row cannot be longer. pyarrow reads up to 32 of them ahead."""
 
-_HEADER_BYTES = 1 << 20
-_ODD_ROW = re.compile(r"CSV parse error: Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
+_BEGINNING_BYTES = 1 << 20
+_FEW_COLUMNS = 32
+"""pyarrow reserves a whole block for each column of text. With more columns that would be gigabytes; dictionaries,
+which are four times as slow, reserve nothing."""
+
+_ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
 _DELIMITERS = (",", ";", "\t", "|")
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
@@ -68,10 +72,10 @@ class _Bytes:
             )
         return content
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, encoding: str = "utf-8", errors: str = "replace") -> Iterator[str]:
         """The bytes as lines of text instead; one of more than a block comes in parts."""
-        text = io.TextIOWrapper(self._stream, "utf-8", errors="replace", newline="")
-        return iter(lambda: text.readline(BLOCK_BYTES), "")
+        text = io.TextIOWrapper(self._stream, encoding, errors, newline="")
+        return iter(lambda: text.readline(BLOCK_BYTES + 1), "")
 
     def close(self) -> None:
         """Leave the file open: it is not ours."""
@@ -98,7 +102,7 @@ class _File:
     ) -> Iterator[pa.RecordBatch]:
         """The rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
         try:
-            with self._reader(content, BLOCK_BYTES, types, columns) as reader:
+            with self._reader(content, types, columns) as reader:
                 for batch in reader:
                     rows += batch.num_rows
                     self.source.progress.at(f"{self.source.path}, row {rows:,}")
@@ -108,18 +112,21 @@ class _File:
 
     def header(self) -> list[str]:
         """The names of the columns, as they stand there. Raises Refused."""
+        csv.field_size_limit(BLOCK_BYTES)
+        lines = self.bytes().lines("utf-8-sig", "strict")
         try:
-            with self._reader(self.bytes(), _HEADER_BYTES, {}, []) as reader:
-                return list(reader.schema.names)
-        except pa.ArrowInvalid as error:
-            self._refuse(error, 0)
+            return next(filter(None, csv.reader(lines, delimiter=self.delimiter)))
+        except StopIteration:
+            raise Refused("holds no rows", "name a file with a table in it", self.source.path) from None
         except UnicodeDecodeError:
             self._refuse_bytes()
+        except csv.Error:
+            self._refuse_length(f"{self.source.path}, line 1")
 
-    def _reader(self, content: _Bytes, block_bytes: int, types: dict[str, pa.DataType], columns: Sequence[str]) -> Any:
+    def _reader(self, content: _Bytes, types: dict[str, pa.DataType], columns: Sequence[str]) -> Any:
         return pyarrow.csv.open_csv(
             content,
-            pyarrow.csv.ReadOptions(use_threads=False, block_size=block_bytes),
+            pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(columns) or None),
         )
@@ -137,14 +144,17 @@ class _File:
         if "UTF8" in said or "UTF-8" in said:
             self._refuse_bytes()
         if "straddling" in said:
-            raise Refused(
-                f"begins a row of more than {BLOCK_BYTES >> 20} MB",
-                "a quotation mark that is never closed makes such a row: close it, or leave the line out",
-                self._place(rows),
-            ) from None
+            self._refuse_length(self._place(rows))
         if "Empty CSV" in said:
             raise Refused("holds no rows", "name a file with a table in it", self.source.path) from None
         raise Refused(f"cannot be read as CSV: {said}", "repair it, or name another") from None
+
+    def _refuse_length(self, where: str) -> NoReturn:
+        raise Refused(
+            f"begins a row of more than {BLOCK_BYTES >> 20} MB",
+            "a quotation mark that is never closed makes such a row: close it, or leave the line out",
+            where,
+        ) from None
 
     def _refuse_bytes(self) -> NoReturn:
         """The line of the first byte that is no UTF-8."""
@@ -187,7 +197,7 @@ class _File:
 def read(source: Source) -> Reading:
     """The sample of a CSV file whose first row has the names. Raises Refused."""
     packed = source.path.lower().endswith(".gz")
-    beginning = _Bytes(source, packed).read(_HEADER_BYTES)
+    beginning = _Bytes(source, packed).read(_BEGINNING_BYTES)
     if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Refused("is UTF-16, and UTF-8 is read", as_utf8("utf-16"), f"{source.path}, line 1")
     is_by_tabs = source.path.lower().endswith((".tsv", ".tsv.gz"))
@@ -251,12 +261,13 @@ def _texts(
     word now and then is what keeps the process from being ended."""
     parts: list[list[pa.Array]] = [[] for _ in header]
     start = 0
-    for batch in file.batches(file.bytes(), dict.fromkeys(header, pa.string()), header):
+    kind = pa.string() if len(header) <= _FEW_COLUMNS else pa.dictionary(pa.int32(), pa.string())
+    for batch in file.batches(file.bytes(), dict.fromkeys(header, kind), header):
         for block in sampling.overlaps(blocks, start, batch.num_rows):
             # A slice alone would keep the whole batch in memory.
             own = batch.take(pa.array(np.arange(block.start, block.end)))
             for column, array in zip(parts, own.columns, strict=True):
-                column.append(array)
+                column.append(array if kind == pa.string() else array.dictionary_decode())
         start += batch.num_rows
         yield input_rows
     if start < blocks[-1].end:

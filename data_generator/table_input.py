@@ -78,6 +78,12 @@ def _parquet_files(path: Path) -> list[InputFile]:
     if not files:
         looked = f"holds no Parquet files (looked {DEPTH} folders deep)"
         raise DataError(f"{printable(path)}: {looked}\n  {TAKEN}; {_IMAGES}")
+    folders = sorted({os.path.dirname(file.name) or "." for file in files})
+    if len(folders) > 1:
+        raise DataError(
+            f"{printable(path)}: holds Parquet files in several folders: {printable(', '.join(folders))}\n"
+            "  name the one that is meant"
+        )
     return files
 
 

@@ -26,6 +26,8 @@ BLOCK_BYTES = 8 << 20
 
 _MOST_PARSED_BYTES = 256 << 20
 _CHANGED = re.compile(r"Column\(/([^/)]*)[^)]*\) changed from")
+_IN_ROW = re.compile(r" in row (\d{1,9})$")
+"""Of what is parsed at once, from 0."""
 _KINDS: Mapping[type, str] = {
     bool: "boolean",
     dict: "object",
@@ -201,4 +203,8 @@ def _refuse(source: Source, said: str, lines: Sequence[_Line]) -> NoReturn:
     """Raises Refused: for the first line that is no object, or with what is said."""
     for line in lines:
         _record(source, line)
-    raise Refused(f"cannot be read as JSON Lines: {said}", "repair it, or name another", source.path) from None
+    where = source.path
+    if (in_row := _IN_ROW.search(said)) and sum(len(line.content) + 1 for line in lines) <= _MOST_PARSED_BYTES:
+        where = f"{source.path}, line {lines[int(in_row[1])].number:,}"
+        said = said[: in_row.start()]
+    raise Refused(f"cannot be read as JSON Lines: {said}", "repair it, or name another", where) from None

@@ -184,3 +184,40 @@ def test_a_cell_without_an_end_is_told_by_its_line(csv, monkeypatch: pytest.Monk
     with path.open("r+b") as file:
         file.truncate(64 << 20)
     assert "line 3: begins a row of more than 1 MB" in refusal(path)
+
+
+def test_many_columns_need_no_memory_of_their_own(csv, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyarrow would reserve a block for each."""
+    names = [f"c{number}" for number in range(600)]
+    rows = "".join(
+        ",".join(f"{row}.5" if number % 2 else f"text {row}" for number in range(600)) + "\n" for row in range(300)
+    )
+    path = csv(",".join(names) + "\n" + rows)
+    before = reserved_bytes()
+    made = take(path, 160).table
+    assert made.num_columns == 600
+    assert made["c0"].to_pylist()[-1] == "text 299"
+    assert made["c1"].to_pylist()[0] == 0.5
+    assert reserved_bytes() - before < 600 << 20
+
+
+def reserved_bytes() -> int:
+    """The most memory that this process has ever mapped."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmPeak")]
+    return int(line.split()[1]) << 10
+
+
+def test_what_is_no_utf8_is_told_among_many_columns(csv) -> None:
+    header, row = ",".join(f"c{number}" for number in range(40)), ",".join(["x"] * 39)
+    assert "line 3: byte 0xe9 is no UTF-8" in refusal(csv(f"{header}\n{row},x\n{row},é\n".encode("latin1")))
+
+
+def test_a_file_without_an_end_of_its_first_line_is_refused(csv, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_csv, "BLOCK_BYTES", 1 << 20)
+    assert "line 1: begins a row of more than 1 MB" in refusal(csv(gzip.compress(bytes(4 << 20)), "table.csv.gz"))
+
+
+def test_a_row_cannot_say_what_is_wrong_with_it(csv) -> None:
+    """What it holds is quoted by the parser's own words."""
+    said = refusal(csv("a,b\n1,2\nx: Row #9: Expected 7 columns, got 8,y,z\n"))
+    assert "line 3: has 4 columns, and the header 2" in said

@@ -55,11 +55,18 @@ def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_its_parquet_files_in_order(tmp_path: Path) -> None:
-    for name in ("b.parquet", "a.parquet", "sub/c.PARQUET", "_metadata.parquet", ".hidden.parquet", "notes.txt"):
-        filled(tmp_path / name)
-    found = find(tmp_path)
-    assert found.kind == PARQUET
-    assert [file.name for file in found.files] == ["a.parquet", "b.parquet", "sub/c.PARQUET"]
+    for name in ("b.parquet", "c.PARQUET", "a.parquet", "_metadata.parquet", ".hidden.parquet", "notes.txt"):
+        filled(tmp_path / "data" / name)
+    for path in (tmp_path, tmp_path / "data"):
+        found = find(path)
+        assert found.kind == PARQUET
+        assert [Path(file.name).name for file in found.files] == ["a.parquet", "b.parquet", "c.PARQUET"]
+
+
+def test_files_in_several_folders_may_be_several_tables(tmp_path: Path) -> None:
+    filled(tmp_path / "test/a.parquet")
+    filled(tmp_path / "train/a.parquet")
+    refused(tmp_path, "holds Parquet files in several folders: test, train\n  name the one that is meant")
 
 
 def test_what_tells_an_input_from_others_changes_with_it(tmp_path: Path) -> None:

@@ -108,3 +108,8 @@ def test_a_line_that_is_nested_without_end_is_refused(lines) -> None:
 
 def test_objects_without_names_are_refused(lines) -> None:
     assert "holds objects without names" in refusal(lines({}, {}))
+
+
+def test_a_name_that_stands_twice_in_an_object_is_told_by_its_line(lines) -> None:
+    said = refusal(lines({"a": 1}, "", '{"a": 2, "a": 3}'))
+    assert "line 3: cannot be read as JSON Lines: JSON parse error: Column(/a) was specified twice\n" in said
