@@ -54,16 +54,21 @@ class TableDigest:
                 self._hash.update(memoryview(buffers[2])[int(offsets[0]) : int(offsets[-1])])
         elif pt.is_struct(array.type):
             for place in range(array.type.num_fields):
-                self._update_array(array.field(place))
+                self._update_inside(array.field(place))
         elif pt.is_list(array.type) or pt.is_map(array.type):
             offsets = np.frombuffer(buffers[1], np.int32)[start : stop + 1]
             self._hash.update(memoryview(offsets - offsets[0]))
             first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
             for inside in (array.keys, array.items) if pt.is_map(array.type) else (array.values,):
-                self._update_array(inside.slice(first, count))
+                self._update_inside(inside.slice(first, count))
         else:
             width = array.type.bit_width // 8
             self._hash.update(memoryview(buffers[1])[start * width : stop * width])
+
+    def _update_inside(self, array: pa.Array) -> None:
+        # Which of the two misses a value, the outer or the inner array, must not be the same.
+        self._hash.update(b"\x1f")
+        self._update_array(array)
 
 
 def _is_variable(kind: pa.DataType) -> bool:

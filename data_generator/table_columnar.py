@@ -55,7 +55,7 @@ def read_parquet(files: Sequence[ParquetFile], rows: int, progress: Progress) ->
     for file in files:
         progress.at(file.name)
         with opened(file.path) as stream, _parquet(stream) as parquet:
-            found = parquet.schema_arrow.remove_metadata()
+            found = parquet.schema_arrow
             schema = table_types.kept_schema(found)
             if first is None:
                 first, remarks = schema, table_types.remarks(found)
@@ -138,7 +138,7 @@ def read_arrow(source: Source) -> Reading:
     is_file = mapped.read(len(_ARROW_FILE)) == _ARROW_FILE
     make = _file_batches if is_file else _stream_batches
     mapped.seek(0)
-    found = (pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)).schema.remove_metadata()
+    found = (pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)).schema
     schema = table_types.kept_schema(found)
     input_rows = 0
     for batch in make(mapped, pa.ipc.IpcReadOptions(included_fields=[0], use_threads=False)):
@@ -169,7 +169,7 @@ def read_orc(source: Source) -> Reading:
     """The sample of an ORC file. Raises Refused."""
     source.progress.at(source.path)
     orc = pyarrow.orc.ORCFile(source.stream)
-    found = orc.schema.remove_metadata()
+    found = orc.schema
     schema = table_types.kept_schema(found)
     rows: list[int] = []
     for number in range(orc.nstripes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import sys
 import textwrap
 from pathlib import Path
@@ -201,6 +202,15 @@ def test_no_answer_in_time_ends_it(path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 SCHEMA = pa.schema([("a", pa.int64())]).serialize().to_pybytes()
 BATCH = pa.record_batch({"a": [1, 2]}).serialize().to_pybytes()
+TEXT = pa.schema([("a", pa.string())]).serialize().to_pybytes()
+UNSOUND = pa.record_batch(
+    [
+        pa.Array.from_buffers(
+            pa.string(), 2, [None, pa.py_buffer(struct.pack("<3i", 0, 1 << 30, 3)), pa.py_buffer(b"abc")]
+        )
+    ],
+    names=["a"],
+)
 VIEWS = pa.schema([("a", pa.string_view())]).serialize().to_pybytes()
 
 
@@ -217,6 +227,7 @@ VIEWS = pa.schema([("a", pa.string_view())]).serialize().to_pybytes()
         "answer(b'n'); frame(b's', b'no schema')",
         f"answer(b'n'); frame(b's', {VIEWS!r})",
         f"answer(b'n'); frame(b's', {SCHEMA!r}); frame(b'b', b'no batch')",
+        f"answer(b'n'); frame(b's', {TEXT!r}); frame(b'b', {UNSOUND.serialize().to_pybytes()!r})",
         "os.write(1, struct.pack('<cQ', b'n', 1 << 60))",
     ],
 )

@@ -130,6 +130,15 @@ def varint(number: int) -> bytes:
     return bytes([*out, number])
 
 
+def test_offsets_that_lead_out_of_the_file_are_refused(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 1_000_000_000, 3], np.int32))
+    text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abc")])
+    with pa.ipc.new_file(tmp_path / "a.arrow", pa.schema([("a", pa.string())])) as writer:
+        writer.write_batch(pa.record_batch({"a": text}))
+    path = tmp_path / "a.arrow"
+    assert "a.arrow, row 2: cannot be read" in refusal(path)
+
+
 # --- folders ------------------------------------------------------------------------------------------------------
 
 
