@@ -236,7 +236,7 @@ def test_a_sample_of_ones_own_table_is_measured_and_said(tmp_path: Path, environ
     assert {key: facts[key] for key in ("rows", "input_rows", "sampled_rows", "blocks")} == {
         **{"rows": 20_000, "input_rows": 40_000, "sampled_rows": 20_000, "blocks": 16}
     }
-    assert [sample.fidelity for sample in run.samples if sample.round and sample.operation == "read"] == ["exact"] * 2
+    assert {sample.fidelity for sample in run.samples if sample.operation == "read"} == {"exact"}
     (warning,) = [warning for warning in run.info["warnings"] if warning["text"].startswith("table: ")]
     assert "'share' is mixed and stays text: line 26,002 holds '?', which is no number" in warning["text"]
 
