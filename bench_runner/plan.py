@@ -238,6 +238,8 @@ def _check_patterns(request: Request) -> None:
         for pattern in getattr(request, option):
             if option == "datasets" and pattern.partition("[")[0] in CATALOGUE:
                 continue
+            if option.startswith("formats") and _is_spelled(pattern):
+                continue
             try:
                 re.compile(pattern)
             except re.error as error:
@@ -401,9 +403,16 @@ def _wanted(variant: str, request: Request) -> bool:
 
 
 def _names(pattern: str, variant: str) -> bool:
-    """A variant spelled in full, as reports print it, names itself, though its brackets mean something else in a
-    regular expression."""
-    return pattern == variant or re.search(pattern, variant) is not None
+    """A variant spelled in full, as reports print it, names itself alone: its brackets mean something else in a regular
+    expression, or nothing that is one."""
+    return pattern == variant if _is_spelled(pattern) else re.search(pattern, variant) is not None
+
+
+def _is_spelled(pattern: str) -> bool:
+    """Whether this is a format's or storage's name with settings: 'parquet[engine=pyarrow,codec=none]'."""
+    name, bracket, settings = pattern.partition("[")
+    known = name in FORMATS.entries or name in STORAGES.entries
+    return known and bool(bracket) and settings.endswith("]") and "=" in settings
 
 
 def _chain(

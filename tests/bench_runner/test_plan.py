@@ -52,6 +52,14 @@ def test_a_variant_spelled_in_full_names_itself() -> None:
     assert [chain.variant for chain in made.chains if not chain.is_floor] == ["parquet[engine=pyarrow,codec=snappy]"]
 
 
+def test_a_variant_spelled_in_full_names_no_other_one() -> None:
+    """Its brackets are no set of characters, and some would make no regular expression at all."""
+    odd = plan(formats=("vortex[engine=vortex-data]",), datasets=("^eq$",))
+    assert {chain.variant for chain in odd.chains if not chain.is_floor} == {"vortex[engine=vortex-data]"}
+    images = make_plan([SUITES["image"]], Request(formats=("sqlite[engine=sqlite3]",), rows=10))
+    assert {chain.variant for chain in images.chains if not chain.is_floor} == {"sqlite[engine=sqlite3]"}
+
+
 def test_webface_comes_beside_what_was_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "faces.h5"
     with h5py.File(path, "w") as file:
