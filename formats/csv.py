@@ -1,4 +1,4 @@
-"""CSV: text, one row a line."""
+"""CSV: text, one row a line, by the calls of pandas, pyarrow, polars and DuckDB."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from formats import pandas_codecs
 from formats import pandas_losses as shared
+from formats.duckdb_engine import DuckdbEngine
+from formats.polars_engine import PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _ALWAYS = (shared.DICTIONARY_AS_TEXT,)
 _TYPES = (
@@ -24,6 +29,8 @@ _TYPES = (
         "binary", "date", "date-early", "time", "duration", "list", "struct", "map", *shared.TIMESTAMPS
     ),
 )
+
+_CAPABILITIES = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 
 class CsvPandas(TabularFormat):
@@ -37,11 +44,18 @@ class CsvPandas(TabularFormat):
     suffix = ".csv"
     settings: ClassVar = {
         "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing"),
+        "parser": Setting(("c", "pyarrow"), "c", "what parses the text for read_csv, its argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
-    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    capabilities = _CAPABILITIES
+
+    def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
+        values = super()._checked(given)
+        if values["parser"] == "pyarrow" and values["keep_default_na"] == "false":
+            raise RefusedSetting("csv: parser=pyarrow goes with keep_default_na=true alone")
+        return values
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -68,6 +82,9 @@ class CsvPandas(TabularFormat):
 
         import_module("pandas.io.formats.csvs")
         pandas_codecs.load(self.values)
+        if self.values["parser"] == "pyarrow":
+            import_module("pandas.io.parsers.arrow_parser_wrapper")
+            import_module("pyarrow.csv")
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -80,6 +97,7 @@ class CsvPandas(TabularFormat):
             location,
             keep_default_na=self.values["keep_default_na"] == "true",
             compression=pandas_codecs.for_read(self.values),
+            engine=self.values["parser"],  # type: ignore[arg-type]
         )
 
     def stored(self, location: Path) -> Stored:
@@ -87,4 +105,77 @@ class CsvPandas(TabularFormat):
         return Stored(pandas_codecs.codec_of(location))
 
 
-ENGINES = (CsvPandas,)
+class CsvPyarrow(TabularFormat):
+    """pyarrow.csv's write_csv and read_csv."""
+
+    format = "csv"
+    engine = "pyarrow"
+    title = "CSV"
+    distributions = ("pyarrow",)
+    native = Native.ARROW
+    suffix = ".csv"
+    capabilities = _CAPABILITIES
+
+    def load_library(self) -> None:
+        """Import pyarrow.csv."""
+        import pyarrow.csv
+
+        self._csv = pyarrow.csv
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self._csv.write_csv(table, location)
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns, types guessed by the call."""
+        return self._csv.read_csv(location, self._csv.ReadOptions(use_threads=self.threads is None))
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class CsvPolars(PolarsEngine):
+    """polars' write_csv and read_csv."""
+
+    format = "csv"
+    title = "CSV"
+    suffix = ".csv"
+    capabilities = _CAPABILITIES
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        table.write_csv(location)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns, types guessed by the call."""
+        return self._polars.read_csv(location)
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class CsvDuckdb(DuckdbEngine):
+    """DuckDB's COPY to CSV and read_csv."""
+
+    format = "csv"
+    title = "CSV"
+    suffix = ".csv"
+    capabilities = _CAPABILITIES
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self.copy(table, location, "FORMAT csv, HEADER")
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns, types guessed by the call."""
+        with self.connection() as connection:
+            return connection.read_csv(str(location)).to_arrow_table()
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb)

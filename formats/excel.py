@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Besides, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 _SHEET_ROWS = 1_048_576
 """Rows of a sheet, by the Excel specification of limits; the names take the first."""
@@ -99,22 +100,24 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     ),
     "xlsxwriter": ("xlsxwriter.workbook", "pandas.io.excel._xlsxwriter", "encodings.utf_16_le"),
     "calamine": ("python_calamine", "pandas.io.excel._calamine"),
+    "polars": ("polars", "fastexcel"),
 }
 """What pandas loads for each of these libraries on its first call."""
 
 
 class ExcelPandas(TabularFormat):
-    """DataFrame.to_excel and read_excel."""
+    """DataFrame.to_excel; pandas.read_excel, or polars' of the same name, which uses calamine through fastexcel."""
 
     format = "excel"
     engine = None
     title = "Excel"
     distributions = ("openpyxl", "python-calamine", "xlsxwriter", "pandas")
+    besides_for: ClassVar = {"read=polars": Besides(("polars", "fastexcel"), "engines")}
     native = Native.PANDAS
     suffix = ".xlsx"
     settings: ClassVar = {
         "save": Setting(("openpyxl", "xlsxwriter"), "openpyxl", "the library that writes", always_spelled=True),
-        "read": Setting(("openpyxl", "calamine"), "openpyxl", "the library that reads", always_spelled=True),
+        "read": Setting(("openpyxl", "calamine", "polars"), "openpyxl", "the library that reads", always_spelled=True),
     }
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     max_rows = _SHEET_ROWS - 1
@@ -148,6 +151,11 @@ class ExcelPandas(TabularFormat):
             faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
         return faults
 
+    @property
+    def native_read(self) -> Native:
+        """polars gives back its own DataFrame."""
+        return Native.POLARS if self.values["read"] == "polars" else Native.PANDAS
+
     def load_library(self) -> None:
         """Import pandas with the two libraries that this variant names, and what they load on the first call."""
         import pandas
@@ -155,13 +163,17 @@ class ExcelPandas(TabularFormat):
         for module in ("pandas.io.formats.excel", *_MODULES[self.values["save"]], *_MODULES[self.values["read"]]):
             import_module(module)
         self._pandas = pandas
+        if self.values["read"] == "polars":
+            self._polars = import_module("polars")
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one sheet without the index."""
         table.to_excel(location, index=False, engine=self.values["save"])  # type: ignore[arg-type]
 
-    def read(self, location: Path) -> pd.DataFrame:
+    def read(self, location: Path) -> pd.DataFrame | pl.DataFrame:
         """Read the first sheet."""
+        if self.values["read"] == "polars":
+            return self._polars.read_excel(location)
         return self._pandas.read_excel(location, engine=self.values["read"])  # type: ignore[arg-type]
 
     def stored(self, location: Path) -> Stored:

@@ -1,21 +1,30 @@
-"""JSON Lines: text, one JSON object a row, names repeated in each."""
+"""JSON Lines: text, one JSON object a row, names repeated in each, by the calls of pandas, polars and DuckDB."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
 from formats import pandas_losses as shared
+from formats.duckdb_engine import DuckdbEngine
+from formats.polars_engine import PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _RELATIVE = 2e-15
 """What the reader's own parsing of floats may be off by, relative to the value."""
+
+_CAPABILITIES = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 
 class JsonPandas(TabularFormat):
@@ -29,11 +38,18 @@ class JsonPandas(TabularFormat):
     suffix = ".json"
     settings: ClassVar = {
         "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
+        "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses the text for read_json, its argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
-    capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    capabilities = _CAPABILITIES
+
+    def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
+        values = super()._checked(given)
+        if values["parser"] == "pyarrow" and values["codec"] != "none":
+            raise RefusedSetting("json: parser=pyarrow reads no codec but by the name of the file (allowed: codec=none)")
+        return values
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -90,6 +106,8 @@ class JsonPandas(TabularFormat):
         import pandas.io.json
 
         pandas_codecs.load(self.values)
+        if self.values["parser"] == "pyarrow":
+            import_module("pyarrow.json")
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -105,6 +123,8 @@ class JsonPandas(TabularFormat):
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
+        if self.values["parser"] == "pyarrow":
+            return self._pandas.read_json(location, orient="records", lines=True, engine="pyarrow")
         compression = pandas_codecs.for_read(self.values)
         return self._pandas.read_json(location, orient="records", lines=True, compression=compression)
 
@@ -113,4 +133,47 @@ class JsonPandas(TabularFormat):
         return Stored(pandas_codecs.codec_of(location))
 
 
-ENGINES = (JsonPandas,)
+class JsonPolars(PolarsEngine):
+    """polars' write_ndjson and read_ndjson."""
+
+    format = "json"
+    title = "JSON Lines"
+    suffix = ".json"
+    capabilities = _CAPABILITIES
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        table.write_ndjson(location)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns, types guessed by the call."""
+        return self._polars.read_ndjson(location)
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class JsonDuckdb(DuckdbEngine):
+    """DuckDB's COPY to JSON, which writes lines, and read_json."""
+
+    format = "json"
+    title = "JSON Lines"
+    suffix = ".json"
+    capabilities = _CAPABILITIES
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self.copy(table, location, "FORMAT json")
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns, types guessed by the call."""
+        with self.connection() as connection:
+            return connection.read_json(str(location), format="newline_delimited").to_arrow_table()
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+ENGINES = (JsonPandas, JsonPolars, JsonDuckdb)

@@ -1,15 +1,21 @@
-"""Parquet: one file, the writer's own row groups and encodings."""
+"""Parquet: one file, the writer's own row groups and encodings, by the calls of all libraries that have both."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs, relations
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
+from formats import pandas_losses as shared
+from formats.duckdb_engine import DuckdbEngine
+from formats.polars_engine import POLARS_CODECS, PolarsEngine
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
 _SECONDS_AS_MS = Loss(
@@ -20,9 +26,14 @@ _SECONDS_AS_MS = Loss(
     frozenset({"timestamp-s", "timestamp-s-zone"}),
 )
 
+_CAPABILITIES = frozenset(
+    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+)
+_NO_CODEC = {"codec": "none"}
+
 
 class ParquetPyarrow(TabularFormat):
-    """pyarrow.parquet, the engine that pandas.to_parquet uses."""
+    """pyarrow.parquet's write_table and read_table."""
 
     format = "parquet"
     engine = "pyarrow"
@@ -32,12 +43,10 @@ class ParquetPyarrow(TabularFormat):
     suffix = ".parquet"
     settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
     levels: ClassVar = parquet_codecs.LEVELS
-    plain: ClassVar = {"codec": "none"}
+    plain: ClassVar = _NO_CODEC
     bare_call: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = frozenset(
-        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-    )
+    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -63,7 +72,162 @@ class ParquetPyarrow(TabularFormat):
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all column chunks, from the footer."""
-        return parquet_codecs.stored_of(self._parquet.read_metadata(location))
+        return _stored(location)
 
 
-ENGINES = (ParquetPyarrow,)
+def _stored(location: Path) -> Stored:
+    """What the footer says, whoever wrote it: pyarrow is there whatever engine is measured."""
+    import pyarrow.parquet
+
+    return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
+
+
+class ParquetPandas(TabularFormat):
+    """DataFrame.to_parquet and read_parquet, which use pyarrow."""
+
+    format = "parquet"
+    engine = "pandas"
+    title = "Parquet"
+    distributions = ("pandas",)
+    native = Native.PANDAS
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Parquet has no seconds, and an Arrow table has to become a DataFrame first."""
+        return (_SECONDS_AS_MS, shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+
+    def load_library(self) -> None:
+        """Import pandas with what it loads on the first call."""
+        import pandas
+        import pyarrow.dataset
+        import pyarrow.parquet
+
+        import_module("pandas.core.arrays.arrow.extension_types")
+        self._pandas = pandas
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file; of the index, which is the default one, it keeps no column."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        table.to_parquet(location, compression=codec, compression_level=self.values["level"])
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._pandas.read_parquet(location, use_threads=self.threads is None)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+class ParquetPolars(PolarsEngine):
+    """polars' write_parquet and read_parquet."""
+
+    format = "parquet"
+    title = "Parquet"
+    suffix = ".parquet"
+    settings: ClassVar = {
+        "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
+        "level": parquet_codecs.LEVEL,
+    }
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "zstd"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        level: Any = self.values["level"]
+        table.write_parquet(location, compression=codec, compression_level=level)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns of the file."""
+        return self._polars.read_parquet(location)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+class ParquetDuckdb(DuckdbEngine):
+    """DuckDB's COPY to Parquet and read_parquet."""
+
+    format = "parquet"
+    title = "Parquet"
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    # DuckDB takes a level for every codec, and uses it for this one alone.
+    levels: ClassVar = {"zstd": range(1, 23)}
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
+        self.copy(table, location, f"FORMAT parquet, COMPRESSION {codec}{level}")
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        with self.connection() as connection:
+            return connection.read_parquet(str(location)).to_arrow_table()
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+class ParquetFastparquet(TabularFormat):
+    """fastparquet's write and ParquetFile.to_pandas. It knows neither projection of nested columns nor threads."""
+
+    format = "parquet"
+    engine = "fastparquet"
+    title = "Parquet"
+    distributions = ("fastparquet",)
+    extra = "engines"
+    native = Native.PANDAS
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def load_library(self) -> None:
+        """Import fastparquet."""
+        import fastparquet
+
+        self._fastparquet = fastparquet
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file without the index."""
+        self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
+
+    def _compression(self) -> Any:
+        codec, level = self.values["codec"], self.values["level"]
+        if codec == "none":
+            return None
+        name = str(codec).upper()
+        return name if level is None else {"_default": {"type": name, "args": {"level": level}}}
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._fastparquet.ParquetFile(str(location)).to_pandas()
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet)

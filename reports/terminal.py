@@ -27,6 +27,7 @@ from reports.compression import (
     has_codecs,
     signed_text,
 )
+from reports import engines
 from reports.first_calls import HEADERS, TITLE, FirstCalls, first_calls
 from reports.tables import (
     COLUMNS,
@@ -77,6 +78,14 @@ def show(run: Run, console: Console) -> None:
             print_lines(page, [f"{table.dataset}: what each codec adds to its format without one"], style="bold")
             page.print(_codecs(table))
             print_lines(page, _codec_notes(table))
+        if engines.is_about_calls(table):
+            page.print()
+            print_lines(page, [f"{table.dataset}: how much is the format, and how much is the call"], style="bold")
+            page.print(_calls(table))
+            print_lines(page, engines.answers(table))
+    if any(map(engines.is_about_calls, found)):
+        page.print()
+        print_lines(page, [engines.EXPLANATION])
     for group in _groups(found):
         page.print()
         names = ", ".join(table.dataset for table in group)
@@ -391,6 +400,19 @@ def _codec_notes(table: Table) -> Iterator[str]:
     for effect in codec_effects(table):
         if effect.saves_nothing:
             yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"
+
+
+def _calls(table: Table) -> Grid:
+    """The fastest and the slowest call of each format, for both operations."""
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for header in ("", *engines.HEADERS[:3]):
+        grid.add_column(header, overflow="fold")
+    for header in engines.HEADERS[3:]:
+        grid.add_column(header, no_wrap=True)
+    for column in (engines.SAVE, engines.READ):
+        for place, calls in enumerate(engines.calls_of(table, column)):
+            grid.add_row(column.operation if place == 0 else "", *map(escape, engines.texts(calls)))
+    return grid
 
 
 def _first_calls(rows: list[FirstCalls]) -> Grid:
