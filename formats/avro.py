@@ -160,10 +160,24 @@ class AvroPolars(PolarsEngine):
     bare_call: ClassVar = {"codec": "none"}
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Of what polars does not have, what it writes to Avro."""
+        return (
+            Loss(
+                "timestamps in s become ms",
+                "the same points in time",
+                Cause.CALL,
+                Relation(relations.timestamps_in(["s"], "ms")),
+                frozenset({"timestamp-s"}),
+            ),
+        )
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
-        table.write_avro(location, compression=codec)
+        with self.refusing():
+            table.write_avro(location, compression=codec)
 
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns of the file."""

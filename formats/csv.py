@@ -7,11 +7,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
-from adapters.losses import Loss
+from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
 from formats import pandas_losses as shared
+from formats import text_losses as text
 from formats.duckdb_engine import DuckdbEngine
 from formats.polars_engine import PolarsEngine
 
@@ -29,6 +31,35 @@ _TYPES = (
         "binary", "date", "date-early", "time", "duration", "list", "struct", "map", *shared.TIMESTAMPS
     ),
 )
+
+_BY_PYARROW = (
+    shared.DICTIONARY_AS_TEXT,
+    shared.NAN_AS_NULL,
+    shared.missing_words(shared.READ_CSV_WORDS),
+    shared.NUMERIC_TEXT,
+    shared.INTEGERS_AS_INT64,
+    shared.INTEGERS_WITH_NULLS_AS_FLOAT64,
+    text.LARGE_INTEGERS_AS_FLOAT64,
+    shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+    shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+    shared.DECIMALS_AS_FLOAT64,
+    text.timestamps(
+        "timestamps become ns where any has a fraction of a second, else s, and UTC where they have a zone",
+        "the same points in time",
+        relations.timestamps_in_s_or_ns,
+        "timestamp-ms",
+        "timestamp-us",
+    ),
+    shared.written_as_text(
+        *("binary", "time", "duration", "list", "struct", "map"),
+        expect=relations.of_types(
+            *("binary", "large_binary", "time32", "time64", "duration", "list", "struct", "map"),
+        ),
+    ),
+)
+"""What pandas' writer and pyarrow's parser lose together."""
+
+_TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 _CAPABILITIES = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
@@ -60,6 +91,8 @@ class CsvPandas(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses, and what the reader takes for missing."""
+        if self.values["parser"] == "pyarrow":
+            return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
             return (
                 *_ALWAYS,
@@ -74,6 +107,8 @@ class CsvPandas(TabularFormat):
     @property
     def known_faults(self) -> Mapping[str, str]:
         """Seen with pandas 3.1."""
+        if self.values["parser"] == "pyarrow":
+            return {}
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
 
     def load_library(self) -> None:
@@ -116,6 +151,45 @@ class CsvPyarrow(TabularFormat):
     suffix = ".csv"
     capabilities = _CAPABILITIES
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses, and what the reader guesses."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.NAN_AS_NULL,
+            text.NUMERIC_TEXT,
+            shared.NULL_AS_EMPTY_TEXT,
+            text.INTEGERS_AS_INT64,
+            text.LARGE_INTEGERS_AS_FLOAT64,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            text.WHOLE_FLOATS_AS_INT64,
+            shared.DECIMALS_AS_FLOAT64,
+            Loss(
+                "durations become the number of their units (int64)",
+                "the same spans",
+                Cause.CALL,
+                Relation(relations.durations_as_integers),
+                frozenset({"duration"}),
+            ),
+            text.timestamps(
+                "timestamps in ms and us become ns, and UTC where they have a zone",
+                "the same points in time",
+                relations.timestamps_in(["ms", "us"], "ns", "UTC"),
+                "timestamp-ms",
+                "timestamp-us",
+            ),
+            shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+        )
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of lists, structs or maps."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_nested(field.type):
+                return f"pyarrow writes no nested columns to CSV (column {field.name}: {field.type})"
+        return super().refusal(schema, rows)
+
     def load_library(self) -> None:
         """Import pyarrow.csv."""
         import pyarrow.csv
@@ -143,9 +217,22 @@ class CsvPolars(PolarsEngine):
     suffix = ".csv"
     capabilities = _CAPABILITIES
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses; the reader takes nothing for missing that was not, and leaves times as text."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            text.NUMERIC_TEXT,
+            text.INTEGERS_AS_INT64,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            shared.DECIMALS_AS_FLOAT64,
+            shared.written_as_text(*_TIMES, expect=relations.of_types("date", "time")),
+        )
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
-        table.write_csv(location)
+        with self.refusing():
+            table.write_csv(location)
 
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns, types guessed by the call."""
@@ -163,6 +250,39 @@ class CsvDuckdb(DuckdbEngine):
     title = "CSV"
     suffix = ".csv"
     capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses, and what the reader guesses."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            Loss(
+                "empty text becomes missing",
+                "no other text",
+                Cause.CALL,
+                Relation(relations.words_as_null({""})),
+                frozenset({"string-empty"}),
+            ),
+            shared.DECIMALS_AS_FLOAT64,
+            text.INTEGERS_AS_INT64,
+            text.LARGE_INTEGERS_AS_DECIMALS,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            text.INFINITE_FLOATS_AS_TEXT,
+            text.timestamps(
+                "timestamps become us, and UTC where they have a zone",
+                "what is below a microsecond is lost",
+                relations.timestamps_cut_to_us,
+                *("timestamp-s", "timestamp-ms", "timestamp-ns"),
+            ),
+            text.BLOBS_AS_TEXT,
+            shared.written_as_text("duration", "list", expect=relations.of_types("duration", "list")),
+        )
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with DuckDB 2.0."""
+        text_of = "come back as text in DuckDB's own notation, which does not quote text inside"
+        return {"struct": f"structs {text_of}", "map": f"maps {text_of}"}
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
 from adapters.contract import Besides, Can, Native, Setting, Stored, TabularFormat
-from adapters.losses import Cause, Loss, Relation
+from adapters.losses import Cause, Expect, Loss, Relation
 from formats import pandas_losses as shared
+from formats import text_losses as text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,32 +33,64 @@ _FORMULAS_AS_NULL = Loss(
 
 _WITHIN_16_DIGITS = 1e-15
 
-_CELL_LOSSES = (
-    Loss(
-        f"text is cut after {_CELL_CHARACTERS:,} characters",
-        "the first characters are kept",
-        Cause.FORMAT,
-        Relation(relations.text_cut_at(_CELL_CHARACTERS)),
-        frozenset({"string-long"}),
-    ),
-    shared.integers_as_int64("int8", "int16", "int32", "uint8", "uint16", "uint32"),
-    Loss(
+_TEXT_IS_CUT = Loss(
+    f"text is cut after {_CELL_CHARACTERS:,} characters",
+    "the first characters are kept",
+    Cause.FORMAT,
+    Relation(relations.text_cut_at(_CELL_CHARACTERS)),
+    frozenset({"string-long"}),
+)
+
+_FLOAT32_AS_FLOAT64 = shared.float32_as_float64(
+    relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"
+)
+
+_DURATIONS_AS_DAYS = Loss(
+    "durations become days as float64",
+    "within 1e-15 days, and 1e-15 of the value",
+    Cause.CALL,
+    Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
+    frozenset({"duration"}),
+)
+
+_AS_TEXT = shared.written_as_text(
+    "binary",
+    "time",
+    "list",
+    "struct",
+    "map",
+    expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
+)
+
+
+def _integers_are_rounded(expect: Expect) -> Loss:
+    return Loss(
         "integers are rounded to float64",
         "int64 beyond 2^53 changes",
         Cause.FORMAT,
-        Relation(relations.integers_rounded_to_float64),
+        Relation(expect),
         frozenset({"int64-exact"}),
-    ),
-    shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
-    shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
-    Loss(
+    )
+
+
+def _floats_keep_16_digits(*kinds: str) -> Loss:
+    return Loss(
         "floats keep 16 digits and lose the sign of zero",
         "within 1e-15 of the value",
         Cause.CALL,
         Relation(relations.floats, relative_tolerance=_WITHIN_16_DIGITS),
-        frozenset({"float64", "float64-zero"}),
-    ),
-    shared.float32_as_float64(relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"),
+        frozenset(kinds),
+    )
+
+
+_CELL_LOSSES = (
+    _TEXT_IS_CUT,
+    shared.integers_as_int64("int8", "int16", "int32", "uint8", "uint16", "uint32"),
+    _integers_are_rounded(relations.integers_rounded_to_float64),
+    shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
+    shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
+    _floats_keep_16_digits("float64", "float64-zero"),
+    _FLOAT32_AS_FLOAT64,
     shared.DECIMALS_AS_FLOAT64,
     shared.WHOLE_FLOATS_AS_INT64,
     Loss(
@@ -74,22 +107,38 @@ _CELL_LOSSES = (
         Relation(relations.dates_as_timestamps),
         frozenset({"date"}),
     ),
-    Loss(
-        "durations become days as float64",
-        "within 1e-15 days, and 1e-15 of the value",
-        Cause.CALL,
-        Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
-        frozenset({"duration"}),
-    ),
-    shared.written_as_text(
-        "binary",
-        "time",
-        "list",
-        "struct",
-        "map",
-        expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
-    ),
+    _DURATIONS_AS_DAYS,
+    _AS_TEXT,
 )
+"""What a cell cannot hold, and what pandas' reader guesses."""
+
+_LOSSES_BY_POLARS = (
+    Loss(
+        "empty text becomes missing",
+        "no other text",
+        Cause.CALL,
+        Relation(relations.words_as_null({""})),
+        frozenset({"string-empty"}),
+    ),
+    _TEXT_IS_CUT,
+    text.INTEGERS_AS_INT64,
+    _integers_are_rounded(relations.any_integers_rounded_to_float64),
+    text.INFINITE_FLOATS_AS_TEXT,
+    text.WHOLE_FLOATS_AS_INT64,
+    _floats_keep_16_digits("float64"),
+    _FLOAT32_AS_FLOAT64,
+    shared.DECIMALS_AS_FLOAT64,
+    Loss(
+        "timestamps become ms",
+        "cut to milliseconds",
+        Cause.FORMAT,
+        Relation(relations.timestamps_as_ms),
+        frozenset({"timestamp-s", "timestamp-us", "timestamp-ns"}),
+    ),
+    _DURATIONS_AS_DAYS,
+    _AS_TEXT,
+)
+"""What a cell cannot hold, and what polars' reader, which keeps nulls and dates, guesses."""
 
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "openpyxl": (
@@ -126,6 +175,8 @@ class ExcelPandas(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """What a cell cannot hold (numbers are float64, times have milliseconds), and what the reader guesses."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
+        if self.values["read"] == "polars":
+            return (shared.DICTIONARY_AS_TEXT, shared.NAN_AS_NULL, *formulas, *_LOSSES_BY_POLARS)
         return (
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
@@ -147,7 +198,7 @@ class ExcelPandas(TabularFormat):
             faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
             if self.values["read"] == "openpyxl":
                 faults["string-return"] = "a carriage return comes back as '_x000D_'"
-        if self.values["read"] == "calamine":
+        if self.values["read"] in ("calamine", "polars"):
             faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
         return faults
 

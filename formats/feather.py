@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_losses as shared
-from formats.polars_engine import POLARS_CODECS, PolarsEngine
+from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class FeatherPandas(TabularFormat):
 
 
 class FeatherPolars(PolarsEngine):
-    """polars' write_ipc and read_ipc, told to read the file and not to map it."""
+    """polars' write_ipc and read_ipc."""
 
     format = "feather"
     title = "Feather"
@@ -127,14 +127,20 @@ class FeatherPolars(PolarsEngine):
     bare_call: ClassVar = {"codec": "none"}
     capabilities = _CAPABILITIES
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What polars itself does not have."""
+        return POLARS_LOSSES
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
-        table.write_ipc(location, compression=codec)
+        with self.refusing():
+            table.write_ipc(location, compression=codec)
 
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns of the file."""
-        return self._polars.read_ipc(location, memory_map=False)
+        return self._polars.read_ipc(location)
 
     def stored(self, location: Path) -> Stored:
         """The codec of the first record batch."""

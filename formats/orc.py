@@ -87,7 +87,14 @@ class OrcPandas(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What ORC does not have; and nothing in the file tells pandas of its own types."""
-        return (_TIMESTAMPS_AS_NS_IN_UTC, shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+        return (
+            _TIMESTAMPS_AS_NS_IN_UTC,
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+            shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64", "int64-exact"),
+            shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+            shared.INTEGERS_IN_MISSING_STRUCTS,
+        )
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""

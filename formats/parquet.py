@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs, relations
 from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_losses as shared
 from formats.duckdb_engine import DuckdbEngine
-from formats.polars_engine import POLARS_CODECS, PolarsEngine
+from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,13 @@ _CAPABILITIES = frozenset(
     {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
 )
 _NO_CODEC = {"codec": "none"}
+_DICTIONARY_AS_VALUES = Loss(
+    "categoricals become plain columns",
+    "the same values",
+    Cause.CALL,
+    Relation(relations.dictionary_as_values),
+    frozenset({"categorical", "categorical-ordered"}),
+)
 
 
 class ParquetPyarrow(TabularFormat):
@@ -101,7 +109,7 @@ class ParquetPandas(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Parquet has no seconds, and an Arrow table has to become a DataFrame first."""
-        return (_SECONDS_AS_MS, shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+        return (_SECONDS_AS_MS, shared.NAN_AS_NULL, shared.DECIMAL_PRECISION, shared.INTEGERS_IN_MISSING_STRUCTS)
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
@@ -142,11 +150,17 @@ class ParquetPolars(PolarsEngine):
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = _CAPABILITIES
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What polars itself does not have."""
+        return POLARS_LOSSES
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         level: Any = self.values["level"]
-        table.write_parquet(location, compression=codec, compression_level=level)
+        with self.refusing():
+            table.write_parquet(location, compression=codec, compression_level=level)
 
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns of the file."""
@@ -170,6 +184,29 @@ class ParquetDuckdb(DuckdbEngine):
     bare_call: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What DuckDB itself does not have."""
+        return (
+            _DICTIONARY_AS_VALUES,
+            Loss(
+                "timestamps in s and ms become us, and UTC where they have a zone",
+                "the same points in time",
+                Cause.CALL,
+                Relation(relations.timestamps_in(["s", "ms"], "us", "UTC")),
+                frozenset({"timestamp-s", "timestamp-ms", *(f"timestamp-{u}-zone" for u in ("s", "ms", "us", "ns"))}),
+            ),
+        )
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of durations."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_duration(field.type):
+                return f"DuckDB makes Parquet intervals of durations, which have no sign (column {field.name})"
+        return super().refusal(schema, rows)
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
@@ -204,6 +241,18 @@ class ParquetFastparquet(TabularFormat):
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Objects are stored as what their first values suggest, and an Arrow table has to become a DataFrame first."""
+        return (shared.NAN_AS_NULL, shared.DECIMALS_AS_FLOAT64)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of timestamps in seconds."""
+        for field in schema:
+            if str(field.type).startswith("timestamp[s"):
+                return f"fastparquet stores timestamps in s as if they were ms (column {field.name})"
+        return super().refusal(schema, rows)
+
     def load_library(self) -> None:
         """Import fastparquet."""
         import fastparquet
@@ -212,7 +261,12 @@ class ParquetFastparquet(TabularFormat):
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""
-        self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
+        try:
+            self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
+        except ValueError as error:
+            if "object conversion" not in str(error):
+                raise
+            raise RefusedData("fastparquet stores text, bytes, numbers, structs and maps of a column of objects") from error
 
     def _compression(self) -> Any:
         codec, level = self.values["codec"], self.values["level"]

@@ -51,6 +51,13 @@ class XmlPandas(TabularFormat):
             *shared.TEXT_TYPES_WITH_NULLS,
         )
 
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with pandas 3.1."""
+        if self.values["parser"] == "lxml":
+            return {}
+        return {"string-return": "a carriage return is not written as a reference, and the parser makes a newline of it"}
+
     def load_library(self) -> None:
         """Import the parser, and pandas with what it loads on the first call."""
         import pandas
