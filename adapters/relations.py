@@ -106,7 +106,7 @@ def _beyond_int64(column: pa.ChunkedArray) -> bool:
 
 
 def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """int64 without nulls whose values went through float64, as a spreadsheet has all numbers. Within +-(2^63 - 1024)."""
+    """int64 without nulls, rounded to float64 as a spreadsheet has all numbers. Within +-(2^63 - 1024)."""
     return None if column.null_count else any_integers_rounded_to_float64(column)
 
 
@@ -292,8 +292,6 @@ def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """The same of a reader that keeps nulls: int64, with fractions float64."""
-    import pyarrow as pa
-
     numbers = numeric_text_as_numbers(column.drop_null())
     return None if numbers is None else column.cast(numbers.type)
 
@@ -401,8 +399,8 @@ def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 
 
 def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps as guessed from text that has a fraction only where it is needed: s, or ns where any has one; UTC where
-    they have a zone."""
+    """Timestamps as guessed from text that has a fraction only where it is needed: s, or ns where any has one; UTC
+    where they have a zone."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -20,8 +20,8 @@ class Suite:
     `datasets` are measured always, with `rows` rows where it is given; `on_request` when the user names them (they take
     long). `tracks` says with which settings every format takes part; with `codecs`, the track is 'codecs', and
     `formats` take part with each of them and with none. `reasons` maps a choice to why it was made; `list suites` shows
-    them. With `images` the formats are image storages, and only those listed take part unless others are asked for. With
-    `variants`, spelled in full, these and no others take part. Each is measured under each condition of `threads`.
+    them. With `images` the formats are image storages, and only those listed take part unless others are asked for.
+    With `variants`, spelled in full, these and no others take part. Each is measured under each condition of `threads`.
     """
 
     name: str

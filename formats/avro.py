@@ -192,7 +192,7 @@ class AvroPolars(PolarsEngine):
 def _header_codec(header: bytes) -> str:
     """The codec in the first bytes of a file, where it is a name and a value, each behind its length times two (Avro
     1.11 specification, object container files); a file without one has none."""
-    before, name, after = header.partition(b"\x14avro.codec")
+    _, name, after = header.partition(b"\x14avro.codec")
     if not name:
         return "none"
     codec = after[1 : 1 + after[0] // 2].decode()

@@ -219,7 +219,7 @@ class CsvPolars(PolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What text without types loses; the reader takes nothing for missing that was not, and leaves times as text."""
+        """What text without types loses; the reader takes nothing for missing that was not, and no text for times."""
         return (
             shared.DICTIONARY_AS_TEXT,
             text.NUMERIC_TEXT,

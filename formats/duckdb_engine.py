@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Native, TabularFormat
 
@@ -34,7 +34,7 @@ class DuckdbEngine(TabularFormat):
     @contextmanager
     def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A database of its own in memory, closed afterwards, with one thread where that is the condition."""
-        config: dict[str, str | bool | int | float | list[str]] = {} if self.threads is None else {"threads": self.threads}
+        config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
         with self._duckdb.connect(":memory:", config=config) as connection:
             # Otherwise points in time come back in the zone of the machine that reads them.
             connection.execute("SET TimeZone = 'UTC'")

@@ -97,15 +97,16 @@ class FeatherPandas(TabularFormat):
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
         import pandas
-        import pyarrow.feather
 
+        import_module("pyarrow.feather")
         import_module("pandas.core.arrays.arrow.extension_types")
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file; of the index, which is the default one, it keeps no column."""
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
-        table.to_feather(location, compression=codec, compression_level=self.values["level"])
+        codec: Any = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        level: Any = self.values["level"]
+        table.to_feather(location, compression=codec, compression_level=level)
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
@@ -152,12 +153,23 @@ def _stored(location: Path) -> Stored:
     import pyarrow as pa
 
     with pa.OSFile(str(location)) as file:
-        # The file's magic and padding take 8 bytes; an IPC stream follows: schema, dictionaries, batches.
-        file.seek(8)
-        message = pa.ipc.read_message(file)
-        while message.type != "record batch":
-            message = pa.ipc.read_message(file)
-    return Stored(_batch_codec(message.metadata.to_pybytes()))
+        # A file ends with its footer, the footer's length, and 6 bytes of magic.
+        file.seek(file.size() - 10)
+        (footer_bytes,) = struct.unpack("<I", file.read(4))
+        file.seek(file.size() - 10 - footer_bytes)
+        file.seek(_first_batch(file.read(footer_bytes)))
+        return Stored(_batch_codec(pa.ipc.read_message(file).metadata.to_pybytes()))
+
+
+def _first_batch(footer: bytes) -> int:
+    """Where the first record batch lies, by the flatbuffer of the footer (Arrow's File.fbs: Footer.recordBatches is
+    field 3, a vector of blocks that begin with their offset)."""
+    (root,) = struct.unpack_from("<I", footer)
+    blocks = _field(footer, root, 3)
+    assert blocks is not None  # a save has written a batch, if one without rows
+    first = blocks + struct.unpack_from("<I", footer, blocks)[0] + 4
+    (offset,) = struct.unpack_from("<q", footer, first)
+    return int(offset)
 
 
 def _batch_codec(message: bytes) -> str:

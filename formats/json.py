@@ -56,7 +56,7 @@ class JsonPandas(TabularFormat):
     suffix = ".json"
     settings: ClassVar = {
         "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
-        "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses the text for read_json, its argument `engine`"),
+        "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses, read_json's argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS

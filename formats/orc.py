@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -99,9 +100,9 @@ class OrcPandas(TabularFormat):
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
         import pandas
-        import pyarrow.fs
-        import pyarrow.orc
 
+        for module in ("pyarrow.fs", "pyarrow.orc"):
+            import_module(module)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:

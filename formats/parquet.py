@@ -114,10 +114,9 @@ class ParquetPandas(TabularFormat):
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
         import pandas
-        import pyarrow.dataset
-        import pyarrow.parquet
 
-        import_module("pandas.core.arrays.arrow.extension_types")
+        for module in ("pyarrow.dataset", "pyarrow.parquet", "pandas.core.arrays.arrow.extension_types"):
+            import_module(module)
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -239,7 +238,9 @@ class ParquetFastparquet(TabularFormat):
     plain: ClassVar = _NO_CODEC
     bare_call: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -266,7 +267,7 @@ class ParquetFastparquet(TabularFormat):
         except ValueError as error:
             if "object conversion" not in str(error):
                 raise
-            raise RefusedData("fastparquet stores text, bytes, numbers, structs and maps of a column of objects") from error
+            raise RefusedData(f"fastparquet does not take this data ({str(error).splitlines()[0]})") from error
 
     def _compression(self) -> Any:
         codec, level = self.values["codec"], self.values["level"]

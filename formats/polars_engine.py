@@ -1,6 +1,6 @@
 """What the engines of all formats that polars writes and reads have in common.
 
-Polars takes and returns its own DataFrame; the harness makes it of what the user holds, through Arrow, and turns it back.
+Polars takes and returns its own DataFrame; the harness makes it of what the user holds, through Arrow, and back.
 Its pool of threads starts with the first call, with as many as POLARS_MAX_THREADS says when it is loaded: nothing here
 may call it while it is being loaded, because threads do not survive a fork.
 """

@@ -1,4 +1,4 @@
-"""Losses that text formats share where the reader keeps nulls in columns of any type: those of pyarrow, polars and DuckDB.
+"""Losses that text formats share where the reader keeps nulls in columns of any type, as pyarrow, polars and DuckDB do.
 
 Each is what such a reader guesses from text; what pandas' own readers guess is in pandas_losses.
 """

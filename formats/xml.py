@@ -56,7 +56,7 @@ class XmlPandas(TabularFormat):
         """Seen with pandas 3.1."""
         if self.values["parser"] == "lxml":
             return {}
-        return {"string-return": "a carriage return is not written as a reference, and the parser makes a newline of it"}
+        return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
 
     def load_library(self) -> None:
         """Import the parser, and pandas with what it loads on the first call."""

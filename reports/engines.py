@@ -1,8 +1,8 @@
 """How much of the waiting is the format, and how much is the call: what the suite `engines` answers.
 
-For each operation a format's slowest call is set against its fastest, and its fastest against the fastest of all formats,
-paired by round; formats are never averaged. A pure function of a table of stored samples: it knows neither page nor
-terminal.
+For each operation a format's slowest call is set against its fastest, and its fastest against the fastest of all
+formats, paired by round; formats are never averaged. A pure function of a table of stored samples: it knows neither
+page nor terminal.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench_runner.statistics import FEWEST_ROUNDS, Ratio, format_name, ratio_interval
-from reports.tables import COLUMNS, Column, Row, Table, number_text
+from reports.tables import COLUMNS, Column, Row, Table, number_text, variant_parts
 
 SAVE, READ = COLUMNS[:2]
 SUITE = "engines"
 HEADERS = ("format", "fastest call", "slowest call", "call x", "format x")
 EXPLANATION = (
-    "call x: how many times as long the slowest call of a format takes as its fastest; format x: how many times as long "
-    "its fastest call takes as the fastest of all formats. What you wait beyond the fastest of all is the two, multiplied."
+    "call x: how many times as long the slowest call of a format takes as its fastest; format x: how many times as "
+    "long its fastest call takes as the fastest of all formats. Multiplied, they set its slowest call against that one."
 )
 
 
@@ -104,8 +104,10 @@ def texts(calls: Calls) -> tuple[str, ...]:
 
 
 def _call(row: Row) -> str:
-    """The label without the format that stands beside it: 'pandas,parser=pyarrow' of 'csv[engine=pandas,...]'."""
-    return row.label.partition("[")[2].removesuffix("]").removeprefix("engine=") or "the only call"
+    """The call without the format that stands beside it: 'pandas,parser=pyarrow' of 'csv[engine=pandas,...]'."""
+    _, settings = variant_parts(row.variant)
+    told = [f"{key}={value}" for key, value in settings.items() if (key, value) != ("codec", "none")]
+    return ",".join(told).removeprefix("engine=")
 
 
 def ratio_text(ratio: Ratio) -> str:

@@ -29,8 +29,8 @@ class FirstCalls:
 
 
 def first_calls(run: Run) -> list[FirstCalls]:
-    """One row for each variant with counted samples, the cheapest first; none for the floor, which loads nothing. Of a run
-    under both conditions of threads, the samples under the libraries' own."""
+    """One row for each variant with counted samples, the cheapest first; none for the floor, which loads nothing. Of a
+    run under both conditions of threads, the samples under the libraries' own."""
     usual = Conditions().threads
     apart = any(sample.conditions.threads == usual for sample in run.samples)
     groups: dict[str, list[Sample]] = {}

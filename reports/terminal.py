@@ -18,6 +18,7 @@ from rich.text import Text
 
 from bench_runner.records import Failure, Run
 from bench_runner.statistics import CellSummary, Interval, is_apart, is_floor, overall, summarise
+from reports import engines
 from reports.compression import (
     CodecEffect,
     break_even_text,
@@ -27,7 +28,6 @@ from reports.compression import (
     has_codecs,
     signed_text,
 )
-from reports import engines
 from reports.first_calls import HEADERS, TITLE, FirstCalls, first_calls
 from reports.tables import (
     COLUMNS,

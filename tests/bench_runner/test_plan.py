@@ -274,7 +274,8 @@ def test_calls_are_measured_under_both_conditions_of_threads() -> None:
         threads: [chain.variant for chain in made.chains if chain.conditions.threads == threads]
         for threads in ("default", "1")
     }
-    assert by_threads["default"] == by_threads["1"] == ["floor", *ENGINES.variants]
+    assert by_threads["default"] == by_threads["1"]
+    assert by_threads["1"][1:] == list(ENGINES.variants)
     assert {chain.conditions.track for chain in made.chains} == {"plain"}
 
 

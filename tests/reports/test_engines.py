@@ -78,7 +78,7 @@ def test_ratios_are_paired_by_round() -> None:
 def test_a_format_with_one_call_has_no_call_to_choose() -> None:
     orc = next(calls for calls in calls_of(table_of(), READ) if calls.format == "orc")
     assert orc.by_call is None
-    assert texts(orc) == ("orc", "the only call", "", "", "5.00")
+    assert texts(orc) == ("orc", "pyarrow", "", "", "5.00")
 
 
 def test_the_answer_names_the_size_of_both_and_what_cannot_be_told() -> None:
