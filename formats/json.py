@@ -66,7 +66,7 @@ class JsonPandas(TabularFormat):
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
         if values["parser"] == "pyarrow" and values["codec"] != "none":
-            raise RefusedSetting("json: parser=pyarrow reads no codec but by the name of the file (allowed: codec=none)")
+            raise RefusedSetting("json: parser=pyarrow reads a codec by the file's name alone (allowed: codec=none)")
         return values
 
     @property

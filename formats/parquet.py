@@ -273,8 +273,10 @@ class ParquetFastparquet(TabularFormat):
         codec, level = self.values["codec"], self.values["level"]
         if codec == "none":
             return None
-        name = str(codec).upper()
-        return name if level is None else {"_default": {"type": name, "args": {"level": level}}}
+        # What other writers call LZ4 is LZ4_RAW in the specification; its LZ4 is an older framing.
+        name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
+        argument = "compresslevel" if codec == "gzip" else "level"
+        return name if level is None else {"_default": {"type": name, "args": {argument: level}}}
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
