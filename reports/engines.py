@@ -40,6 +40,11 @@ def is_about_calls(table: Table) -> bool:
     return table.suite == SUITE
 
 
+def has_calls(table: Table) -> bool:
+    """Whether a table is about calls, and any of them was measured."""
+    return is_about_calls(table) and any(table.ranks[column] for column in (SAVE, READ))
+
+
 def calls_of(table: Table, column: Column) -> list[Calls]:
     """Each format's calls by the time of one operation, the fastest format first; without the floor and what stands
     apart."""

@@ -92,7 +92,7 @@ def write_pdf(run: Run, path: Path) -> Path:
                 _save(pages, _table_page(run, table, part))
             if has_codecs(table):
                 _save(pages, _codecs_page(run, table))
-            if engines.is_about_calls(table):
+            if engines.has_calls(table):
                 _save(pages, _calls_page(run, table))
         for group in _fidelity_pages(matrices(run)):
             _save(pages, _fidelity_page(run, group))

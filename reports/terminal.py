@@ -78,12 +78,12 @@ def show(run: Run, console: Console) -> None:
             print_lines(page, [f"{table.dataset}: what each codec adds to its format without one"], style="bold")
             page.print(_codecs(table))
             print_lines(page, _codec_notes(table))
-        if engines.is_about_calls(table):
+        if engines.has_calls(table):
             page.print()
             print_lines(page, [f"{table.dataset}: how much is the format, and how much is the call"], style="bold")
             page.print(_calls(table))
             print_lines(page, engines.answers(table))
-    if any(map(engines.is_about_calls, found)):
+    if any(map(engines.has_calls, found)):
         page.print()
         print_lines(page, [engines.EXPLANATION])
     for group in _groups(found):

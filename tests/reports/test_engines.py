@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,13 @@ def test_the_terminal_shows_the_answer_below_each_table() -> None:
     assert max(map(len, text.splitlines())) <= 100
     assert text.count("call x: how many times") == 1
     assert "call x" not in shown(make_run(datasets=("eq",)))
+
+
+def test_without_a_figure_nothing_is_shown() -> None:
+    run = run_of()
+    uncounted = replace(run, samples=tuple(replace(sample, unsettled=True) for sample in run.samples))
+    assert "how much is the format" not in shown(uncounted)
+    assert "call x" not in shown(uncounted)
 
 
 def test_nothing_of_it_is_set_against_the_thesis() -> None:
