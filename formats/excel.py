@@ -140,6 +140,9 @@ _LOSSES_BY_POLARS = (
 )
 """What a cell cannot hold, and what polars' reader, which keeps nulls and dates, guesses."""
 
+_FORMULA = "text that begins with '=' comes back as the number 0"
+_EARLY = "days before 1900 come back one day off, or as datetime.time"
+
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "openpyxl": (
         "openpyxl.cell._writer",
@@ -188,18 +191,20 @@ class ExcelPandas(TabularFormat):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with pandas 3.1."""
+        """Seen with pandas 3.1 and polars 2.1."""
+        if self.values["read"] == "polars":
+            return {"date-early": _EARLY} if self.values["save"] == "openpyxl" else {"string-formula": _FORMULA}
         faults = {
             "int64": "integers near 2^63 come back as objects, because a cell holds a float64",
             "uint64": "integers beyond 2^53 come back as other integers or as objects, because a cell holds a float64",
         }
         if self.values["save"] == "xlsxwriter":
-            faults["string-formula"] = "text that begins with '=' comes back as the number 0"
-            faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
+            faults["string-formula"] = _FORMULA
+            faults["date-early"] = _EARLY
             if self.values["read"] == "openpyxl":
                 faults["string-return"] = "a carriage return comes back as '_x000D_'"
-        if self.values["read"] in ("calamine", "polars"):
-            faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
+        if self.values["read"] == "calamine":
+            faults["date-early"] = _EARLY
         return faults
 
     @property

@@ -154,6 +154,11 @@ class ParquetPolars(PolarsEngine):
         """What polars itself does not have."""
         return POLARS_LOSSES
 
+    def load_library(self) -> None:
+        """Import polars with what it loads on the first call."""
+        super().load_library()
+        import_module("polars._utils.parquet")
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
@@ -255,9 +260,10 @@ class ParquetFastparquet(TabularFormat):
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import fastparquet."""
+        """Import fastparquet, and the file system that its calls ask for."""
         import fastparquet
 
+        import_module("fsspec.implementations.local")
         self._fastparquet = fastparquet
 
     def save(self, table: pd.DataFrame, location: Path) -> None:

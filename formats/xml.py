@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _PANDAS_MODULES = ("pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict")
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
-    "lxml": ("lxml.etree",),
+    "lxml": ("lxml.etree", "lxml._elementpath"),
     "etree": ("xml.etree.ElementTree", "xml.dom.minidom", "xml.dom.expatbuilder"),
 }
 """What pandas loads for each of these parsers on its first call."""
@@ -62,7 +63,9 @@ class XmlPandas(TabularFormat):
         """Import the parser, and pandas with what it loads on the first call."""
         import pandas
 
-        for module in (*_PANDAS_MODULES, *_MODULES[self.values["parser"]]):
+        # Whatever the parser is, pandas looks for lxml when it reads.
+        lxml = _MODULES["lxml"] if find_spec("lxml") is not None else ()
+        for module in (*_PANDAS_MODULES, *_MODULES[self.values["parser"]], *lxml):
             import_module(module)
         pandas_codecs.load()
         self._pandas = pandas
