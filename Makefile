@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: tabular test test-quick lint selfbench selfbench-asv selfbench-compare clean
+.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend clean
 
 tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
 	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
@@ -13,6 +13,9 @@ test: $(VENV)/.ready  ## the whole suite
 
 test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
 	$(RUN) -m pytest --numprocesses 2 -m "not slow"
+
+test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
+	$(RUN) -m pytest -m browser
 
 lint: $(VENV)/.ready
 	$(RUN) -m ruff check .
@@ -26,6 +29,9 @@ selfbench-asv: $(VENV)/.ready  ## whether asv and our own runner agree; prints r
 
 selfbench-compare: $(VENV)/.ready  ## how often 'compare' names a change where none is, and finds one that is
 	$(RUN) -m bench_runner.selfbench_compare
+
+selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against a full run; prints regrets
+	$(RUN) -m bench_runner.selfbench_recommend
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -114,6 +114,19 @@ class Besides:
     extra: str
 
 
+@dataclass(frozen=True)
+class Calls:
+    """What a user writes for a variant: expressions with places for what is held (`{held}`) and for the file
+    (`{path}`, Python's spelling of a text), and the import lines that they need.
+
+    They take and give what the adapter's `native` names; records stand for an Arrow table here.
+    """
+
+    imports: tuple[str, ...]
+    save: str
+    read: str
+
+
 class Adapter(ABC):
     """What formats for tables and storages for images have in common: a name, settings, and how they are spelled.
 
@@ -215,6 +228,11 @@ class Adapter(ABC):
 
 class TabularFormat(Adapter):
     """One engine of one format for tables."""
+
+    @property
+    def calls(self) -> Calls | None:
+        """The calls of `save` and `read` as a user writes them; None where that takes more than a line each."""
+        return None
 
     takes_masked: ClassVar[bool] = True
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such

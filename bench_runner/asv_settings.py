@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench_runner import environment
-from bench_runner.run import PROJECT_ROOT
+from bench_runner.measuring import PROJECT_ROOT
 
 MACHINES = ".asv-machine.json"
 SETTINGS = "asv.conf.json"

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench_runner.plan import Plan, Request
+    from bench_runner.records import Run
+    from reports.recommend_text import Answer
 
 FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
 """Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`."""
 RESULTS = Path("results")
+CHOICE_ROWS, CHOICE_IMAGES = 200_000, 10_000
+"""What a recommendation measures of larger data: its default budget allows no more."""
 
 EPILOG = """
 \b
@@ -37,7 +41,10 @@ Examples:
   python main.py --compression --codecs all     what each codec costs, and what it saves
   python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
   python main.py report results/<run> --pdf     any report again, from stored samples
+  python main.py report results/<run> --html site   the interactive site, for a browser
+  python main.py --tabular --data FILE          your own table, in every format
   python main.py --image --data FOLDER          your own images, in every storage
+  python main.py recommend --data my.csv        which format for my table, and the lines of Python
   python main.py compare results/A results/B    what became slower, and is it more than noise?
   python main.py list formats                   what is there, and what is installed
 """
@@ -139,6 +146,25 @@ class Percent(click.ParamType):
         return float(match[1]) / 100
 
 
+class Wish(click.ParamType):
+    """What a user wants of a format, by a parser of reports.preferences."""
+
+    def __init__(self, parser: str, name: str) -> None:
+        self.name = name
+        self._parser = parser
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse, or fail with what is allowed."""
+        from reports import preferences
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return getattr(preferences, self._parser)(value)
+        except preferences.PreferenceError as error:
+            self.fail(str(error), param, ctx)
+
+
 DURATION, NAMES, LEVELS, PERCENT = Duration(), Names(), Levels(), Percent()
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -188,10 +214,14 @@ WHICH = _options(
         "--data",
         metavar="PATH",
         type=click.Path(path_type=Path),
-        help="For the suite image: your images, in folders by class, in Parquet, or saved by the datasets library.",
+        help="Your own data instead of ours: a table (CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, a folder of "
+        "Parquet files; of a large one a sample), or, for the suite image, images (in folders by class, in Parquet, or "
+        "saved by the datasets library).",
     ),
     click.option(
-        "--rows", type=click.IntRange(min=1), help="Rows of each data set (default: its own, 1,000,000 for most)."
+        "--rows",
+        type=click.IntRange(min=1),
+        help="Rows of each data set, or of the sample of your own table (default: its own, 1,000,000 for most).",
     ),
     click.option(
         "--track",
@@ -332,7 +362,7 @@ def _request(options: dict[str, Any]) -> Request:
         raise click.UsageError(f"--webface {webface}: no such file; without a path a generated table is measured")
     data = options["data"]
     if data is not None and not data.exists():
-        raise click.UsageError(f"--data {data}: no such file or folder; leave it out for generated images")
+        raise click.UsageError(f"--data {data}: no such file or folder; leave it out for our own data")
     for work_dir in options["work_dirs"]:
         if not Path(work_dir).is_dir():
             raise click.UsageError(f"--work-dir {work_dir}: no such directory; make it first")
@@ -380,8 +410,33 @@ def _plan(names: tuple[str, ...], request: Request) -> Plan:
 
 
 def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
+    from reports import render
+
+    folder, measured, failed = _measured(plan, request, options)
+    # The files first: whoever reads our output may stop reading, as `| head` does.
+    render.write_csv(measured, folder)
+    if options["report"]:
+        render.write_pdf(measured, folder / "report.pdf")
+    click.echo(f"results: {folder}", err=True)
+    try:
+        render.show(measured, _console())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+    return FAILED if failed else 0
+
+
+def measure_run(options: dict[str, Any]) -> Path:
+    """Measure what the options of `run` ask for, for programs; the result folder."""
+    request = _request(options)
+    folder, _, _ = _measured(_plan(options["suites"], request), request, options)
+    return folder
+
+
+def _measured(plan: Plan, request: Request, options: dict[str, Any]) -> tuple[Path, Run, bool]:
+    """The result folder, what lies in it, and whether some cells failed."""
+    from bench_runner.measuring import machine_name, measure, new_folder
     from bench_runner.progress import watching
-    from bench_runner.run import machine_name, measure, new_folder
     from bench_runner.session import Options
 
     how = Options(
@@ -397,8 +452,7 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
     )
     if how.quick and how.rounds is not None:
         raise click.UsageError("--quick is one round; leave out --rounds, or --quick")
-    if how.machine is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", how.machine):
-        raise click.UsageError(f"--machine {how.machine!r}: a name is letters, digits, '.', '_' and '-'")
+    _check_machine(how.machine)
     if options["report"]:
         _check_matplotlib()
     folder = _result_folder(options["out"], how.resume, lambda: new_folder(RESULTS, machine_name(how)))
@@ -414,19 +468,7 @@ def _measure(plan: Plan, request: Request, options: dict[str, Any]) -> int:
             err=True,
         )
         raise
-    from reports import render
-
-    # The files first: whoever reads our output may stop reading, as `| head` does.
-    render.write_csv(measured, folder)
-    if options["report"]:
-        render.write_pdf(measured, folder / "report.pdf")
-    click.echo(f"results: {folder}", err=True)
-    try:
-        render.show(measured, _console())
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_output()
-    return FAILED if failed else 0
+    return folder, measured, failed
 
 
 def _console() -> Console:
@@ -434,6 +476,11 @@ def _console() -> Console:
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=100)
+
+
+def _check_machine(name: str | None) -> None:
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise click.UsageError(f"--machine {name!r}: a name is letters, digits, '.', '_' and '-'")
 
 
 def _check_matplotlib() -> None:
@@ -490,8 +537,20 @@ def list_(what: str) -> None:
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
 @click.option("--against", type=click.Choice(["thesis"]), help="Set the figures beside published ones.")
 @click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
+@click.option(
+    "--html",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write an interactive site of all RUNs into this folder; it opens from a disk, without network.",
+)
 def report(
-    runs: tuple[Path, ...], pdf: bool, csv_files: bool, fidelity: bool, against: str | None, markdown: bool
+    runs: tuple[Path, ...],
+    pdf: bool,
+    csv_files: bool,
+    fidelity: bool,
+    against: str | None,
+    markdown: bool,
+    html: Path | None,
 ) -> None:
     """Make reports again from stored samples: the table, or what the options name."""
     from bench_runner.records import read_run
@@ -500,6 +559,8 @@ def report(
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown goes with --against or --fidelity")
     with _errors_told():
+        if html is not None:
+            click.echo(_write_site(runs, html))
         for folder in runs:
             stored = read_run(folder)
             if pdf:
@@ -518,8 +579,146 @@ def report(
                     click.echo(render.against_thesis_markdown(stored))
                 else:
                     render.show_against_thesis(stored, _console())
-            if not (pdf or csv_files or fidelity or against):
+            if not (pdf or csv_files or fidelity or against or html):
                 render.show(stored, _console())
+
+
+def _write_site(folders: tuple[Path, ...], html: Path) -> Path:
+    from bench_runner.records import read_run
+    from reports import render
+    from reports.site import SiteError
+
+    try:
+        return render.write_site([read_run(folder) for folder in folders], html)
+    except SiteError as error:
+        raise click.UsageError(str(error)) from None
+
+
+@cli.command()
+@click.option(
+    "--data",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Your own table or images, as for 'run'.",
+)
+@click.option(
+    "-d", "--datasets", metavar="NAME", multiple=True, help="A data set of ours in place of yours, or one of a run's."
+)
+@click.option("--from", "stored", metavar="RUN", type=click.Path(path_type=Path), help="A stored run: measure nothing.")
+@click.option(
+    "--prefer",
+    "weights",
+    type=Wish("parse_weights", "weights"),
+    default="read=3,size=2,save=1",
+    show_default=True,
+    help="Weights of read, save, size, read_memory, save_memory.",
+)
+@click.option(
+    "--need",
+    "needs",
+    type=Wish("parse_needs", "needs"),
+    default="",
+    help="Drop what lacks one of: append, projection, types, nested, no-pickle, other-languages, single-file.",
+)
+@click.option("--max-memory", type=Wish("parse_bytes", "bytes"), help="Drop what needs more, e.g. 8G.")
+@click.option(
+    "--reads-per-save",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How often you read what you save once: their times become one.",
+)
+@click.option(
+    "--bandwidth", type=Wish("parse_bandwidth", "bandwidth"), help="Of your storage, e.g. 200MB/s: added to the times."
+)
+@click.option(
+    "--budget", "budget_s", type=DURATION, default="2m", show_default=True, help="Time for all of it, e.g. 10m."
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    help="Rows that are measured at most (default: 200,000 of a table, 10,000 images).",
+)
+@click.option("-f", "--formats", metavar="REGEX", multiple=True, help="Only variants whose name matches (repeatable).")
+@click.option("--formats-not", metavar="REGEX", multiple=True, help="None whose name matches (repeatable).")
+@UNDER
+@click.option("--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run).")
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Result folder.")
+@click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with every figure, for programs.")
+def recommend(**options: Any) -> int:
+    """Say which variant to use for your data and your use of it, how sure that is, and why.
+
+    Every candidate is measured once on few rows, and those that may win by rounds on all of them; each round trip is
+    verified. A score is the weighted geometric mean of the figures. Ends with the lines of Python to paste.
+    """
+    from reports import render
+
+    with _errors_told():
+        answer = answered(options)
+        if options["as_json"]:
+            click.echo(render.answer_json(answer))
+        else:
+            render.show_answer(answer, _console())
+    return 0 if answer.found.ranked else FAILED
+
+
+def answered(options: dict[str, Any]) -> Answer:
+    """The answer to a recommendation's options, for the command and for programs."""
+    from bench_runner.advice import measured_answer, stored_answer
+    from bench_runner.measuring import machine_name, new_folder
+    from bench_runner.progress import watching
+    from bench_runner.records import read_run
+    from bench_runner.session import Options
+    from reports.preferences import Preferences
+
+    preferences = Preferences(
+        weights=options["weights"],
+        needs=options["needs"],
+        max_memory_bytes=options["max_memory"],
+        reads_per_save=options["reads_per_save"],
+        bandwidth_bytes_per_s=options["bandwidth"],
+    )
+    given = [name for name in ("data", "stored") if options[name] is not None]
+    if len(given) > 1 or not (given or options["datasets"]):
+        raise click.UsageError(
+            "name what it is about: --data PATH for your own, --from RUN for a stored run, or --datasets NAME"
+        )
+    if options["stored"] is not None:
+        return stored_answer(read_run(options["stored"]), preferences, options["datasets"])
+    images = _is_of_images(options)
+    request = _request(
+        {"webface": None, "operations": (), "tracks": (), "codecs": (), "levels": (), **options}
+        | {"rows": options["rows"] or (CHOICE_IMAGES if images else CHOICE_ROWS)}
+    )
+    how = Options(seed=options["seed"], machine=options["machine"])
+    _check_machine(how.machine)
+    with watching() as watcher:
+        return measured_answer(
+            request,
+            how,
+            lambda: _result_folder(options["out"], False, lambda: new_folder(RESULTS, machine_name(how))),
+            ["format-bench", *_expanded(sys.argv[1:])],
+            watcher,
+            preferences,
+            images=images,
+            budget_s=options["budget_s"],
+        )
+
+
+def _is_of_images(options: dict[str, Any]) -> bool:
+    """Whether the data named are images: ours by their name, the user's by what the files' names say."""
+    from bench_runner.suites import SUITES
+    from data_generator import image_input
+    from data_generator.errors import DataError
+
+    if options["data"] is None:
+        names = (*SUITES["image"].datasets, *SUITES["image"].on_request)
+        return any(name.partition("[")[0] in names for name in options["datasets"])
+    try:
+        found = image_input.find(options["data"])
+    except DataError:
+        return False
+    # Parquet files are taken for a table, whatever their columns hold.
+    return found.kind != image_input.PARQUET
 
 
 @cli.command()

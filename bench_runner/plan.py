@@ -32,7 +32,7 @@ from data_generator.dataset import Dataset
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
-WITH_DATA = ("cifar10", "imagenet100", "images")
+WITH_DATA = ("table", "cifar10", "imagenet100", "images")
 """The data sets that are read from what --data names."""
 
 
@@ -117,7 +117,7 @@ class Plan:
 def make_plan(
     suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None
 ) -> Plan:
-    """The plan for the suites under the request. A user's images are read here; `on_rows` hears of which data set how
+    """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
     many. Raises PlanError, and data_generator's DataError."""
     _check_patterns(request)
     _check_codecs(suites, request)
@@ -141,6 +141,7 @@ def make_plan(
                     chains.append(chain)
                 else:
                     excluded.append(Excluded(chain, failure))
+    _check_data_is_used(datasets, request)
     if all(chain.is_floor for chain in [*chains, *(each.chain for each in excluded)]):
         raise PlanError(
             "nothing matches --formats, --formats-not and --track together\n"
@@ -166,7 +167,7 @@ def _chosen_datasets(
 ) -> Iterator[Dataset]:
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
-        names = ["images"] if request.data is not None and suite.images else list(suite.datasets)
+        names = list(suite.datasets) if request.data is None else ["images" if suite.images else "table"]
     if (request.webface is not None or request.generated_webface) and not suite.images:
         names.append("webface")
     for spelled in dict.fromkeys(names):
@@ -194,6 +195,15 @@ def _check_datasets(suites: Sequence[Suite], request: Request) -> None:
                 f"--datasets {pattern!r} matches no data set of the suite {names}\n"
                 f"  it has: {offered}; 'format-bench list datasets' says what each is"
             )
+
+
+def _check_data_is_used(datasets: Iterable[str], request: Request) -> None:
+    """The user's data must not be left aside without a word."""
+    if request.data is not None and not any(parse(name)[0] in WITH_DATA for name in datasets):
+        raise PlanError(
+            f"--data {request.data} is read by none of the data sets that --datasets chooses\n"
+            "  leave out --datasets, or add --datasets table (for images: images)"
+        )
 
 
 def _matching(suite: Suite, pattern: str) -> list[str]:
@@ -249,9 +259,9 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
         raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
     if request.tracks and any(suite.codecs for suite in suites):
         raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
-    if request.tracks and any(suite.variants for suite in suites):
-        names = ", ".join(suite.name for suite in suites if suite.variants)
-        raise PlanError(f"--track does not go with the suite {names}, which spells its calls in full\n  leave it out")
+    for suite in suites:
+        if request.tracks and suite.variants:
+            raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
     possible = codecs.known(FORMATS)
     for name in request.codecs:
         if name not in (codecs.ALL, *possible):
@@ -261,10 +271,8 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
 
 
 def _check_images(suites: Sequence[Suite], request: Request) -> None:
-    """What is about tables is refused for images, and --data for tables."""
+    """What is about tables is refused for images."""
     for_images = [suite for suite in suites if suite.images]
-    if request.data is not None and not for_images:
-        raise PlanError("--data goes with the suite image\n  run image --data FOLDER")
     if not for_images:
         return
     for option, value, default in (

@@ -55,6 +55,9 @@ def make_datasets(session: Session) -> None:
 
         session.watcher.step(name, None)
         session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
+        for remark in dataset.remarks:
+            text, _, remedy = remark.partition("\n")
+            session.warn(f"{name}: {text}", remedy)
     with_nulls = {name: data_cache.columns_with_nulls(stored.path) for name, stored in session.datasets.items()}
     session.plan = with_null_variants(session.plan, with_nulls)
 
@@ -67,6 +70,8 @@ def record_excluded(session: Session) -> None:
 
 def test_probe(session: Session) -> None:
     """Rule 13: the memory probes against known allocations; their error goes with the run."""
+    if session.options.brief:
+        return
     session.stage("memory probe")
     bench = next(iter(session.benches.values()), None)
     if bench is None:
@@ -103,7 +108,7 @@ def time_imports(session: Session) -> None:
                 "mapped": chain.mapped,
             },
         )
-        if "import_ns" in described or chain.is_floor:
+        if "import_ns" in described or chain.is_floor or session.options.brief:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
         if key not in seen:

@@ -5,12 +5,12 @@ It knows where each is listed, and nothing of what they do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adapters.contract import Adapter
 from adapters.registry import Registry
-from adapters.spelling import parse
+from adapters.spelling import parse, spell
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
@@ -31,6 +31,19 @@ def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
 def build(spelled: str, *, threads: int | None = None) -> Any:
     """A fresh adapter for a spelled variant, its libraries not loaded yet. Raises what Registry.build raises."""
     return registry_of(spelled).build(spelled, threads=threads)
+
+
+def build_unloaded(name: str, settings: Mapping[str, str]) -> Any:
+    """An adapter to be asked about itself: nothing has to be installed. Raises what Registry.engine raises."""
+    engine, values = engine_of(spell(name, settings))
+    return engine(values)
+
+
+def build_loaded(spelled: str) -> Any:
+    """An adapter that is ready to save and read, for programs; raises what Registry.build raises."""
+    adapter = build(spelled)
+    adapter.load_library()
+    return adapter
 
 
 def all_engines() -> Iterator[tuple[Registry[Any], type[Adapter]]]:

@@ -19,10 +19,10 @@ import click
 
 from bench_runner import doctor
 from bench_runner.clock import now_ns
+from bench_runner.measuring import PROJECT_ROOT, measure
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
 from bench_runner.records import Cell, Run
-from bench_runner.run import PROJECT_ROOT, measure
 from bench_runner.session import Options
 from bench_runner.statistics import CellSummary, Ratio, is_floor, ranking, ratio_interval, summarise
 from bench_runner.suites import SUITES
@@ -159,14 +159,16 @@ def isolation(forked: Run, spawned: Run) -> Iterator[Check]:
             ratio = ratio_interval(one[cell].by_round[figure], two[cell].by_round[figure])
             if ratio is not None:
                 what = f"fork/spawn {figure} {cell.operation} {cell.variant}"
-                yield Check(what, f"{ratio.ratio:.3f}{_interval(ratio)}", "0.95 to 1.05", _within(ratio))
+                yield Check(what, told(ratio), "0.95 to 1.05", within(ratio))
 
 
-def _interval(ratio: Ratio) -> str:
-    return "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f}-{ratio.high:.2f})"
+def told(ratio: Ratio) -> str:
+    """'0.98 (0.95-1.02)', without the interval where there is none."""
+    interval = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f}-{ratio.high:.2f})"
+    return f"{ratio.ratio:.3f}{interval}"
 
 
-def _within(ratio: Ratio, least: float = 0.95, most: float = 1.05) -> bool | None:
+def within(ratio: Ratio, least: float = 0.95, most: float = 1.05) -> bool | None:
     """Whether the whole interval of the ratio lies within its bounds; None when it crosses one, because then a median
     within them would be luck, and one outside them as well."""
     if ratio.low is None or ratio.high is None:

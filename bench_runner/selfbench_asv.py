@@ -1,30 +1,30 @@
 """Whether asv and our own runner agree on the same cells: `make selfbench-asv` prints the ratios.
 
-Ours is taken before asv's and after it, so that a machine whose speed drifts does not make the difference. It uses asv
-as a user does, by its command line, and reads its results by asv's own reader.
+It uses asv as a user does, by its command line, and reads its results by asv's own reader.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from bench_runner.asv_settings import write_settings
-from bench_runner.asv_suite import ROUNDS, ROWS_VARIABLE, TABLE_ROWS
+from bench_runner.asv_suite import ROWS_VARIABLE, TABLE_ROWS
+from bench_runner.measuring import PROJECT_ROOT, measure
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
-from bench_runner.run import PROJECT_ROOT, measure
-from bench_runner.selfbench import Check, print_checks
+from bench_runner.selfbench import Check, print_checks, told, within
 from bench_runner.session import Options
-from bench_runner.statistics import is_floor, summarise
+from bench_runner.statistics import is_floor, ratio_interval, summarise
 from bench_runner.suites import SUITES
 from data_generator.cache import default_folder
 
@@ -38,24 +38,25 @@ VARIANTS = (
 """Ten cells, none of which is over within a few milliseconds."""
 MACHINE = "selfbench"
 LEAST, MOST = 0.90, 1.11
+PAIRS = 7
 
 
-def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], list[float]]:
-    """Seconds of each round, by operation and variant."""
+def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
+    """Seconds of one round, by operation and variant."""
     request = Request(datasets=("^eq$",), formats=VARIANTS, tracks=("plain",), rows=rows)
     plan = make_plan([SUITES["tabular"]], request)
     folder.mkdir()
     with watching() as watcher:
-        run, _ = measure(plan, request, Options(rounds=ROUNDS, fidelity=False), folder, ["selfbench-asv"], watcher)
+        run, _ = measure(plan, request, Options(rounds=1, fidelity=False), folder, ["selfbench-asv"], watcher)
     return {
-        (cell.operation, cell.variant): [ns / 1e9 for ns in summary.by_round["wall_ns"].values()]
+        (cell.operation, cell.variant): summary.figures["wall_ns"].median / 1e9
         for cell, summary in summarise(run.samples).items()
-        if not is_floor(cell.variant) and "wall_ns" in summary.by_round
+        if not is_floor(cell.variant) and "wall_ns" in summary.figures
     }
 
 
 def by_asv(folder: Path, rows: int) -> dict[tuple[str, str], float]:
-    """asv's median in seconds, by operation and variant."""
+    """asv's seconds of one round, by operation and variant."""
     folder.mkdir()
     settings = write_settings(folder, MACHINE)
     chosen = "|".join(re.escape(variant) for variant in VARIANTS)
@@ -70,7 +71,8 @@ def by_asv(folder: Path, rows: int) -> dict[tuple[str, str], float]:
         "HOME": str(folder),
         "FORMAT_BENCH_CACHE": str(default_folder()),
     }
-    _asv(settings, environment, "run", "--machine", MACHINE, "--bench", bench, "--set-commit-hash", commit)
+    words = ("--machine", MACHINE, "--bench", bench, "--set-commit-hash", commit, "--attribute", "rounds=1")
+    _asv(settings, environment, "run", *words)
     return dict(_results(folder / "results" / "asv"))
 
 
@@ -97,30 +99,32 @@ def _results(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
 
 
 def agreement(folder: Path, rows: int) -> Iterator[Check]:
-    """asv's median over ours, for each of ten cells."""
-    before = by_runner(folder / "before", rows)
-    theirs = by_asv(folder / "asv", rows)
-    after = by_runner(folder / "after", rows)
-    for key in sorted(before.keys() & after.keys()):
-        operation, variant = key
-        if key not in theirs:
-            yield Check(f"{operation} {variant}", "no figure by asv", f"{LEAST} to {MOST}", False)
-            continue
-        ours = statistics.median(before[key] + after[key])
-        drift = statistics.median(after[key]) / statistics.median(before[key])
-        ratio = theirs[key] / ours
-        yield Check(
-            f"{operation} {variant}: asv/ours (ours after/before {drift:.2f})",
-            f"{ratio:.3f}",
-            f"{LEAST} to {MOST}",
-            LEAST <= ratio <= MOST,
-        )
+    """asv's time over ours, for each of ten cells.
+
+    A round of one and a round of the other follow each other, in turn which comes first: the ratio is taken within such
+    a pair, because the machine's own speed changes from minute to minute.
+    """
+    ours: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    theirs: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for pair in range(PAIRS):
+        sides = [(by_runner, ours, "ours"), (by_asv, theirs, "asv")]
+        for measured, seconds, name in sides if pair % 2 else reversed(sides):
+            for key, value in measured(folder / f"{name}-{pair}", rows).items():
+                seconds[key][pair] = value
+    for operation, variant in itertools.product(("save", "read"), VARIANTS):
+        key = operation, variant
+        ratio = ratio_interval(theirs[key], ours[key])
+        what = f"{operation} {variant}: asv/ours"
+        if ratio is None:
+            yield Check(what, "no figure", f"{LEAST} to {MOST}", False)
+        else:
+            yield Check(what, told(ratio), f"{LEAST} to {MOST}", within(ratio, LEAST, MOST))
 
 
 @click.command()
 @click.option("--rows", default=TABLE_ROWS, show_default=True, help="Rows of the table that is measured.")
 def main(rows: int) -> None:
-    """Print asv's medians as multiples of our runner's, on ten cells of the table eq."""
+    """Print asv's times as multiples of our runner's, on ten cells of the table eq."""
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
         print_checks("asv and our runner", agreement(Path(folder), rows))
 

@@ -19,6 +19,7 @@ from bench_runner.plan import Chain, Plan
 from bench_runner.records import Conditions, Failure, Sample, SampleWriter, write_run_info
 from bench_runner.resume import Earlier
 from data_generator.catalogue import CATALOGUE
+from data_generator.dataset import Dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,8 @@ class Options:
     resume: bool = False
     machine: str | None = None
     fidelity: bool = True
+    brief: bool = False
+    """A run that only sifts: its memory probe is not tested, and imports are not timed."""
 
     @property
     def rounds_asked(self) -> int | None:
@@ -136,5 +139,12 @@ class Session:
                 "rows": stored.rows,
                 "size_bytes": stored.size_bytes,
                 "title": CATALOGUE[parse(name)[0]].title,
+                **_sample_facts(self.plan.datasets[name]),
             }
         write_run_info(self.folder, environment.replace_host(self.info, self.options.machine))
+
+
+def _sample_facts(dataset: Dataset) -> dict[str, int]:
+    """Of a sample: rows of the whole and of the sample, and its blocks."""
+    facts = ("input_rows", "sampled_rows", "blocks")
+    return {key: int(dataset.source[key]) for key in facts if key in dataset.source}

@@ -13,15 +13,20 @@ CODECS = "codecs"
 """The track on which codecs are set against each other: never mixed with plain, default or equal (rule 10)."""
 
 
+CHOICE = "choice"
+"""The track on which everything is set against everything: whoever chooses for their own data chooses the codec too."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """One question, and what answers it.
 
     `datasets` are measured always, with `rows` rows where it is given; `on_request` when the user names them (they take
     long). `tracks` says with which settings every format takes part; with `codecs`, the track is 'codecs', and
-    `formats` take part with each of them and with none. `reasons` maps a choice to why it was made; `list suites` shows
-    them. With `images` the formats are image storages, and only those listed take part unless others are asked for.
-    With `variants`, spelled in full, these and no others take part. Each is measured under each condition of `threads`.
+    `formats` take part with each of them and with none; with `variants`, those take part, spelled in full, and no
+    other. `reasons` maps a choice to why it was made; `list suites` shows them. With `images` the formats are image
+    storages, and only those listed take part unless others are asked for. All is measured under each condition of
+    `threads`.
     """
 
     name: str
@@ -34,8 +39,8 @@ class Suite:
     rows: int | None = None
     codecs: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
-    images: bool = False
     variants: tuple[str, ...] = ()
+    images: bool = False
     threads: tuple[str, ...] = ("default",)
 
 
@@ -47,7 +52,7 @@ SUITES: Mapping[str, Suite] = {
             question="Which format saves and reads a table fastest, smallest, and with the least memory?",
             operations=("save", "read"),
             datasets=("eq", "int", "float", "bool", "str", "core"),
-            on_request=("webface", "tpch-lineitem", "bi", "classic", "geo", "log", "ml"),
+            on_request=("webface", "tpch-lineitem", "bi", "classic", "geo", "log", "ml", "table"),
             tracks=("plain", "default"),
             reasons={
                 "eq, int, float, bool, str": "the thesis's five presets (table 4.2): one kind of column dominates each",
@@ -62,7 +67,7 @@ SUITES: Mapping[str, Suite] = {
             question="What does a codec cost in time, and what does it save in size?",
             operations=("save", "read"),
             datasets=("eq", "core", "tpch-lineitem[scale=1]", "webface"),
-            on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml"),
+            on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "table"),
             tracks=(CODECS,),
             rows=1_000_000,
             codecs=("lz4", "zstd"),
@@ -137,6 +142,44 @@ SUITES: Mapping[str, Suite] = {
                 "threads default and 1": "a call that is faster by all cores may not be so on a busy machine",
                 "eq": "uniform random values of four types",
                 "core": "repeating, sorted and missing values, as real columns have them",
+            },
+        ),
+        Suite(
+            name="choice",
+            question="Which format, and which codec, for this table? ('recommend' asks it, of your own data)",
+            operations=("save", "read"),
+            datasets=("core",),
+            on_request=("eq", "int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "tpch-lineitem"),
+            tracks=(CHOICE,),
+            variants=(
+                "avro[engine=fastavro,codec=none]",
+                "avro[engine=fastavro,codec=zstandard,level=1]",
+                "csv[engine=pandas]",
+                "csv[engine=pandas,codec=zstd,level=1]",
+                "excel[save=xlsxwriter,read=calamine]",
+                "feather[engine=pyarrow,codec=lz4]",
+                "feather[engine=pyarrow,codec=none]",
+                "feather[engine=pyarrow,codec=zstd,level=1]",
+                "hdf5-fixed[engine=pandas]",
+                "hdf5-table[engine=pandas]",
+                "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]",
+                "json[engine=pandas,double_precision=15]",
+                "json[engine=pandas,double_precision=15,codec=zstd,level=1]",
+                "lance[engine=pylance]",
+                "orc[engine=pyarrow,codec=none]",
+                "orc[engine=pyarrow,codec=zstd]",
+                "parquet[engine=pyarrow,codec=none]",
+                "parquet[engine=pyarrow,codec=snappy]",
+                "parquet[engine=pyarrow,codec=zstd,level=1]",
+                "pickle[engine=pandas]",
+                "pickle[engine=pandas,codec=zstd,level=1]",
+                "vortex[engine=vortex-data]",
+                "vortex[engine=vortex-data,codec=compact]",
+                "xml[engine=pandas]",
+            ),
+            reasons={
+                "one track": "whoever chooses for their own data chooses the codec too: all stand against each other",
+                "the variants": "each format plain and with zstd at level 1, or what its users take in place of that",
             },
         ),
     )

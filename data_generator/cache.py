@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import platformdirs
 import pyarrow as pa
@@ -65,7 +65,7 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
     `on_rows` hears how many rows are made. Runs at the same time are safe: each writes a file of its own,
     and the last move wins with the same bytes. Raises DataError when the folder cannot take the file.
     """
-    path = folder / f"{_stem(dataset)}.arrow"
+    path = folder / f"{_stem(dataset.name, dataset.rows, dataset.version, dataset.source)}.arrow"
     with _told(f"{dataset.name}, {dataset.rows:,} rows", folder):
         folder.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder)
@@ -111,6 +111,29 @@ def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | Non
         return pa.Table.from_batches([batch for batch in batches if batch.num_rows], selected)
 
 
+def read_rows(path: Path, start: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """So many rows of a stored data set from `start` on, counted from 0, in private memory."""
+    with pa.memory_map(str(path)) as mapping:
+        stored = pa.ipc.open_file(mapping)
+        first = 0
+        for index in range(stored.num_record_batches):
+            batch = stored.get_batch(index)
+            begin, end = max(start - first, 0), min(start + rows - first, batch.num_rows)
+            if begin < end:
+                yield _copied(batch.slice(begin, end - begin))
+            first += batch.num_rows
+
+
+def kept_schema(name: str, rows: int, version: int, source: Mapping[str, str], folder: Path) -> pa.Schema | None:
+    """The schema of a data set that lies in the cache; None where it does not, or not so that it could be read."""
+    path = folder / f"{_stem(name, rows, version, source)}.arrow"
+    try:
+        with pa.memory_map(str(path)) as mapping:
+            return pa.ipc.open_file(mapping).schema
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
 def columns_with_nulls(path: Path) -> frozenset[str]:
     """The columns of a cached data set in which a value is missing: read from the file's metadata alone."""
     with pa.memory_map(str(path)) as mapping:
@@ -123,18 +146,23 @@ def columns_with_nulls(path: Path) -> frozenset[str]:
         return frozenset(found)
 
 
-def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path) -> dict[str, int]:
+def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path) -> dict[str, Any]:
     """What `keep_facts` has kept of a data set that is read from `source`; empty where nothing is, or nothing whole."""
     try:
         facts = json.loads(_facts_path(name, version, source, folder).read_text())
     except (OSError, ValueError):
         return {}
-    is_whole = isinstance(facts, dict) and all(type(value) is int for value in facts.values())
+    is_whole = isinstance(facts, dict) and all(type(value) is int or _is_texts(value) for value in facts.values())
     return facts if is_whole else {}
 
 
-def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path, facts: Mapping[str, int]) -> None:
-    """Keep what is known of a data set only once its source has been read through, such as its number of rows.
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path, facts: Mapping[str, Any]) -> None:
+    """Keep what is known of a data set only once its source has been read through, such as its number of rows:
+    integers, and lists of texts.
 
     `source` must change with what it stands for. Raises DataError when the folder cannot take the file.
     """
@@ -155,10 +183,10 @@ def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
         return reader.read_next_batch()
 
 
-def _stem(dataset: Dataset) -> str:
+def _stem(name: str, rows: int, version: int, source: Mapping[str, str]) -> str:
     """A readable name, and what decides the bytes as a hash."""
-    key = json.dumps([dataset.name, dataset.rows, dataset.version, sorted(dataset.source.items())])
-    return f"{_readable(dataset.name)}-{dataset.rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
+    key = json.dumps([name, rows, version, sorted(source.items())])
+    return f"{_readable(name)}-{rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
 def _readable(name: str) -> str:

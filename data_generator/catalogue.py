@@ -138,6 +138,15 @@ CATALOGUE: Mapping[str, Entry] = {
         None,
         takes_file=True,
     ),
+    "table": Entry(
+        "table of your own",
+        "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; of a large one a sample",
+        "data_generator.own_table:build",
+        None,
+        (Parameter("share", (0.01, 1.0), "1", "of each block of the sample the first part: a second size of it"),),
+        takes_file=True,
+        imports=True,
+    ),
     "cifar-like": Entry(
         "images like CIFAR-10's: 32 x 32, RGB, 10 classes",
         "many small images that compress as photographs do, without a download",
@@ -173,8 +182,8 @@ def resolve(
     """The data set that `name` and its parameters, as text, stand for; `rows` instead of its default
     number.
 
-    `source` is the user's file or folder, for data sets that take one. Images of the user's are read now, unless they
-    have been before; `on_rows` hears how many. Raises DataError, which lists what there is.
+    `source` is the user's file or folder, for data sets that take one. A file of the user's is read now, unless it
+    has been before; `on_rows` hears how many rows. Raises DataError, which lists what there is.
     """
     entry = CATALOGUE.get(name)
     if entry is None:

@@ -33,6 +33,8 @@ class Dataset:
     """For data read from the user's files: what tells them from others, such as path, size_bytes and mtime_ns."""
     largest_side: int | None = None
     """For images: the pixels of the longest side of any of them."""
+    remarks: tuple[str, ...] = ()
+    """What the user should hear of it, each two lines: what is so, and what to do."""
 
 
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:

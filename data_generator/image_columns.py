@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as pt
 
-from data_generator.image_refusal import Refused
+from data_generator.refusal import Refused
 
 _IMAGE_NAMES = ("image", "img", "picture", "photo", "jpg", "png")
 _LABEL_NAMES = ("label", "labels", "fine_label", "class", "target", "coarse_label")

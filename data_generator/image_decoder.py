@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from PIL import ExifTags, Image, ImageFile, ImageOps, TiffImagePlugin
 
-from data_generator.image_refusal import CONVERT, REPAIR, Refused
+from data_generator.refusal import REPAIR, Refused
+
+CONVERT = "convert it to 8-bit RGB or grey without transparency (PNG keeps it as it is), or leave it out"
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """Pillow reads more, by decoders that are less used, and one that starts another program (EPS)."""

@@ -1,59 +1,33 @@
 """The process that opens the user's images: `python -m data_generator.image_import PARENT MEMORY_BYTES PROGRESS`.
 
-It reads a task (JSON) from stdin, decodes image after image, and answers on stdout with frames: a letter, the length in
-8 bytes, little-endian, and so many bytes.
+It decodes image after image, and answers as data_generator.import_process says, with these letters besides:
 
     n  how many images there will be, as JSON
     b  a batch of them, as a message of Arrow IPC with the schema of data_generator.images
-    e  the end; all is said
-    r  instead of the rest: why the input is not taken, as JSON with 'where', 'reason' and 'step'
 
-PROGRESS is a descriptor of one shared page, in which the name of the image at hand stands: if this process dies of it,
-data_generator.image_worker, which started it, can tell. Nothing here knows of caches or data sets.
+Nothing here knows of caches or data sets.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
-import stat
-import struct
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
-from typing import IO, Any
+from typing import Any
 
-from data_generator.confinement import confine
 from data_generator.image_input import CACHED, FILES, PARQUET, SAVED
-from data_generator.image_refusal import REPAIR, Refused, printable
+from data_generator.import_process import Progress, Reader, Task, opened, serve
+from data_generator.refusal import Refused
 
-HEADER = struct.Struct("<cQ")
-COUNT, BATCH, END, REFUSAL = b"n", b"b", b"e", b"r"
+COUNT, BATCH = b"n", b"b"
 
 _ROWS_AT_ONCE = 64
-_INSTALL = {"PIL": ("pillow", "images"), "datasets": ("datasets", "datasets")}
 
-Task = Mapping[str, Any]
-"""`path`, `kind` and `files` (each with `name`, `path`, `label`) of an ImageInput; `rows`, the most images to take, or
-None; `batch_bytes`, the pixels of a batch."""
 Found = tuple[int, Iterator[tuple[bytes, int]]]
-"""How many images there are, and of each the file's content and its label."""
-
-
-class Progress:
-    """The page in which the parent sees where this process is."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
-        self.where = ""
-
-    def at(self, where: str) -> None:
-        """From now on at this image."""
-        self.where = where
-        text = where.encode(errors="backslashreplace")[: mmap.PAGESIZE - 1] + b"\0"
-        self._page[: len(text)] = text
+"""How many images there are, and of each the file's content and its label. A task is a UserInput (`path`, `kind`, and
+`files`, each with `name`, `path`, `label`) with `rows`, the most images to take, or None, and `batch_bytes`, the pixels
+of a batch."""
 
 
 # --- where the files' contents come from ---------------------------------------------------------------------------
@@ -65,23 +39,10 @@ def _from_files(task: Task, progress: Progress) -> Found:
     def contents() -> Iterator[tuple[bytes, int]]:
         for file in files:
             progress.at(os.path.join(task["path"], file["name"]))
-            with _opened(file["path"]) as stream:
+            with opened(file["path"]) as stream:
                 yield stream.read(), file["label"]
 
     return len(files), contents()
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    """A regular file, no link, to read; whatever stood there when its folder was listed."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise Refused(f"cannot be opened: {error.strerror}", "allow it, or leave the file out") from None
-    with open(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Refused("is no regular file", "leave it out")
-        yield stream
 
 
 def _from_parquet(task: Task, progress: Progress) -> Found:
@@ -93,13 +54,13 @@ def _from_parquet(task: Task, progress: Progress) -> Found:
     chosen, count = [], 0
     for name, file in zip(names, task["files"], strict=True):
         progress.at(name)
-        with _opened(file["path"]) as stream, pq.ParquetFile(stream) as parquet:
+        with opened(file["path"]) as stream, pq.ParquetFile(stream) as parquet:
             chosen.append(image_columns.choose(parquet.schema_arrow))
             count += parquet.metadata.num_rows
 
     def contents() -> Iterator[tuple[bytes, int]]:
         for name, file, columns in zip(names, task["files"], chosen, strict=True):
-            with _opened(file["path"]) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
+            with opened(file["path"]) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
                 batches = parquet.iter_batches(_ROWS_AT_ONCE, columns=[columns.image, columns.label], use_threads=False)
                 yield from _numbered(batches, columns, name, progress)
 
@@ -140,7 +101,7 @@ def _note(task: Task, name: str, progress: Progress) -> Any:
     """What one of the JSON files says that `datasets` puts beside its tables."""
     path = os.path.join(task["path"], name)
     progress.at(path)
-    with _opened(path) as stream:
+    with opened(path) as stream:
         return json.load(stream)
 
 
@@ -214,53 +175,12 @@ def _batch(pixels: bytearray, rows: list[tuple[int, int, int, int]]) -> Any:
     return images.batch(pixels, heights32, widths32, channels32, labels)
 
 
-# --- the process ---------------------------------------------------------------------------------------------------
-
-
-def answer(out: IO[bytes], task: Task, progress: Progress, memory_bytes: int) -> None:
-    """Write the frames for a task, whatever comes of it."""
-    try:
-        for kind, content in frames(task, progress):
-            _write(out, kind, content)
-        _write(out, END, b"")
-    except Refused as refused:
-        _refuse(out, refused, progress)
-    except MemoryError:
-        reason = f"needs more memory than an import may take ({memory_bytes / 2**30:.1f} GiB)"
-        _refuse(out, Refused(reason, "make it smaller, or leave it out"), progress)
-    except ModuleNotFoundError as error:
-        package, extra = _INSTALL.get(error.name or "", (error.name, "all"))
-        reason = f"reading it needs {package}, not installed here"
-        _refuse(out, Refused(reason, f"pip install -e '.[{extra}]'", task["path"]), progress)
-    except BrokenPipeError:
-        return  # The parent has gone, or wants no more.
-    except Exception as error:
-        # The libraries raise all sorts of errors on damaged files; the first line of theirs tells most.
-        said = (str(error).splitlines() or [""])[0]
-        _refuse(out, Refused(f"cannot be read: {said or type(error).__name__}", REPAIR), progress)
-
-
-def _refuse(out: IO[bytes], refused: Refused, progress: Progress) -> None:
-    where = refused.where or printable(progress.where)
-    _write(out, REFUSAL, json.dumps({"where": where, "reason": refused.reason, "step": refused.step}).encode())
-
-
-def _write(out: IO[bytes], kind: bytes, content: Any) -> None:
-    view = memoryview(content)
-    out.write(HEADER.pack(kind, view.nbytes))
-    out.write(view)
-    out.flush()
-
-
-def main() -> None:
-    """Entry: see the module."""
-    parent, memory_bytes, page = map(int, sys.argv[1:4])
-    confine(parent, memory_bytes)
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What libraries print must not stand between the frames.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    answer(out, json.load(sys.stdin), Progress(page), memory_bytes)
-
+READER = Reader(
+    frames,
+    install={"PIL": ("pillow", "images"), "datasets": ("datasets", "datasets")},
+    smaller="make it smaller, or leave it out",
+    may_write=True,
+)
 
 if __name__ == "__main__":
-    main()
+    serve(READER)

@@ -6,16 +6,16 @@ files hold is looked at by data_generator.image_import, in a process of its own.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from data_generator.errors import DataError
-from data_generator.image_refusal import printable
+from data_generator.refusal import printable
+from data_generator.user_files import InputFile, UserInput, below, entries, input_file, inside, located, taken_file
 
 FILES, PARQUET, SAVED, CACHED = "image files", "parquet", "saved by datasets", "cache of datasets"
 
@@ -30,72 +30,38 @@ _PARQUET_SUFFIX = ".parquet"
 DEPTH = 4
 """Folders below the one that is named, as deep as the hub's own caches put their Parquet files."""
 
-TAKEN = "images are taken as folders of image files by class, Parquet files, or a folder saved by 'datasets'"
+TAKEN = (
+    "images are taken as folders of image files by class, Parquet files, or a folder saved by 'datasets'; a table goes "
+    "with run tabular --data PATH"
+)
 
 
-@dataclass(frozen=True)
-class InputFile:
-    """One file: its name below the input, where it lies, and, for an image file, its class."""
-
-    name: str
-    path: str
-    size_bytes: int
-    mtime_ns: int
-    label: int | None = None
-
-
-@dataclass(frozen=True)
-class ImageInput:
-    """Images that are there, in the order in which they are read. `path` is real and absolute."""
-
-    path: Path
-    kind: str
-    files: tuple[InputFile, ...]
-
-    def about(self) -> dict[str, str]:
-        """What tells this input from others, and from itself before a change."""
-        digest = hashlib.sha256()
-        for file in self.files:
-            digest.update(os.fsencode(file.name) + f"\0{file.size_bytes}\0{file.mtime_ns}\0{file.label}\0".encode())
-        return {
-            "path": str(self.path),
-            "kind": self.kind,
-            "files": str(len(self.files)),
-            "size_bytes": str(sum(file.size_bytes for file in self.files)),
-            "fingerprint": digest.hexdigest(),
-        }
-
-
-def find(given: Path) -> ImageInput:
+def find(given: Path) -> UserInput:
     """The images at the user's path.
 
     Hidden files and folders are passed over, and files whose names say that they hold neither images nor Parquet.
     Links are followed to files below the path only. Raises DataError for a path that is missing, holds none of what is
     taken, several kinds of it, or what cannot be told apart.
     """
-    try:
-        path = Path(os.path.realpath(given, strict=True))
-        mode = path.stat().st_mode
-    except (OSError, ValueError) as error:
-        raise DataError(f"{printable(given)}: {_strerror(error)}\n  {TAKEN}") from None
-    if stat.S_ISREG(mode) and path.suffix.lower() == _PARQUET_SUFFIX:
-        return ImageInput(path, PARQUET, (_file(path, path.name, path.stat()),))
-    if not stat.S_ISDIR(mode):
+    path, about = located(given, TAKEN)
+    if stat.S_ISREG(about.st_mode) and path.suffix.lower() == _PARQUET_SUFFIX:
+        return UserInput(path, PARQUET, (input_file(path, path.name, about),))
+    if not stat.S_ISDIR(about.st_mode):
         raise DataError(f"{printable(path)}: is neither a folder nor a Parquet file\n  {TAKEN}")
     return _saved(path) or _by_suffix(path)
 
 
-def find_cached(folders: Sequence[str]) -> ImageInput | None:
+def find_cached(folders: Sequence[str]) -> UserInput | None:
     """The training images that `datasets` keeps in its cache under one of these folder names; the newest, where it
     keeps several."""
-    found: list[tuple[int, str, ImageInput]] = []
+    found: list[tuple[int, str, UserInput]] = []
     for folder in folders:
         # <name>/<configuration>/<version>/<hash of the builder>
         for info in sorted(datasets_cache().glob(f"{folder}/*/*/*/dataset_info.json")):
             place = Path(os.path.realpath(info.parent))
             files = [file for file in _flat(place) if _CACHED_TRAIN.match(file.name)]
             if files and not place.name.endswith(".incomplete") and _all_shards(files):
-                found.append((info.stat().st_mtime_ns, str(place), ImageInput(place, CACHED, tuple(files))))
+                found.append((info.stat().st_mtime_ns, str(place), UserInput(place, CACHED, tuple(files))))
     return max(found, key=lambda each: each[:2])[2] if found else None
 
 
@@ -117,16 +83,16 @@ def _all_shards(files: Sequence[InputFile]) -> bool:
 # --- a folder saved by datasets ------------------------------------------------------------------------------------
 
 
-def _saved(path: Path) -> ImageInput | None:
+def _saved(path: Path) -> UserInput | None:
     """The folder, or its split 'train', as a folder saved by `datasets`; None when it is no such folder."""
     if _is_saved(path):
-        return ImageInput(path, SAVED, tuple(_flat(path)))
+        return UserInput(path, SAVED, tuple(_flat(path)))
     if not (path / "dataset_dict.json").is_file():
         return None
-    splits = [entry.name for entry in _entries(path) if _is_saved(Path(entry.path))]
+    splits = [entry.name for entry in entries(path) if _is_saved(Path(entry.path))]
     if "train" in splits or len(splits) == 1:
         split = path / ("train" if "train" in splits else splits[0])
-        return _saved(_inside(path, split))
+        return _saved(inside(path, split))
     raise DataError(
         f"{printable(path)}: holds several splits and none is called 'train': {printable(', '.join(splits) or 'none')}"
         f"\n  name one of them: {printable(path)}/SPLIT"
@@ -139,13 +105,14 @@ def _is_saved(folder: Path) -> bool:
 
 def _flat(folder: Path) -> list[InputFile]:
     """The files that lie in the folder itself, links checked."""
-    return [_taken(folder, entry) for entry in _entries(folder) if _suffix(entry.name) in (".arrow", ".json")]
+    found = [entry for entry in entries(folder) if _suffix(entry.name) in (".arrow", ".json")]
+    return [taken_file(folder, entry, "images") for entry in found]
 
 
 # --- what the suffixes say -----------------------------------------------------------------------------------------
 
 
-def _by_suffix(path: Path) -> ImageInput:
+def _by_suffix(path: Path) -> UserInput:
     unread: list[str] = []
     files = list(_walk(path, path, 0, unread))
     parquet = [file for file in files if _suffix(file.name) == _PARQUET_SUFFIX]
@@ -156,7 +123,7 @@ def _by_suffix(path: Path) -> ImageInput:
             f"({printable(pictures[0].name)})\n  name a folder with one of the two"
         )
     if parquet:
-        return ImageInput(path, PARQUET, tuple(_one_split(path, parquet)))
+        return UserInput(path, PARQUET, tuple(_one_split(path, parquet)))
     if unread:
         kinds = ", ".join(suffix.removeprefix(".") for suffix in IMAGE_SUFFIXES)
         raise DataError(
@@ -165,13 +132,13 @@ def _by_suffix(path: Path) -> ImageInput:
         )
     if not pictures:
         raise DataError(f"{printable(path)}: holds no images (looked {DEPTH} folders deep)\n  {TAKEN}")
-    return ImageInput(path, FILES, tuple(_classed(path, pictures)))
+    return UserInput(path, FILES, tuple(_classed(path, pictures)))
 
 
 def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[InputFile]:
     """Image and Parquet files below the folder, in the order of their names, class by class; `unread` takes the names
     of images that are not read."""
-    for entry in _entries(folder):
+    for entry in entries(folder):
         suffix = _suffix(entry.name)
         if entry.is_dir(follow_symlinks=False):
             if depth < DEPTH:
@@ -182,9 +149,9 @@ def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[I
                 "there, or remove the link"
             )
         elif suffix in UNREAD_SUFFIXES:
-            unread.append(_below(root, entry.path))
+            unread.append(below(root, entry.path))
         elif suffix == _PARQUET_SUFFIX or suffix in IMAGE_SUFFIXES:
-            yield _taken(root, entry)
+            yield taken_file(root, entry, "images")
 
 
 def _suffix(name: str) -> str:
@@ -214,7 +181,7 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
 
 def _check_folders(path: Path, classes: Container[str]) -> None:
     """A folder without images may be a class that lost them: it is not passed over, as labels would shift."""
-    for entry in _entries(path):
+    for entry in entries(path):
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
             raise DataError(
                 f"{printable(entry.path)}: holds no images, unlike the folders of other classes\n"
@@ -256,51 +223,3 @@ def _split(name: str) -> str | None:
     found = match["split"].lower() if match else folder if folder in _SPLITS else None
     return "train" if found == "training" else found
 
-
-# --- the file system -----------------------------------------------------------------------------------------------
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, sorted by name, without what is hidden."""
-    try:
-        with os.scandir(folder) as found:
-            return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
-    except OSError as error:
-        raise DataError(f"{printable(folder)}: cannot be listed: {_strerror(error)}\n  allow it, or move it") from None
-
-
-def _taken(root: Path, entry: os.DirEntry[str]) -> InputFile:
-    """The file as it is read. Raises DataError for one that leads outside of `root`, or is none."""
-    try:
-        path = _inside(root, Path(entry.path)) if entry.is_symlink() else Path(entry.path)
-        about = os.stat(path, follow_symlinks=False)
-    except OSError as error:
-        raise DataError(f"{printable(entry.path)}: {_strerror(error)}\n  repair it, or leave it out") from None
-    if not stat.S_ISREG(about.st_mode):
-        raise DataError(
-            f"{printable(entry.path)}: is named as a file with images and is no regular file\n  remove it"
-        )
-    return _file(path, _below(root, entry.path), about)
-
-
-def _below(root: Path, path: str) -> str:
-    return path[len(str(root)) :].lstrip(os.sep)
-
-
-def _file(path: Path, name: str, about: os.stat_result) -> InputFile:
-    return InputFile(name, str(path), about.st_size, about.st_mtime_ns)
-
-
-def _inside(root: Path, link: Path) -> Path:
-    """Where a link ends. Raises DataError when that is outside of `root`, OSError when it is nowhere."""
-    path = Path(os.path.realpath(link, strict=True))
-    if not path.is_relative_to(root):
-        raise DataError(
-            f"{printable(link)}: is a link that leads out of {printable(root)}\n"
-            "  put a copy in its place (cp -L), or name a folder that holds both"
-        )
-    return path
-
-
-def _strerror(error: Exception) -> str:
-    return printable(getattr(error, "strerror", None) or error)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from data_generator import cache, image_input, image_worker, images
 from data_generator.dataset import Dataset
 from data_generator.errors import DataError
-from data_generator.image_input import ImageInput
-from data_generator.image_refusal import printable
+from data_generator.refusal import printable
+from data_generator.user_files import UserInput
 
 VERSION = 1
 
@@ -101,7 +101,7 @@ class _Source:
     rows: int | None
     path: Path | None
 
-    def look(self) -> ImageInput:
+    def look(self) -> UserInput:
         """What is there now. Raises DataError when nothing is."""
         if self.path is not None:
             return image_input.find(self.path)

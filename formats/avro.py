@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Records, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Records, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from formats.polars_engine import POLARS_CODECS, PolarsEngine
@@ -118,6 +118,18 @@ class AvroFastavro(TabularFormat):
         except RefusedData as refused:
             return str(refused)
         return super().refusal(schema, rows)
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = "null" if self.values["codec"] == "none" else self.values["codec"]
+        level = "" if self.values["level"] is None else f", codec_compression_level={self.values['level']}"
+        schema = "avro_schema({held}.schema)"
+        return Calls(
+            ("import fastavro", "import pyarrow as pa", "from formats.avro import avro_schema"),
+            f'fastavro.writer(open({{path}}, "wb"), {schema}, {{held}}.to_pylist(), codec="{codec}"{level})',
+            'pa.Table.from_pylist(list(fastavro.reader(open({path}, "rb"))))',
+        )
 
     def load_library(self) -> None:
         """Import fastavro."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
@@ -110,6 +110,19 @@ class CsvPandas(TabularFormat):
         if self.values["parser"] == "pyarrow":
             return {}
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
+        keep = "" if self.values["keep_default_na"] == "true" else ", keep_default_na=False"
+        packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        parser = ', engine="pyarrow"' if self.values["parser"] == "pyarrow" else ""
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_csv({{path}}, index=False{codec})",
+            f"pd.read_csv({{path}}{keep}{packed}{parser})",
+        )
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Besides, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Expect, Loss, Relation
 from formats import pandas_losses as shared
 from formats import text_losses as text
@@ -211,6 +211,17 @@ class ExcelPandas(TabularFormat):
     def native_read(self) -> Native:
         """polars gives back its own DataFrame."""
         return Native.POLARS if self.values["read"] == "polars" else Native.PANDAS
+
+    @property
+    def calls(self) -> Calls | None:
+        """As a user writes them; what polars reads is no DataFrame of pandas, and takes more than a line."""
+        if self.values["read"] == "polars":
+            return None
+        return Calls(
+            ("import pandas as pd",),
+            f'{{held}}.to_excel({{path}}, index=False, engine="{self.values["save"]}")',
+            f'pd.read_excel({{path}}, engine="{self.values["read"]}")',
+        )
 
     def load_library(self) -> None:
         """Import pandas with the two libraries that this variant names, and what they load on the first call."""

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_losses as shared
 from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
@@ -50,6 +50,18 @@ class FeatherPyarrow(TabularFormat):
     bare_call: ClassVar = {"codec": "lz4"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = _CAPABILITIES
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
+        return Calls(
+            ("from pyarrow import feather",),
+            f'feather.write_feather({{held}}, {{path}}, compression="{codec}"{level})',
+            f"feather.read_table({{path}}{mapped})",
+        )
 
     def load_library(self) -> None:
         """Import pyarrow.feather."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from formats import pandas_losses as shared
@@ -46,6 +46,16 @@ class _HdfPandas(TabularFormat):
                 f"{self.format}: codec={values['codec']} needs a level (1 to 9): "
                 "without one pandas writes the data uncompressed"
             )
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = "" if self.values["codec"] == "none" else f', complib="{self.values["codec"]}"'
+        level = "" if self.values["level"] is None else f", complevel={self.values['level']}"
+        how = f'key="{_KEY}", mode="w", format="{self.layout}", index=False{codec}{level}'
+        return Calls(
+            ("import pandas as pd",), f"{{held}}.to_hdf({{path}}, {how})", f'pd.read_hdf({{path}}, key="{_KEY}")'
+        )
 
     def load_library(self) -> None:
         """Import pandas with PyTables; with threads=1 Blosc is held to one."""

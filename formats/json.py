@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
@@ -116,6 +116,19 @@ class JsonPandas(TabularFormat):
                 frozenset({"duration"}),
             ),
             shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+        )
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        how = f', orient="records", lines=True, double_precision={self.values["double_precision"]}'
+        codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
+        packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        parser = ', engine="pyarrow"' if self.values["parser"] == "pyarrow" else ""
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_json({{path}}{how}{codec})",
+            f'pd.read_json({{path}}, orient="records", lines=True{packed}{parser})',
         )
 
     def load_library(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ class LancePylance(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """Lance has dictionaries, but its writer knows of no order in them."""
         return (_CATEGORIES_WITHOUT_ORDER,)
+
+    @property
+    def calls(self) -> Calls | None:
+        """As a user writes them; a codec goes into the metadata of every field, which takes more than a line."""
+        if self.values["codec"] != "auto":
+            return None
+        return Calls(("import lance",), "lance.write_dataset({held}, {path})", "lance.dataset({path}).to_table()")
 
     def load_library(self) -> None:
         """Import lance."""

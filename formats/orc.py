@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_losses as shared
 
@@ -48,6 +48,16 @@ class OrcPyarrow(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """ORC has timestamps in nanoseconds alone, and no names of zones."""
         return (_TIMESTAMPS_AS_NS_IN_UTC,)
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        return Calls(
+            ("from pyarrow import orc",),
+            f'orc.write_table({{held}}, {{path}}, compression="{codec}")',
+            "orc.read_table({path})",
+        )
 
     def load_library(self) -> None:
         """Import pyarrow.orc and the file systems that its read call asks for."""

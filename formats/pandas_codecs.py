@@ -41,6 +41,11 @@ def for_read(values: Mapping[str, object]) -> dict[str, object] | None:
     return None if values["codec"] == "none" else {"method": values["codec"]}
 
 
+def argument(compression: Mapping[str, object] | None) -> str:
+    """The argument as a user writes it, with the comma before it; empty for a plain file."""
+    return "" if compression is None else f", compression={dict(compression)}"
+
+
 def load(values: Mapping[str, object] | None = None) -> None:
     """Import what the codec of these settings needs, so that the first save does not; and zstandard wherever it is
     installed, because pandas looks for it whenever it opens a file."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs, relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_losses as shared
@@ -60,6 +60,16 @@ class ParquetPyarrow(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """Parquet has no seconds."""
         return (_SECONDS_AS_MS,)
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        return Calls(
+            ("import pyarrow.parquet as pq",),
+            f'pq.write_table({{held}}, {{path}}, compression="{self.values["codec"]}"{level})',
+            "pq.read_table({path})",
+        )
 
     def load_library(self) -> None:
         """Import pyarrow.parquet, and the data sets that its read call goes through."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_codecs
 from formats import pandas_losses as shared
@@ -36,6 +36,15 @@ class PicklePandas(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """Pickle keeps a DataFrame as it is; an Arrow table has to become one first."""
         return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
+        packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        return Calls(
+            ("import pandas as pd",), f"{{held}}.to_pickle({{path}}{codec})", f"pd.read_pickle({{path}}{packed})"
+        )
 
     def load_library(self) -> None:
         """Import pandas."""

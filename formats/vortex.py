@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 
@@ -46,6 +46,16 @@ class VortexData(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """A dictionary is one of Vortex's encodings, not a type."""
         return (_DICTIONARY_AS_VALUES,)
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        write = "io.VortexWriteOptions.compact().write" if self.values["codec"] == "compact" else "io.write"
+        return Calls(
+            ("import vortex", "import vortex.io"),
+            f"vortex.{write}({{held}}, {{path}})",
+            "vortex.open({path}).to_arrow().read_all()",
+        )
 
     def load_library(self) -> None:
         """Import vortex; with threads=1 its pool of workers, beside the calling thread, is emptied."""

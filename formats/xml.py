@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Besides, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_codecs
 from formats import pandas_losses as shared
@@ -58,6 +58,16 @@ class XmlPandas(TabularFormat):
         if self.values["parser"] == "lxml":
             return {}
         return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        parser = "" if self.values["parser"] == "lxml" else f', parser="{self.values["parser"]}"'
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_xml({{path}}, index=False{parser})",
+            f"pd.read_xml({{path}}{parser})",
+        )
 
     def load_library(self) -> None:
         """Import the parser, and pandas with what it loads on the first call."""

@@ -29,6 +29,7 @@ from reports.tables import (
     Row,
     Table,
     Unit,
+    amount_text,
     conditions_text,
     remarks,
     tables,
@@ -179,7 +180,7 @@ def _table_page(run: Run, table: Table, rows: Sequence[Row]) -> Figure:
     title = f"{table.suite}: {table.dataset}"
     data = _mapping(_mapping(run.info.get("datasets")).get(table.dataset))
     named = f" ({data['title']})" if data.get("title") not in (None, table.dataset) else ""
-    below = f"{table.amount}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
+    below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
     figure = _new_page(run, title, below)
     grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=0.105, hspace=0.24, wspace=0.10)
     places = (grid[0, 0], grid[0, 1], grid[1, 0], grid[2, 0], grid[2, 1])
@@ -192,7 +193,7 @@ def _table_page(run: Run, table: Table, rows: Sequence[Row]) -> Figure:
 
 
 def _codecs_page(run: Run, table: Table) -> Figure:
-    below = f"{table.amount}; {conditions_text(table.conditions)}; machine {table.machine}"
+    below = f"{amount_text(run, table)}; {conditions_text(table.conditions)}; machine {table.machine}"
     figure = _new_page(run, f"{table.suite}: {table.dataset}, what a codec costs and saves", below)
     pdf_codecs.draw(figure, table)
     return figure

@@ -1,4 +1,5 @@
-"""The pages of a publication: one index, and one page for each stored run, beside the pages that asv makes.
+"""The pages of a publication: the interactive site in front, and behind it an index of all stored runs with a page for
+each, and the pages that asv makes.
 
 `python -m reports.publication RUNS SITE` reads every result folder below RUNS and writes into SITE. Runs are hostile
 text: everything that is shown is escaped. The pages fetch nothing, and nothing here pushes anything.
@@ -20,10 +21,14 @@ from bench_runner.records import RecordError, Run, read_run
 from reports import compare_text, terminal
 from reports.asv_pages import MEASURES, Graph, graphs
 from reports.compare import CompareError, compare
+from reports.site import Link, SiteError, check_pages
+from reports.site import write_site as write_front
 
 KEPT = ("report.pdf", "run.json", "samples.jsonl", "fidelity.jsonl")
 WIDTH = 110
 LEAST_CHANGE = 0.05
+ODD_FACTS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
+"""What a run.json raises that holds something else than ours does."""
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
@@ -91,23 +96,49 @@ def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
 
 
 def write_site(runs: Path, site: Path) -> list[str]:
-    """Write index.html and the pages of all runs below `runs`; what else lies in `site` stays. Returns why a run has no
-    page."""
+    """Write the site of the newest runs, and the index and pages of all runs below `runs`; what else lies in `site`
+    stays. Returns why a run has no page. Raises SiteError without the site's libraries."""
     published, problems = stored_runs(runs)
     shown = []
     for place, each in enumerate(published):
         earlier = next((other for other in published[place + 1 :] if _same_question(each, other)), None)
         try:
             _write_run(each, earlier, site / "runs" / each.name)
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        except ODD_FACTS as error:
             # One run with odd facts must not hide the others.
             problems.append(f"{each.name}: {type(error).__name__}: {error}")
         else:
             shown.append(each)
-    site.mkdir(parents=True, exist_ok=True)
+    (site / "runs").mkdir(parents=True, exist_ok=True)
     history = list(_history(site / "asv", problems))
-    (site / "index.html").write_text(_index(shown, problems, history), encoding="utf-8")
+    _write_front(_newest(shown), site, problems)
+    (site / "runs" / "index.html").write_text(_index(shown, problems, history), encoding="utf-8")
     return problems
+
+
+def _newest(published: Sequence[Published]) -> list[Published]:
+    """The newest run of the same suites on each machine; of those that are complete, where there is one. The request
+    does not count, so that runs of older versions, which asked in other words, do not pile up on the pages."""
+    found: dict[tuple[object, ...], Published] = {}
+    for each in sorted(published, key=lambda each: each.state != "complete"):
+        found.setdefault((each.suites, each.machine), each)
+    return list(found.values())
+
+
+def _write_front(published: Sequence[Published], site: Path, problems: list[str]) -> None:
+    """The interactive site. One run with odd facts must not hide the others."""
+    links = [Link("All stored runs", "runs/index.html")]
+    if (site / "asv" / "index.html").is_file():
+        links.append(Link("History", "asv/index.html"))
+    kept = []
+    for each in published:
+        try:
+            check_pages([each.run])
+        except ODD_FACTS as error:
+            problems.append(f"{each.name}: {type(error).__name__}: {error}")
+        else:
+            kept.append(each.run)
+    write_front(kept, site, links=links, among_others=True, files_in="runs")
 
 
 def _history(folder: Path, problems: list[str]) -> Iterator[str]:
@@ -115,7 +146,7 @@ def _history(folder: Path, problems: list[str]) -> Iterator[str]:
     if not (folder / "index.html").is_file():
         return
     yield (
-        '<h2>History</h2><p><a href="asv/index.html">Graphs over the versions of the project</a>. Here each format '
+        '<h2>History</h2><p><a href="../asv/index.html">Graphs over the versions of the project</a>. Here each format '
         "beside the others, newest version:</p>"
     )
     try:
@@ -139,7 +170,7 @@ def _history(folder: Path, problems: list[str]) -> Iterator[str]:
 def _links(shown: Sequence[Graph]) -> str:
     order = list(MEASURES.values())
     return ", ".join(
-        f'<a href="asv/{escape(graph.address)}">{escape(graph.measure)}</a> ({escape(graph.unit)})'
+        f'<a href="../asv/{escape(graph.address)}">{escape(graph.measure)}</a> ({escape(graph.unit)})'
         for graph in sorted(shown, key=lambda graph: order.index(graph.measure))
     )
 
@@ -159,13 +190,14 @@ def _question(published: Published) -> tuple[object, ...]:
 
 def _write_run(published: Published, earlier: Published | None, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    kept = [published.folder / name for name in KEPT] + sorted(published.folder.glob("results-*.csv"))
+    kept = [published.folder / name for name in KEPT]
+    kept += sorted([*published.folder.glob("results-*.csv"), *published.folder.glob("codecs-*.csv")])
     kept = [path for path in kept if path.is_file() and not path.is_symlink()]
     for path in kept:
         shutil.copyfile(path, folder / path.name)
     links = "".join(f'<li><a href="{escape(path.name)}">{escape(path.name)}</a></li>' for path in kept)
     parts = [
-        '<p><a href="../../index.html">all runs</a></p>',
+        '<p><a href="../../index.html">Format Bench</a>, <a href="../index.html">all stored runs</a></p>',
         f"<h1>{escape(', '.join(published.suites) or published.name)}</h1>",
         f"<p>{_facts(published)}</p><ul>{links}</ul>",
         f"<h2>Tables</h2><pre>{_tables(published.run)}</pre>",
@@ -211,15 +243,14 @@ def _changes(published: Published, earlier: Published | None) -> Iterator[str]:
 
 def _index(published: Sequence[Published], problems: Sequence[str], history: Sequence[str]) -> str:
     rows = "".join(
-        f'<tr><td><a href="runs/{escape(each.name)}/index.html">{escape(each.told("started") or each.name)}</a></td>'
+        f'<tr><td><a href="{escape(each.name)}/index.html">{escape(each.told("started") or each.name)}</a></td>'
         f"<td>{escape(', '.join(each.suites))}</td><td>{escape(each.machine)}</td>"
         f"<td>{escape(each.told('commit')[:10])}</td><td>{escape(each.state)}</td></tr>"
         for each in published
     )
     parts = [
-        "<h1>Format Bench</h1>",
-        "<p>Storage formats for tables and images, compared: save and read time, size and peak memory. Every figure "
-        "stands behind a verified round trip.</p>",
+        '<p><a href="../index.html">Format Bench</a></p>',
+        "<h1>All stored runs</h1>",
     ]
     parts += history
     parts.append("<h2>Runs</h2>")
@@ -250,7 +281,12 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 2:
         print("usage: python -m reports.publication RUNS SITE", file=sys.stderr)
         return 2
-    for problem in write_site(Path(arguments[0]), Path(arguments[1])):
+    try:
+        problems = write_site(Path(arguments[0]), Path(arguments[1]))
+    except SiteError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for problem in problems:
         print(f"no page for {problem}", file=sys.stderr)
     return 0
 

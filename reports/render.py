@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from bench_runner.records import Run
     from reports.compare import Comparison
+    from reports.recommend_text import Answer
 
 
 def show(run: Run, console: Console) -> None:
@@ -70,6 +73,20 @@ def comparison_text(found: Comparison, form: str) -> str:
     return compare_text.markdown(found) if form == "markdown" else compare_text.as_json(found)
 
 
+def show_answer(answer: Answer, console: Console) -> None:
+    """Print a recommendation."""
+    from reports import recommend_text
+
+    recommend_text.show(answer, console)
+
+
+def answer_json(answer: Answer) -> str:
+    """A recommendation as JSON."""
+    from reports import recommend_text
+
+    return recommend_text.as_json(answer)
+
+
 def write_csv(run: Run, folder: Path) -> list[Path]:
     """Write CSV files in the thesis's shape into `folder`; returns their paths."""
     from reports import thesis_csv
@@ -82,3 +99,11 @@ def write_pdf(run: Run, path: Path) -> Path:
     from reports.pdf import write_pdf as write
 
     return write(run, path)
+
+
+def write_site(runs: Sequence[Run], folder: Path) -> Path:
+    """Write the interactive site of all runs into a folder; returns its front page. Raises SiteError when a library is
+    missing, or something else lies there."""
+    from reports.site import write_site as write
+
+    return write(runs, folder)

@@ -117,7 +117,8 @@ def reproduce(run: Run) -> Reproduction:
 
 def _webface_is_generated(run: Run) -> bool:
     """Whether the run had no file of the user's for it; a table of that name is ours then."""
-    return run.info.get("request", {}).get("webface") is None
+    request = run.info.get("request")
+    return not (isinstance(request, dict) and request.get("webface") is not None)
 
 
 def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
@@ -125,7 +126,7 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
     figures = {}
     for table in chosen:
         for theirs, name in FORMATS.items():
-            row = _row(table, name)
+            row = row_of(table, name)
             for column in COLUMNS:
                 interval = row.interval(column) if row else None
                 if row is not None and interval is not None:
@@ -183,7 +184,7 @@ def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
     )
 
 
-def _row(table: Table, name: str) -> Row | None:
+def row_of(table: Table, name: str) -> Row | None:
     """The row that stands for a format: as the bare call has it, so the one with the fewest settings."""
     rows = [
         row for row in table.rows if format_name(row.variant) == name and row.measured and not is_apart(row.variant)
@@ -222,7 +223,7 @@ def show_reproduction(run: Run, console: Console) -> None:
     """Print the comparison on the terminal."""
     page = page_for(console)
     found = reproduce(run)
-    for title, head, lines in _grids(found):
+    for title, head, lines in grids(found):
         page.print()
         print_lines(page, [title], style="bold")
         grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
@@ -233,7 +234,7 @@ def show_reproduction(run: Run, console: Console) -> None:
         page.print(grid)
     print_lines(page, found.notes)
     page.print()
-    print_lines(page, [f"findings: {_count(found)}"], style="bold")
+    print_lines(page, [f"findings: {count_text(found)}"], style="bold")
     for judgement in found.judgements:
         print_lines(page, [f"{judgement.verdict.value}: {judgement.finding.statement} ({judgement.finding.place})"])
         details = [*judgement.figures, *([judgement.reason] if judgement.reason else [])]
@@ -244,7 +245,7 @@ def reproduction_markdown(run: Run) -> str:
     """The comparison as Markdown, for docs/reproduction.md."""
     found = reproduce(run)
     parts = [_source(run)]
-    for title, head, lines in _grids(found):
+    for title, head, lines in grids(found):
         rows = [head, ["---"] * len(head), *lines]
         parts.append(f"## {title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
     parts.append("\n".join(f"- {text}" for text in found.notes))
@@ -254,7 +255,7 @@ def reproduction_markdown(run: Run) -> str:
         figures = "<br>".join(judgement.figures)
         rows.append([finding.statement, finding.place, judgement.verdict.value, figures, judgement.reason])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    parts.append(f"## Findings: {_count(found)}\n\n{table}")
+    parts.append(f"## Findings: {count_text(found)}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -276,16 +277,17 @@ def _source(run: Run) -> str:
     )
 
 
-def _count(found: Reproduction) -> str:
+def count_text(found: Reproduction) -> str:
+    """How many findings hold, do not, and cannot be tested."""
     counts = [sum(item.verdict is verdict for item in found.judgements) for verdict in Verdict]
     return f"{counts[0]} hold, {counts[1]} do not, {counts[2]} are not testable here"
 
 
-def _grids(found: Reproduction) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+def grids(found: Reproduction) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     """Title, head and lines of each table: one for each data set, then the agreement of the orders."""
     where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
     datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
-    cells = {(item.dataset, item.format, item.column): _both(item) for item in found.comparisons}
+    cells = {(item.dataset, item.format, item.column): both_text(item) for item in found.comparisons}
     for dataset in datasets:
         head = ["format", *(f"{column.title}, {_unit_name(column)}" for column in COLUMNS)]
         lines = [
@@ -305,7 +307,8 @@ def _unit_name(column: Column) -> str:
     return "s" if column in (SAVE, READ) else "MB"
 
 
-def _both(item: Comparison) -> str:
+def both_text(item: Comparison) -> str:
+    """'ours / the thesis's'."""
     ours = f"{item.ours:.3g}" if item.ours < 100 else f"{item.ours:,.0f}"
     below = "<" if item.least and item.ours <= item.least else ""
     return f"{below}{ours} / {item.theirs:,g}"

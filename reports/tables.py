@@ -149,6 +149,15 @@ class Table:
         return all(number < FEWEST_ROUNDS for row in self.rows for number in row.rounds)
 
 
+def amount_text(run: Run, table: Table) -> str:
+    """How much data a table is about, and of how much it is a sample: 'a sample of 1,000,000 of 12,345,678 rows'."""
+    facts = (run.info.get("datasets") or {}).get(table.dataset)
+    whole = facts.get("input_rows") if isinstance(facts, dict) else None
+    if not isinstance(whole, int) or whole <= table.data_rows:
+        return table.amount
+    return f"a sample of {table.data_rows:,} of {whole:,} rows"
+
+
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
     """The tables of a run, in the order in which it lists its data sets, and track by track."""
     summaries = summarise(run.samples) if summaries is None else summaries
@@ -330,7 +339,7 @@ def spread_text(interval: Interval) -> str:
     low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)
     if interval.low is not None:
         return f"±{(high - low) / 2:.0f}%"
-    return f"-{-low:.0f}+{high:.0f}%"
+    return f"-{abs(low):.0f}+{high:.0f}%"
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from reports.tables import (
     Row,
     Table,
     Unit,
+    amount_text,
     conditions_text,
     remarks,
     short_labels,
@@ -72,12 +73,12 @@ def show(run: Run, console: Console) -> None:
         page.print()
         print_lines(page, [_title(run, table)], style="bold")
         page.print(_grid(table))
-        print_lines(page, _notes(run, table))
+        print_lines(page, notes(run, table))
         if has_codecs(table):
             page.print()
             print_lines(page, [f"{table.dataset}: what each codec adds to its format without one"], style="bold")
             page.print(_codecs(table))
-            print_lines(page, _codec_notes(table))
+            print_lines(page, codec_notes(table))
         if engines.has_calls(table):
             page.print()
             print_lines(page, [f"{table.dataset}: how much is the format, and how much is the call"], style="bold")
@@ -86,7 +87,7 @@ def show(run: Run, console: Console) -> None:
     if any(map(engines.has_calls, found)):
         page.print()
         print_lines(page, [engines.EXPLANATION])
-    for group in _groups(found):
+    for group in groups_of(found):
         page.print()
         names = ", ".join(table.dataset for table in group)
         where = conditions_text(group[0].conditions)
@@ -148,7 +149,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _title(run: Run, table: Table) -> str:
     several = len({sample.machine for sample in run.samples}) > 1
     machine = f", machine {table.machine}" if several else ""
-    return f"{table.suite}: {table.dataset}, {table.amount}, {conditions_text(table.conditions)}{machine}"
+    return f"{table.suite}: {table.dataset}, {amount_text(run, table)}, {conditions_text(table.conditions)}{machine}"
 
 
 def _grid(table: Table) -> Grid:
@@ -199,22 +200,23 @@ def _style(row: Row) -> str:
 
 def _values(table: Table, row: Row, time: Unit, size: Unit) -> list[Text]:
     return [
-        Text(_rounds(row)),
+        Text(rounds_text(row)),
         _value(table, row, _SAVE, time),
         Text(_spread(row, _SAVE), "dim"),
-        Text(_with_sync(row, time)),
+        Text(sync_text(row, time)),
         _value(table, row, _READ, time),
         Text(_spread(row, _READ), "dim"),
         _value(table, row, _SIZE, size),
         _value(table, row, _SAVE_PEAK, MEGABYTES),
         _value(table, row, _READ_PEAK, MEGABYTES),
-        Text(_pair(row, _cores)),
-        Text(_pair(row, _multiple)),
-        Text(_fidelity(row)),
+        Text(pair_text(row, cores_text)),
+        Text(pair_text(row, multiple_text)),
+        Text(fidelity_text(row)),
     ]
 
 
-def _rounds(row: Row) -> str:
+def rounds_text(row: Row) -> str:
+    """Counted rounds: one number, or save/read where they differ."""
     numbers = [number for number in row.rounds if number]
     if not numbers:
         return _NOTHING
@@ -240,7 +242,8 @@ def _spread(row: Row, column: Column) -> str:
     return spread_text(interval) if interval else ""
 
 
-def _with_sync(row: Row, time: Unit) -> str:
+def sync_text(row: Row, time: Unit) -> str:
+    """The save with the sync after it, in `time`."""
     save = row.cells.get("save")
     if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
         return _NOTHING
@@ -248,11 +251,13 @@ def _with_sync(row: Row, time: Unit) -> str:
     return f"{SECONDS.text(both_ns)}s" if time is MILLISECONDS and both_ns >= LONG_NS else time.text(both_ns)
 
 
-def _cores(summary: CellSummary) -> str:
+def cores_text(summary: CellSummary) -> str:
+    """CPU time over wall time."""
     return _NOTHING if summary.cores_used is None else f"{summary.cores_used:.1f}"
 
 
-def _multiple(summary: CellSummary) -> str:
+def multiple_text(summary: CellSummary) -> str:
+    """How many times the floor."""
     if summary.floor_multiple is None:
         return _NOTHING
     ratio = summary.floor_multiple.ratio
@@ -261,12 +266,14 @@ def _multiple(summary: CellSummary) -> str:
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
-def _pair(row: Row, text: Callable[[CellSummary], str]) -> str:
+def pair_text(row: Row, text: Callable[[CellSummary], str]) -> str:
+    """`text` of save and read: '1.0/0.9'."""
     parts = [text(row.cells[operation]) if operation in row.cells else _NOTHING for operation in ("save", "read")]
     return _NOTHING if set(parts) == {_NOTHING} else "/".join(parts)
 
 
-def _fidelity(row: Row) -> str:
+def fidelity_text(row: Row) -> str:
+    """'exact' or 'lossy', else in a word why there is no verdict."""
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
     kinds = {failure.kind for failure in row.failures}
@@ -275,10 +282,11 @@ def _fidelity(row: Row) -> str:
     return "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
 
 
-def _notes(run: Run, table: Table) -> Iterator[str]:
+def notes(run: Run, table: Table) -> Iterator[str]:
+    """What must be said below a table: failures, losses, what is not counted, what is not ranked."""
     for row in table.rows:
         for failure, operations in row.failures.items():
-            yield f"{row.label}: {_failure(row, failure, operations)}"
+            yield f"{row.label}: {failure_text(row, failure, operations)}"
     for row in table.rows:
         if row.losses:
             yield f"{row.label} is lossy here: {'; '.join(row.losses)}"
@@ -315,14 +323,15 @@ def _blocks(row: Row) -> str:
     return f"{files:,.0f} files of {MEGABYTES.text(size)} MB take blocks of {MEGABYTES.text(allocated)} MB on the disk"
 
 
-def _failure(row: Row, failure: Failure, operations: tuple[str, ...]) -> str:
+def failure_text(row: Row, failure: Failure, operations: tuple[str, ...]) -> str:
+    """A failure in words, with the operations and the rounds that it befell."""
     rounds = max(row.cells[operation].failed_rounds for operation in operations)
     some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
     where = "" if len(operations) == len(row.cells) else f"{' and '.join(operations)} "
     return f"{where}{failure.kind}{some}: {failure.reason}"
 
 
-def _groups(found: list[Table]) -> list[list[Table]]:
+def groups_of(found: Sequence[Table]) -> list[list[Table]]:
     """The tables that differ in their data set alone, where there is more than one."""
     groups: dict[tuple[object, ...], list[Table]] = {}
     for table in found:
@@ -330,7 +339,9 @@ def _groups(found: list[Table]) -> list[list[Table]]:
     return [group for group in groups.values() if len({table.dataset for table in group}) > 1]
 
 
-def _overview(group: list[Table]) -> Grid:
+def overall_means(group: Sequence[Table]) -> tuple[tuple[str, ...], dict[Column, Mapping[str, float]]]:
+    """All ranked variants of tables that differ in their data set alone, and for each column the geometric mean of the
+    ratio to the best, of the variants that every table has."""
     variants = tuple(dict.fromkeys(variant for table in group for column in COLUMNS for variant in table.ranks[column]))
     means = {}
     for column in COLUMNS:
@@ -338,6 +349,11 @@ def _overview(group: list[Table]) -> Grid:
         means[column] = overall(
             {v: {table.dataset: table.ranks[column][v].ratio for table in group} for v in complete}
         ).means
+    return variants, means
+
+
+def _overview(group: list[Table]) -> Grid:
+    variants, means = overall_means(group)
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     grid.add_column("format", overflow="fold")
     for column in COLUMNS:
@@ -380,14 +396,14 @@ def _codecs(table: Table) -> Grid:
 def _effect(effect: CodecEffect, time: Unit) -> tuple[str, ...]:
     ratio = _NOTHING if effect.ratio is None else f"{effect.ratio:.2f}"
     return (
-        *_added(effect.save_delta_ns, time),
-        *_added(effect.read_delta_ns, time),
+        *added_text(effect.save_delta_ns, time),
+        *added_text(effect.read_delta_ns, time),
         ratio,
         break_even_text(effect.break_even),
     )
 
 
-def _added(delta: Interval | None, unit: Unit) -> tuple[str, str]:
+def added_text(delta: Interval | None, unit: Unit) -> tuple[str, str]:
     """A difference with its sign, and the interval that it lies in."""
     if delta is None:
         return _NOTHING, ""
@@ -396,7 +412,8 @@ def _added(delta: Interval | None, unit: Unit) -> tuple[str, str]:
     return signed_text(delta.median, unit), around
 
 
-def _codec_notes(table: Table) -> Iterator[str]:
+def codec_notes(table: Table) -> Iterator[str]:
+    """Which codecs save nothing."""
     for effect in codec_effects(table):
         if effect.saves_nothing:
             yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"

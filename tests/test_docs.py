@@ -67,6 +67,8 @@ def test_every_command_shown_parses(
 ) -> None:
     """`run` is planned with --list; the others are parsed to the point where they would begin."""
     words = cli._expanded([PLACEHOLDERS.get(word, word) for word in words])
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "measurements.csv").write_text("number,text\n1,a\n2,b\n")
     monkeypatch.chdir(tmp_path)
     if words[:1] == ["run"] and "SUITE" not in words:
         with pytest.raises(SystemExit) as ended:
@@ -75,9 +77,10 @@ def test_every_command_shown_parses(
         variants = {line.split("/")[3].partition("[")[0] for line in capsys.readouterr().out.splitlines()}
         assert variants - {"floor"}, "the command measures nothing but the floor"
     elif words:
-        command = cli.cli.get_command(click.Context(cli.cli), words[0])
+        program = click.Context(cli.cli, **cli.cli.context_settings)
+        command = cli.cli.get_command(program, words[0])
         assert command is not None, f"no command is called {words[0]!r}"
-        command.make_context(words[0], list(words[1:]))
+        command.make_context(words[0], list(words[1:]), parent=program)
 
 
 def test_the_pages_show_commands() -> None:

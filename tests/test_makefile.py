@@ -129,11 +129,13 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("tabular", "main.py --tabular"),
         ("test", "-m pytest --numprocesses 2"),
         ("test-quick", '-m pytest --numprocesses 2 -m "not slow"'),
+        ("test-browser", "-m pytest -m browser"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m bench_runner.selfbench"),
         ("selfbench-asv", "-m bench_runner.selfbench_asv"),
         ("selfbench-compare", "-m bench_runner.selfbench_compare"),
+        ("selfbench-recommend", "-m bench_runner.selfbench_recommend"),
     ],
 )
 def test_each_target_sets_up_by_itself_and_then_does_its_job(clone, target, does):

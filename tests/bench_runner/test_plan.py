@@ -231,9 +231,8 @@ def test_a_level_that_a_writer_does_not_take_is_refused_in_the_plan() -> None:
         ("compression", {"codecs": ("zstandart",)}, "did you mean 'zstandard'"),
         ("compression", {"tracks": ("plain",)}, "--track does not go"),
         ("tabular", {"codecs": ("zstd",)}, "go with the suite compression"),
-        ("engines", {"tracks": ("default",)}, "spells its calls in full"),
+        ("engines", {"tracks": ("default",)}, "does not go with the suite engines"),
         ("tabular", {"levels": (3,)}, "go with the suite compression"),
-        ("tabular", {"data": Path(".")}, "goes with the suite image"),
         ("image", {"target": "arrow"}, "--target is about tables"),
         ("image", {"strings": "object"}, "--strings is about tables"),
         ("image", {"datasets": ("eq",)}, "matches no data set"),
@@ -335,3 +334,48 @@ def test_one_data_set_has_one_number_of_rows_in_a_run() -> None:
     with pytest.raises(PlanError, match="10,000,000 and for 1,000,000 rows"):
         make_plan(both, Request(datasets=("webface",)))
     assert list(make_plan(both, Request(datasets=("webface",), rows=1000)).datasets) == ["webface"]
+
+
+# --- a table of the user's -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "mine.csv"
+    path.write_text("number,text\n" + "1,x\n" * 5000)
+    return path
+
+
+@pytest.mark.parametrize("suite", ["tabular", "compression"])
+def test_a_table_of_ones_own_is_measured_in_place_of_ours(suite: str, own: Path) -> None:
+    made = make_plan([SUITES[suite]], Request(data=own))
+    assert list(made.datasets) == ["table"]
+    assert made.datasets["table"].rows == 5000
+
+
+def test_two_sizes_of_ones_own_table_are_measured_beside_ours(own: Path) -> None:
+    made = plan(data=own, datasets=("^eq$", "table", "table[share=0.25]"))
+    # Of 16 blocks of 62 or 63 rows the first 16 each.
+    assert {name: dataset.rows for name, dataset in made.datasets.items()} == {
+        **{"eq": 1000, "table": 1000},
+        "table[share=0.25]": 256,
+    }
+
+
+def test_data_that_nothing_reads_are_not_left_aside(own: Path) -> None:
+    with pytest.raises(PlanError, match="is read by none of the data sets that --datasets chooses\n  leave out"):
+        plan(data=own, datasets=("^eq$",))
+
+
+def test_a_table_without_a_path_says_what_to_name() -> None:
+    with pytest.raises(DataError, match="table: needs --data PATH\n  a table is taken as CSV"):
+        plan(datasets=("table",))
+
+
+def test_a_table_for_images_and_images_for_a_table_say_where_they_go(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"mine\.csv: .*\n  images are taken as .*run tabular --data"):
+        make_plan([SUITES["image"]], Request(data=own))
+    (tmp_path / "one.png").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"run image --data PATH"):
+        plan(data=tmp_path / "one.png")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench_runner import cli, run
+from bench_runner import cli, measuring
 from bench_runner.errors import RunError
 from bench_runner.plan import Chain, Request
 from bench_runner.prediction import Prediction
@@ -206,8 +206,8 @@ def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
 def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, Any]:
     """What a run in `folder` knows of itself when it starts."""
     state = {"commit": "abc", "dirty": False, "changes": None}
-    monkeypatch.setattr(run.environment, "repository_state", lambda root: state)
-    info, _ = run._begin(SimpleNamespace(suites=()), Request(), Options(**options), folder, ["run"], "lab")
+    monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
+    info, _ = measuring._begin(SimpleNamespace(suites=()), Request(), Options(**options), folder, ["run"], "lab")
     return info
 
 

@@ -285,9 +285,25 @@ def test_the_digest_sees_every_difference() -> None:
     assert len(set(seen)) == len(seen)
 
 
+NESTED = [
+    pa.array([[1, 2], None, [], [3], [4, None]], pa.list_(pa.int8())),
+    pa.array([{"x": 1}, None, {"x": None}, {"x": 4}, {"x": 5}], pa.struct([("x", pa.int8())])),
+    pa.array([[("k", 1)], None, [], [("l", 2), ("m", None)], [("n", 3)]], pa.map_(pa.string(), pa.int8())),
+    pa.array([[{"x": ["a"]}], [], None, [{"x": None}, {"x": ["b", "c"]}], []]),
+]
+
+
+@pytest.mark.parametrize("array", NESTED, ids=[str(array.type) for array in NESTED])
+def test_the_digest_of_nested_columns_sees_values_and_no_layout(array: pa.Array) -> None:
+    part = array.slice(3)
+    assert digest(part) == digest(pa.array(part.to_pylist(), array.type))
+    seen = [digest(array.slice(place, 1)) for place in range(5)]
+    assert len(set(seen)) == len({str(value) for value in array.to_pylist()})
+
+
 def test_columns_without_a_defined_digest_are_refused() -> None:
-    with pytest.raises(TypeError, match="column 'a': no digest is defined for list"):
-        TableDigest(pa.schema([("a", pa.list_(pa.int8()))]))
+    with pytest.raises(TypeError, match="column 'a': no digest is defined for dictionary"):
+        TableDigest(pa.schema([("a", pa.dictionary(pa.int8(), pa.string()))]))
 
 
 def test_values_survive_numpy(counted, tmp_path: Path) -> None:

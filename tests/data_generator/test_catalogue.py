@@ -48,7 +48,7 @@ def test_no_rows_are_refused(rows: int) -> None:
 
 @pytest.mark.parametrize("name", ["eq", "cifar-like", "imagenet-like"])
 def test_a_file_is_refused_where_none_is_taken(name: str) -> None:
-    with pytest.raises(DataError, match=rf"{name}: takes no file.*webface, cifar10, imagenet100, images"):
+    with pytest.raises(DataError, match=rf"{name}: takes no file.*webface, table, cifar10, imagenet100, images"):
         resolve(name, {}, source=Path("faces.h5"))
 
 

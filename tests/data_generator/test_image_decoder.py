@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from data_generator.image_refusal import Refused
+from data_generator.refusal import Refused
 from tests.data_generator.pictures import chunk, colours, encoded, greys, png, with_flipped_pixel
 
 Image = pytest.importorskip("PIL.Image")

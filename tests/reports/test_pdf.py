@@ -97,3 +97,10 @@ def test_a_report_that_fails_leaves_the_older_one(tmp_path: Path, monkeypatch: p
         pdf.write_pdf(make_run(), path)
     assert [each.name for each in tmp_path.iterdir()] == ["report.pdf"]
     assert path.read_bytes() == b"older"
+
+
+def test_a_sample_says_of_how_many_rows_it_is(tmp_path: Path) -> None:
+    samples = tuple(make_sample(round=number) for number in range(1, 6))
+    info = {"datasets": {"eq": {"title": "table of your own", "input_rows": 12_345_678}}}
+    table = _pages(replace(make_run(), samples=samples, fidelity=(), info=info), tmp_path)[0]
+    assert "a sample of 1,000,000 of 12,345,678 rows (table of your own)" in " ".join(table.split())

@@ -34,6 +34,11 @@ def links(page: Path) -> list[str]:
     return [link for link in parser.found if not link.startswith("data:")]
 
 
+def index_links(site: Path) -> list[str]:
+    """Those of the index of stored runs, without the way back."""
+    return [link for link in links(site / "runs" / "index.html") if link != "../index.html"]
+
+
 def make_history(folder: Path, values: Sequence[float | None] = (None, 0.25, None, None)) -> None:
     """As `asv publish` writes it, for two data sets and two variants."""
     benchmark = {
@@ -69,16 +74,18 @@ def site(tmp_path: Path) -> Path:
 
 def test_every_link_leads_somewhere(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
-    assert len(pages) == 4
+    parts = {part for page in pages for part in page.parts}
+    assert {"index.html", "suite-tabular.html", "run-1", "runs", "asv"} <= parts
     for page in pages:
         for link in links(page):
-            assert (page.parent / link.partition("#")[0]).is_file(), f"{page.relative_to(site)} leads to {link}"
+            target = page.parent / (link.partition("#")[0] or page.name)
+            assert target.is_file(), f"{page.relative_to(site)} leads to {link}"
 
 
 def test_the_index_leads_to_the_newest_run_first_and_to_the_history(site: Path) -> None:
-    graph = "asv/index.html#tabular.Tabular.time_save?x-axis=variant&p-dataset=%27eq%27"
-    assert links(site / "index.html") == ["asv/index.html", graph, "runs/run-2/index.html", "runs/run-1/index.html"]
-    assert "save time</a> (seconds)" in (site / "index.html").read_text()
+    graph = "../asv/index.html#tabular.Tabular.time_save?x-axis=variant&p-dataset=%27eq%27"
+    assert index_links(site) == ["../asv/index.html", graph, "run-2/index.html", "run-1/index.html"]
+    assert "save time</a> (seconds)" in (site / "runs" / "index.html").read_text()
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"benchmarks": {"a": {}}}', '{"benchmarks": 1}'])
@@ -88,14 +95,14 @@ def test_a_history_that_cannot_be_read_is_told_and_hides_nothing_else(damage: st
     (site / "asv" / "index.json").write_text(damage)
     (problem,) = write_site(tmp_path / "runs", site)
     assert problem.startswith("the history: ")
-    assert links(site / "index.html") == ["asv/index.html"]
+    assert index_links(site) == ["../asv/index.html"]
 
 
 def test_a_history_without_a_figure_says_so(tmp_path: Path) -> None:
     site = tmp_path / "site"
     make_history(site / "asv", [None, None, None, None])
     assert write_site(tmp_path / "runs", site) == []
-    assert "none yet" in (site / "index.html").read_text()
+    assert "none yet" in (site / "runs" / "index.html").read_text()
 
 
 def test_a_run_shows_its_tables_its_files_and_what_changed(site: Path) -> None:
@@ -112,8 +119,9 @@ def test_what_others_have_put_there_stays(site: Path) -> None:
 
 def test_without_a_history_nothing_leads_to_it(tmp_path: Path) -> None:
     write_site(tmp_path / "nothing", tmp_path / "site")
-    assert links(tmp_path / "site" / "index.html") == []
-    assert "none yet" in (tmp_path / "site" / "index.html").read_text()
+    assert index_links(tmp_path / "site") == []
+    assert not [link for link in links(tmp_path / "site" / "index.html") if "asv" in link]
+    assert "none yet" in (tmp_path / "site" / "runs" / "index.html").read_text()
 
 
 def test_runs_of_other_machines_are_not_compared(tmp_path: Path) -> None:
@@ -147,7 +155,7 @@ def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
     write_run(run, tmp_path / "runs" / "a")
     write_site(tmp_path / "runs", tmp_path / "site")
     for page in (tmp_path / "site").rglob("*.html"):
-        assert "<script>" not in page.read_text()
+        assert evil not in page.read_text()
 
 
 def test_how_a_run_ended_is_told(tmp_path: Path) -> None:
@@ -155,7 +163,7 @@ def test_how_a_run_ended_is_told(tmp_path: Path) -> None:
     samples = (crashed, make_sample(round=2))
     write_run(replace(run_of(1, partial=True), samples=samples), tmp_path / "runs" / "a")
     write_site(tmp_path / "runs", tmp_path / "site")
-    assert "did not finish, 1 samples failed" in (tmp_path / "site" / "index.html").read_text()
+    assert "did not finish, 1 samples failed" in (tmp_path / "site" / "runs" / "index.html").read_text()
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
@@ -165,4 +173,32 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0
     assert "no page for odd" in done.stderr
-    assert "cannot be read: odd" in (tmp_path / "site" / "index.html").read_text()
+    assert "cannot be read: odd" in (tmp_path / "site" / "runs" / "index.html").read_text()
+
+
+def test_the_front_page_is_the_site_of_the_newest_run_of_the_same_suites_on_a_machine(site: Path) -> None:
+    front = (site / "index.html").read_text()
+    assert "run-2 (2026-03-02" in front
+    assert "run-1 (2026-03-01" not in front
+    assert {"runs/index.html", "asv/index.html", "suite-tabular.html"} <= set(links(site / "index.html"))
+    assert "../index.html" in links(site / "runs" / "index.html")
+    assert {"../../index.html", "../index.html"} <= set(links(site / "runs" / "run-1" / "index.html"))
+
+
+def test_a_complete_run_is_preferred_to_a_newer_one_that_did_not_finish(tmp_path: Path) -> None:
+    write_run(run_of(1), tmp_path / "runs" / "a")
+    write_run(run_of(2, partial=True), tmp_path / "runs" / "b")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    assert "run-1 (2026-03-01" in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_runs_of_other_machines_stay_on_the_front_page_and_other_requests_do_not(tmp_path: Path) -> None:
+    write_run(run_of(1, request={"rows": 7}), tmp_path / "runs" / "a")
+    write_run(run_of(2, request={"rows": 8}), tmp_path / "runs" / "b")
+    other = run_of(3)
+    moved = replace(other, samples=tuple(replace(sample, machine="lab-2") for sample in other.samples))
+    write_run(moved, tmp_path / "runs" / "c")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    front = (tmp_path / "site" / "index.html").read_text()
+    assert ["run-1 (" in front, "run-2 (" in front, "run-3 (" in front] == [False, True, True]
+    assert (tmp_path / "site" / "runs" / "a" / "index.html").exists()

@@ -181,3 +181,11 @@ def test_the_overview_has_only_variants_that_all_data_sets_have() -> None:
     overview = shown(make_run(tracks=("plain",))).split("over eq, int")[1].split("paid once")[0]
     assert "pickle" in overview
     assert "avro" not in overview
+
+
+def test_a_sample_says_of_how_many_rows_it_is() -> None:
+    facts = {"rows": 1_000_000, "input_rows": 12_345_678, "sampled_rows": 1_000_000, "blocks": 16}
+    run = make_run(datasets=("eq",), tracks=("plain",), info={"datasets": {"eq": {"digest": "d", **facts}}})
+    assert "tabular: eq, a sample of 1,000,000 of 12,345,678 rows, track plain" in shown(run)
+    whole = replace(run, info={**run.info, "datasets": {"eq": {**facts, "input_rows": 1_000_000}}})
+    assert "tabular: eq, 1,000,000 rows, track plain" in shown(whole)

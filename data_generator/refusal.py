@@ -1,11 +1,10 @@
-"""Why a user's image, or the file that holds it, is not taken; and how names from outside are shown.
+"""Why a user's file is not taken; and how names from outside are shown.
 
 This module knows neither who finds the reason nor how it is told.
 """
 
 from __future__ import annotations
 
-CONVERT = "convert it to 8-bit RGB or grey without transparency (PNG keeps it as it is), or leave it out"
 REPAIR = "repair it, or leave it out"
 
 _LONGEST = 400

@@ -209,8 +209,8 @@ def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None
 
 
 def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
+    from bench_runner.measuring import Stopped, _Heeding, _signals_stop
     from bench_runner.progress import Silent
-    from bench_runner.run import Stopped, _Heeding, _signals_stop
 
     heeding = _Heeding(Silent())
     with _signals_stop(heeding):
@@ -220,3 +220,33 @@ def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
         with pytest.raises(Stopped, match="SIGINT"):
             heeding.step("after", None)
         heeding.stage("end")
+
+
+@pytest.mark.slow
+def test_a_sample_of_ones_own_table_is_measured_and_said(tmp_path: Path, environment: dict[str, str]) -> None:
+    out, path = tmp_path / "run", tmp_path / "mine.csv"
+    shares = ("?" if number == 26_000 else number / 4 for number in range(40_000))
+    path.write_text("word,share\n" + "".join(f"text {number % 9},{it}\n" for number, it in enumerate(shares)))
+    words = ("run", "tabular", "--quick", "--no-fidelity", "--track", "plain", "--formats", "parquet")
+    done = format_bench(*words, "--rows", "20000", "--data", str(path), "--out", str(out), environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "tabular: table, a sample of 20,000 of 40,000 rows, track plain" in done.stdout
+    run = read_run(out)
+    facts = run.info["datasets"]["table"]
+    assert {key: facts[key] for key in ("rows", "input_rows", "sampled_rows", "blocks")} == {
+        **{"rows": 20_000, "input_rows": 40_000, "sampled_rows": 20_000, "blocks": 16}
+    }
+    assert {sample.fidelity for sample in run.samples if sample.operation == "read"} == {"exact"}
+    (warning,) = [warning for warning in run.info["warnings"] if warning["text"].startswith("table: ")]
+    assert "'share' is mixed and stays text: line 26,002 holds '?', which is no number" in warning["text"]
+
+
+def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dict[str, str]) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    done = format_bench("run", "tabular", "--data", str(path), environment=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"error: {path}, line 3: has 1 column, and the header 2",
+        "  repair the line, or leave it out",
+    ]

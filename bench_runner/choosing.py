@@ -1,0 +1,109 @@
+"""A short, fair measurement for one decision: every candidate once on few rows, then those that may win, by rounds.
+
+Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. Who may win is told by
+whoever asks: this module weighs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench_runner.clock import now_ns
+from bench_runner.errors import PlanError
+from bench_runner.measuring import measure
+from bench_runner.plan import Plan, Request, make_plan
+from bench_runner.records import Run
+from bench_runner.session import Options, Watcher
+from bench_runner.suites import SUITES
+from data_generator.dataset import Dataset
+
+SIFTING = "sifting"
+"""The folder of the first part, in the result folder of the second."""
+SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
+LEAST_BUDGET_S = 10.0
+"""What the rounds get at least, however long the parts before them took."""
+PREPARATION_S = 25.0
+"""About what a run does before its first round: testing its probe, timing imports, the rehearsal."""
+
+
+SMALLER = "table[share=0.25]"
+"""The second size of a sample of the user's table, for the projection to all of it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Both parts; `sifting` is None where the data are so few that all candidates were measured by rounds."""
+
+    run: Run
+    sifting: Run | None
+
+
+def is_sample(dataset: Dataset) -> bool:
+    """Whether this is a part of the user's table, of which the rest was not read."""
+    return int(dataset.source.get("input_rows", 0)) > dataset.rows
+
+
+def choosing_plan(
+    request: Request,
+    *,
+    images: bool,
+    on_rows: Callable[[str, int], None] | None = None,
+    most_datasets: int = 1,
+) -> Plan:
+    """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
+    suite = SUITES["image"] if images else SUITES["choice"]
+    if images and not request.formats:
+        # Every storage, not the suite's alone; views are another thing than arrays of their own.
+        request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
+    plan = make_plan([suite], request, on_rows)
+    if len(plan.datasets) > most_datasets:
+        raise PlanError(
+            f"a recommendation is about one data set, not {', '.join(plan.datasets)}\n  name one by --datasets"
+        )
+    return plan
+
+
+def measure_for_choice(
+    request: Request,
+    options: Options,
+    new_folder: Callable[[], Path],
+    command: Sequence[str],
+    watcher: Watcher,
+    *,
+    images: bool,
+    budget_s: float,
+    may_win: Callable[[Run], Sequence[str]],
+) -> Measured:
+    """Both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good.
+
+    `may_win` names the variants of the first part that the second one measures. Raises what `choosing_plan` and
+    `measure` raise.
+    """
+    began_ns = now_ns()
+
+    def told(name: str, rows: int) -> None:
+        watcher.step(f"{name}: {rows:,} read", None)
+
+    watcher.stage("plan")
+    plan = choosing_plan(request, images=images, on_rows=told)
+    (dataset,) = plan.datasets.values()
+    folder = new_folder()
+    few = SIFTED_IMAGES if images else SIFTED_ROWS
+    sifting = None
+    if dataset.rows > few:
+        brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
+        short = replace(request, rows=few)
+        first = choosing_plan(short, images=images)
+        place = folder / SIFTING
+        place.mkdir()
+        sifting, _ = measure(first, short, brief, place, command, watcher)
+        request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
+    if is_sample(dataset):
+        request = replace(request, datasets=(dataset.name, SMALLER))
+    plan = choosing_plan(request, images=images, most_datasets=2)
+    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S
+    counted = replace(options, fidelity=False, budget_s=max(left_s, LEAST_BUDGET_S))
+    run, _ = measure(plan, request, counted, folder, command, watcher)
+    return Measured(run, sifting)

@@ -1,0 +1,74 @@
+"""The lines of Python that save and read data as a variant does, for whoever has decided for it.
+
+The calls come from the adapter, so they stand beside the code that was measured; here they get names and the conversion
+from what the user holds, which the harness does inside its clock. This module runs none of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapters.contract import Calls, Native, TabularFormat
+from adapters.spelling import parse
+from bench_runner.registries import build_unloaded
+
+ARROW = "import pyarrow as pa"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Import lines, the line that saves `df` (`table` for Arrow, `images`), and the line that reads it back."""
+
+    imports: tuple[str, ...]
+    save: str
+    read: str
+
+    def text(self) -> str:
+        """All of them, ready to paste."""
+        return "\n".join((*self.imports, self.save, self.read))
+
+
+def lines_of(variant: str, target: str) -> Lines:
+    """For a spelled variant and a target, 'pandas', 'arrow' or 'images'. Raises what Registry.engine raises.
+
+    Settings that the harness adds (nulls=numpy) are not the user's business: they do the conversion beforehand.
+    """
+    name, settings = parse(variant)
+    settings.pop("nulls", None)
+    adapter = build_unloaded(name, settings)
+    path = f'"data{adapter.suffix}"'
+    calls = adapter.calls if isinstance(adapter, TabularFormat) else None
+    if calls is None:
+        return _by_adapter(adapter.variant, path, target, adapter.native)
+    return _by_calls(calls, path, target, Native.ARROW if adapter.native is Native.RECORDS else adapter.native)
+
+
+def _by_calls(calls: Calls, path: str, target: str, native: Native) -> Lines:
+    held, imports, read = "df" if target == "pandas" else "table", calls.imports, calls.read.replace("{path}", path)
+    if (target, native) == ("pandas", Native.ARROW):
+        given = "pa.Table.from_pandas(df, preserve_index=False)"
+        imports, read = (*imports, ARROW), f"{read}.to_pandas()"
+    elif (target, native) == ("arrow", Native.PANDAS):
+        given = "table.to_pandas()"
+        imports, read = (*imports, ARROW), f"pa.Table.from_pandas({read}, preserve_index=False)"
+    else:
+        given = held
+    return Lines(
+        tuple(sorted(set(imports))), calls.save.replace("{held}", given).replace("{path}", path), f"{held} = {read}"
+    )
+
+
+def _by_adapter(variant: str, path: str, target: str, native: Native) -> Lines:
+    """Where no library has a call of one line: Format Bench's own adapter, as it was measured."""
+    imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
+    if target == "images":
+        imports = ("from adapters.contract import Images", *imports)
+        held, given, taken = "images", "Images(arrays, labels)", ""
+    else:
+        held = "df" if target == "pandas" else "table"
+        given, taken = held, ""
+        if (target, native) == ("pandas", Native.ARROW):
+            imports = (ARROW, *imports)
+            given, taken = "pa.Table.from_pandas(df, preserve_index=False)", ".to_pandas()"
+    storage = f'build_loaded("{variant}")'
+    return Lines(imports, f"{storage}.save({given}, Path({path}))", f"{held} = {storage}.read(Path({path})){taken}")

@@ -1,0 +1,139 @@
+"""How far a recommendation can be believed: `make selfbench-recommend` prints its regret, and its claims' truth.
+
+Each table is measured twice: shortly, as `recommend` does, and in full, all candidates in seven rounds. The regret of a
+recommendation is how much worse its score is in the full run than the best one's there.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from bench_runner.choosing import choosing_plan, measure_for_choice
+from bench_runner.measuring import measure
+from bench_runner.plan import Request
+from bench_runner.progress import watching
+from bench_runner.records import Run
+from bench_runner.selfbench import Check, print_checks, steadiness
+from bench_runner.session import Options
+from reports.candidates import questions, sifted
+from reports.preferences import Preferences, parse_weights
+from reports.recommend import Recommendation, may_win, recommend
+
+TABLES = (
+    *("eq", "int", "float", "bool", "str", "core", "bi", "classic", "geo", "log", "ml"),
+    "tpch-lineitem[scale=0.01]",
+    "synthetic[int=20]",
+    "synthetic[float=20]",
+    "synthetic[str=4,strings=words,length=60]",
+    "synthetic[str=10,strings=varying]",
+    "synthetic[int=5,float=5,nulls=0.3]",
+    "synthetic[bool=40]",
+    "synthetic[int=1]",
+    "synthetic[int=2,float=2,bool=2,str=2,strings=words,nulls=0.1]",
+)
+WEIGHTINGS = (
+    "read=3,size=2,save=1",
+    "read=1",
+    "size=1,read=1",
+    "save=2,read=1",
+    "read=1,size=1,save=1,read_memory=1,save_memory=1",
+)
+ROWS, BUDGET_S = 50_000, 60.0
+SMALL_REGRET, LARGE_REGRET, SURE = 0.05, 0.25, 0.9
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One table under one weighting."""
+
+    table: str
+    weighting: str
+    regret: float
+    probability: float | None
+    right: bool
+    """Whether the full run has the same best."""
+
+
+def trials(folder: Path, table: str, rows: int, budget_s: float) -> Iterator[Trial]:
+    """Measure the table shortly and in full, and ask all weightings of both."""
+    request = Request(datasets=(table,), rows=None if table.startswith("tpch") else rows)
+    wishes = {text: Preferences(weights=parse_weights(text)) for text in WEIGHTINGS}
+
+    def near(run: Run) -> list[str]:
+        # One short run serves all weightings: whoever may win under one of them is in it.
+        ((_, candidates),) = questions(run).items()
+        variants = [each.candidate.variant for wish in wishes.values() for each in may_win(_asked(run, wish))]
+        variants += [candidate.variant for candidate in candidates if candidate.unknown]
+        return list(dict.fromkeys(variants))
+
+    short_place, full_place = folder / "short", folder / "full"
+    for place in (short_place, full_place):
+        place.mkdir(parents=True)
+    options = Options(fidelity=False)
+    with watching() as watcher:
+        short = measure_for_choice(
+            request, options, lambda: short_place, ["selfbench"], watcher, images=False, budget_s=budget_s, may_win=near
+        )
+        plan = choosing_plan(request, images=False)
+        full, _ = measure(plan, request, options, full_place, ["selfbench"], watcher)
+    for text, wish in wishes.items():
+        first = _asked(short.run, wish).ranked[0]
+        scores = _scores(_asked(full, wish))
+        variant = first.candidate.variant
+        if variant not in scores:
+            continue
+        yield Trial(table, text, scores[variant] - 1, first.probability, scores[variant] == 1)
+
+
+def _asked(run: Run, wish: Preferences) -> Recommendation:
+    ((_, candidates),) = questions(run).items()
+    kept, dropped = sifted(candidates, wish, 0)
+    return recommend(kept, dropped, wish)
+
+
+def _scores(found: Recommendation) -> Mapping[str, float]:
+    return {each.candidate.variant: each.score for each in found.ranked}
+
+
+def judged(found: Sequence[Trial]) -> Iterator[Check]:
+    """The regrets and the claims over all tables and weightings."""
+    regrets = sorted(trial.regret for trial in found)
+    small = sum(regret <= SMALL_REGRET for regret in regrets)
+    yield Check(
+        "recommendations with a regret of at most 5 %",
+        f"{small} of {len(regrets)}",
+        "95 of 100",
+        small >= 0.95 * len(regrets),
+    )
+    yield Check("largest regret", f"{regrets[-1]:.1%}", "at most 25 %", regrets[-1] <= LARGE_REGRET)
+    sure = [trial for trial in found if trial.probability is not None and trial.probability >= SURE]
+    right = sum(trial.right for trial in sure)
+    met = right >= 0.85 * len(sure) if sure else None
+    yield Check("claims of 0.9 and more that are right", f"{right} of {len(sure)}", "at least 85 %", met)
+    for trial in sorted(found, key=lambda trial: -trial.regret)[:5]:
+        yield Check(f"  {trial.table}, {trial.weighting}", f"{trial.regret:.1%}", "-", None)
+
+
+@click.command()
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of each table.")
+@click.option("--tables", default=len(TABLES), show_default=True, help="How many of the tables.")
+@click.option("--budget", "budget_s", default=BUDGET_S, show_default=True, help="Seconds of a short measurement.")
+def main(rows: int, tables: int, budget_s: float) -> None:
+    """Print how much a recommendation loses against a full run, and how often a sure one is right."""
+    print_checks("the machine itself", steadiness())
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
+        found = [
+            trial
+            for number, table in enumerate(TABLES[:tables])
+            for trial in trials(Path(folder, str(number)), table, rows, budget_s)
+        ]
+        print_checks("recommend", judged(found))
+
+
+if __name__ == "__main__":
+    main()

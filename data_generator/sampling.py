@@ -1,0 +1,76 @@
+"""Which rows of a large table are its sample: contiguous blocks, so that runs and sortedness survive.
+
+Numbers only: this module knows neither files nor tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+BLOCKS = 16
+"""Of a table that is larger than its sample."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that stand together: from `start`, counted from 0, `rows` of them."""
+
+    start: int
+    rows: int
+
+    @property
+    def end(self) -> int:
+        """The first row behind it."""
+        return self.start + self.rows
+
+
+def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
+    """The blocks of a sample of `wanted_rows` rows (1 or more), in their order; the whole table where it has no more.
+
+    They are equally long, but for one row, and evenly spread: the first begins with the first row, the last ends with
+    the last.
+    """
+    if input_rows <= wanted_rows:
+        return (Block(0, input_rows),) if input_rows else ()
+    count = min(BLOCKS, wanted_rows)
+    spare = input_rows - wanted_rows
+    found: list[Block] = []
+    taken = 0
+    for number in range(count):
+        rows = wanted_rows // count + (number < wanted_rows % count)
+        before = spare * number // (count - 1) if count > 1 else 0
+        found.append(Block(taken + before, rows))
+        taken += rows
+    return tuple(found)
+
+
+def shortened(whole: Sequence[Block], share: float) -> tuple[Block, ...]:
+    """Each block cut to its first `share` (over 0, at most 1), of at least one row."""
+    return tuple(Block(block.start, max(1, round(block.rows * share))) for block in whole)
+
+
+def places(whole: Sequence[Block]) -> tuple[Block, ...]:
+    """Where the blocks lie in the sample, one behind the other."""
+    found: list[Block] = []
+    start = 0
+    for block in whole:
+        found.append(Block(start, block.rows))
+        start += block.rows
+    return tuple(found)
+
+
+def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
+    """The parts of the blocks that lie in the `rows` rows from `start` on, counted from `start`."""
+    for block in whole:
+        first, end = max(block.start, start), min(block.end, start + rows)
+        if first < end:
+            yield Block(first - start, end - first)
+
+
+def row_at(whole: Sequence[Block], place: int) -> int:
+    """The row of the table that lies at this place of the sample. Raises IndexError beyond it."""
+    for block, lies in zip(whole, places(whole), strict=True):
+        if place < lies.end:
+            return block.start + place - lies.start
+    raise IndexError(place)
