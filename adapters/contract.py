@@ -29,6 +29,8 @@ class Native(Enum):
 
     PANDAS = "pandas"
     ARROW = "arrow"
+    POLARS = "polars"
+    """A polars DataFrame, which the harness makes of and turns into an Arrow table."""
     RECORDS = "records"
     BUFFERS = "buffers"
     """The Arrow table that the cached data set holds, whatever the target: for the floor alone, which converts
@@ -105,6 +107,14 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Besides:
+    """Distributions that one value of a setting needs besides those of its engine, and the extra that installs them."""
+
+    distributions: tuple[str, ...]
+    extra: str
+
+
+@dataclass(frozen=True)
 class Calls:
     """What a user writes for a variant: expressions with places for what is held (`{held}`) and for the file
     (`{path}`, Python's spelling of a text), and the import lines that they need.
@@ -148,6 +158,10 @@ class Adapter(ABC):
     """What this engine calls a codec that others call otherwise: {'lz4': 'blosc:lz4'}."""
     codec_distributions: ClassVar[Mapping[str, str]] = {}
     """What has to be installed besides for one codec, by its value of the setting `codec`."""
+    besides_for: ClassVar[Mapping[str, Besides]] = {}
+    """What has to be installed besides for one value of another setting, spelled as in a variant: 'parser=lxml'."""
+    extra: ClassVar[str | None] = None
+    """The extra that installs this engine, where it is not that of its format."""
     syncs_on_save: ClassVar[bool] = False
     """Whether the save itself forces the data to the device."""
 
@@ -197,6 +211,11 @@ class Adapter(ABC):
             if setting.always_spelled or self.values[key] != setting.default:
                 spelled[key] = self.values[key]
         return spell(self.format, spelled)
+
+    @property
+    def native_read(self) -> Native:
+        """What `read` returns: `native`, but where a setting has another library read than the one that saves."""
+        return self.native
 
     @abstractmethod
     def load_library(self) -> None:

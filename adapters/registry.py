@@ -27,11 +27,12 @@ class Entry:
     engines: str
     extra: str | None = None
 
-    def install_command(self, distributions: tuple[str, ...]) -> str:
-        """The command that installs what this entry needs."""
-        if self.extra is None:
-            return f"pip install {' '.join(distributions)}"
-        return f"pip install -e '.[{self.extra}]'"
+    def install_command(self, engine: type[Adapter]) -> str:
+        """The command that installs what an engine of this entry needs."""
+        extra = engine.extra or self.extra
+        if extra is None:
+            return f"pip install {' '.join(engine.distributions)}"
+        return f"pip install -e '.[{extra}]'"
 
 
 @dataclass(frozen=True)
@@ -103,19 +104,27 @@ class Registry(Generic[AdapterT]):
         offered = ", ".join(engine.engine or "none" for engine in engines)
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
-    def availability(self, engine: type[AdapterT], codec: object = None) -> Availability:
-        """Which of the distributions are installed that the engine, and its `codec` where one is given, needs."""
+    def availability(self, engine: type[AdapterT], values: Mapping[str, object] | None = None) -> Availability:
+        """Which of the distributions are installed that the engine needs, with these values of its settings, or
+        their defaults."""
+        if values is None:
+            values = {key: setting.default for key, setting in engine.settings.items()}
+        codec = engine.codec_distributions.get(str(values.get("codec")))
+        spelled = (f"{key}={value}" for key, value in values.items())
+        besides = [engine.besides_for[choice] for choice in spelled if choice in engine.besides_for]
+        needed = [name for each in besides for name in each.distributions]
         versions: dict[str, str] = {}
         missing: list[str] = []
-        extra = engine.codec_distributions.get(str(codec))
-        for distribution in (*engine.distributions, *((extra,) if extra else ())):
+        for distribution in (*engine.distributions, *([codec] if codec else []), *needed):
             try:
                 versions[distribution] = importlib.metadata.version(distribution)
             except importlib.metadata.PackageNotFoundError:
                 missing.append(distribution)
-        install = self.entries[engine.format].install_command(engine.distributions)
-        if missing == [extra]:
+        install = self.entries[engine.format].install_command(engine)
+        if missing == [codec]:
             install = "pip install -e '.[codecs]'"
+        elif missing and set(missing) <= set(needed):
+            install = f"pip install -e '.[{','.join(each.extra for each in besides)}]'"
         return Availability(versions, tuple(missing), install)
 
     def build(self, spelled: str, *, threads: int | None = None) -> AdapterT:
@@ -125,7 +134,7 @@ class Registry(Generic[AdapterT]):
         """
         engine, settings = self.engine(spelled)
         adapter = engine(settings, threads=threads)
-        availability = self.availability(engine, adapter.values.get("codec"))
+        availability = self.availability(engine, adapter.values)
         if not availability.installed:
             raise NotInstalled(
                 f"{spelled} needs {', '.join(availability.missing)}, not installed here; {availability.install}"

@@ -7,6 +7,7 @@ column that it does not touch.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,41 @@ def integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     if not pa.types.is_integer(column.type) or column.null_count or column.type == pa.int64():
         return None
     return None if _beyond_int64(column) else column.cast(pa.int64())
+
+
+def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Integers that fit, with nulls as well, in the one type that a reader which keeps nulls guesses."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(column.type) or column.type == pa.int64() or _beyond_int64(column):
+        return None
+    return column.cast(pa.int64())
+
+
+def large_integers_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Integers of which some are beyond int64, rounded to float64."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64(), safe=False) if _beyond_int64(column) else None
+
+
+def large_integers_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Integers of which some are beyond int64, as decimals of 38 digits."""
+    import pyarrow as pa
+
+    return column.cast(pa.decimal128(38, 0)) if _beyond_int64(column) else None
+
+
+def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Integers of which some are below zero and some are not, or some beyond int64, as decimals of 38 digits."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_integer(column.type) or column.null_count == len(column):
+        return None
+    range_of = pc.min_max(column).as_py()
+    both = range_of["min"] < 0 <= range_of["max"]
+    return column.cast(pa.decimal128(38, 0)) if both or _beyond_int64(column) else None
 
 
 def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -70,11 +106,16 @@ def _beyond_int64(column: pa.ChunkedArray) -> bool:
 
 
 def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """int64 whose values went through float64, as a spreadsheet has all numbers. Within +-(2^63 - 1024)."""
+    """int64 without nulls, rounded to float64 as a spreadsheet has all numbers. Within +-(2^63 - 1024)."""
+    return None if column.null_count else any_integers_rounded_to_float64(column)
+
+
+def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same for a reader that keeps nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if column.type != pa.int64() or column.null_count:
+    if column.type != pa.int64():
         return None
     rounded = column.cast(pa.float64(), safe=False)
     if (pc.max(pc.abs(rounded)).as_py() or 0) >= 2.0**63:
@@ -145,6 +186,20 @@ def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
+
+
+def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of a reader that keeps nulls; NaN counts as one."""
+    import pyarrow as pa
+
+    without_nan = nan_as_null(column)
+    column = column if without_nan is None else without_nan
+    return None if whole_floats_as_int64(column.drop_null()) is None else column.cast(pa.int64())
+
+
+def infinite_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats of which some are infinite, unchanged: to be used with `parse_text`."""
+    return None if infinite_as_null(column) is None else column
 
 
 def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -235,6 +290,12 @@ def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return None
 
 
+def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of a reader that keeps nulls: int64, with fractions float64."""
+    numbers = numeric_text_as_numbers(column.drop_null())
+    return None if numbers is None else column.cast(numbers.type)
+
+
 def text_cut_at(characters: int) -> Expect:
     """Text of which only the first characters are kept."""
 
@@ -260,6 +321,17 @@ def dictionary_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else None
+
+
+def dictionary_without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """An ordered dictionary as one that has no order."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type) or not column.type.ordered:
+        return None
+    without = pa.dictionary(column.type.index_type, column.type.value_type)
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary) for chunk in column.chunks]
+    return pa.chunked_array(chunks, without)
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
@@ -298,6 +370,54 @@ def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return pc.floor_temporal(column, 1, "millisecond").cast(pa.timestamp("us", column.type.tz))
 
 
+def timestamps_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps without what is below a millisecond, in ms."""
+    import pyarrow as pa
+
+    cut = timestamps_cut_to_ms(column)
+    return None if cut is None or column.type.unit == "ms" else cut.cast(pa.timestamp("ms", column.type.tz))
+
+
+def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps without what is below a microsecond, in us, and in UTC where they have a zone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_timestamp(column.type):
+        return None
+    wanted = pa.timestamp("us", column.type.tz and "UTC")
+    if column.type == wanted:
+        return None
+    return (pc.floor_temporal(column, 1, "microsecond") if column.type.unit == "ns" else column).cast(wanted)
+
+
+def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same, but for those without a zone that are in ns."""
+    import pyarrow as pa
+
+    return None if column.type == pa.timestamp("ns") else timestamps_cut_to_us(column)
+
+
+def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps as guessed from text that has a fraction only where it is needed: s, or ns where any has one; UTC
+    where they have a zone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_timestamp(column.type):
+        return None
+    whole = column.type.unit == "s" or pc.floor_temporal(column, 1, "second").equals(column)
+    wanted = pa.timestamp("s" if whole else "ns", column.type.tz and "UTC")
+    return None if column.type == wanted else column.cast(wanted)
+
+
+def times_in_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Times of day in ns."""
+    import pyarrow as pa
+
+    return column.cast(pa.time64("ns")) if pa.types.is_time(column.type) and column.type != pa.time64("ns") else None
+
+
 def dates_as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Days as their midnights, in us."""
     import pyarrow as pa
@@ -318,6 +438,13 @@ def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return number.cast(pa.float64()) if number.null_count else number
 
 
+def durations_as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Spans of time as the number of their units."""
+    import pyarrow as pa
+
+    return column.cast(pa.int64()) if pa.types.is_duration(column.type) else None
+
+
 def durations_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Spans of time as whole milliseconds, rounded down: int64, with nulls float64."""
     import pyarrow as pa
@@ -336,6 +463,21 @@ def durations_as_days(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         return None
     per_day = {"s": 86_400.0, "ms": 86_400e3, "us": 86_400e6, "ns": 86_400e9}[column.type.unit]
     return pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), per_day)
+
+
+# --- nested --------------------------------------------------------------------------------------------------------
+
+
+def integers_in_missing_structs_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Structs of which some are missing, after a visit to pandas: their integers miss values, and are floats."""
+    import pyarrow as pa
+
+    if not pa.types.is_struct(column.type) or not column.null_count:
+        return None
+    fields = [
+        field.with_type(pa.float64()) if pa.types.is_integer(field.type) else field for field in column.type
+    ]
+    return None if pa.struct(fields) == column.type else column.cast(pa.struct(fields))
 
 
 # --- what comes back as text ---------------------------------------------------------------------------------------
@@ -378,7 +520,7 @@ def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
         return text.cast(pa.timestamp(unit, arrow_type.tz and "UTC")).cast(arrow_type)
     if pa.types.is_time(arrow_type):
         moments = pc.binary_join_element_wise(pa.scalar("1970-01-01", text.type), text, pa.scalar(" ", text.type))
-        return moments.cast(pa.timestamp("us")).cast(arrow_type)
+        return moments.cast(pa.timestamp("ns")).cast(arrow_type)
     if pa.types.is_duration(arrow_type):
         import pandas as pd
 
@@ -389,6 +531,18 @@ def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
         values = [_literal(value, is_list) for value in text.to_pylist()]
         return pa.chunked_array([pa.array(values, arrow_type)])
     return text.cast(arrow_type)
+
+
+def parse_blob(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
+    """What the text that DuckDB writes for bytes stands for: \\x00 for each that is no printable ASCII."""
+    import pyarrow as pa
+
+    def value(text: str | None) -> bytes | None:
+        if text is None:
+            return None
+        return re.sub(rb"\\x([0-9A-F]{2})", lambda found: bytes.fromhex(found[1].decode()), text.encode())
+
+    return pa.chunked_array([pa.array(map(value, text.to_pylist()), arrow_type)])
 
 
 def _literal(text: str | None, is_list: bool) -> Any:

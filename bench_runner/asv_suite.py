@@ -134,7 +134,7 @@ def rows(suite: str) -> int:
 
 @cache
 def _plan(suite: str) -> Plan:
-    return make_plan([SUITES[suite]], Request(rows=rows(suite)))
+    return make_plan([SUITES[suite]], Request(rows=rows(suite), threads="default"))
 
 
 @cache

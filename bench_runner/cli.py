@@ -256,9 +256,8 @@ UNDER = _options(
     click.option(
         "--threads",
         type=click.Choice(["default", "1"]),
-        default="default",
-        show_default=True,
-        help="The libraries' own choice, or one thread on one core.",
+        help="The libraries' own choice, or one thread on one core (default: the suite's, which is the first but for "
+        "engines, which has both).",
     ),
     click.option(
         "--target",
@@ -510,8 +509,9 @@ def _result_folder(out: Path | None, resume: bool, make: Callable[[], Path]) -> 
 
 def _print_plan(plan: Plan) -> None:
     for chain in plan.chains:
+        threads = "  threads=1" if chain.conditions.threads == "1" else ""
         for operation in chain.operations:
-            click.echo(f"{chain.label(operation)}  track={chain.conditions.track}")
+            click.echo(f"{chain.label(operation)}  track={chain.conditions.track}{threads}")
     for excluded in plan.excluded:
         click.echo(f"{excluded.chain.label()}  {excluded.failure.kind}: {excluded.failure.reason}")
 

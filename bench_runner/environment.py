@@ -316,6 +316,7 @@ def library_versions() -> dict[str, str]:
     names = set(HARNESS_LIBRARIES)
     for _, engine in registries.all_engines():
         names.update((*engine.distributions, *engine.codec_distributions.values()))
+        names.update(name for besides in engine.besides_for.values() for name in besides.distributions)
     versions = {"python": platform.python_version()}
     for name in sorted(names):
         try:

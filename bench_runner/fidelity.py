@@ -97,7 +97,7 @@ def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Pat
     except Exception as error:
         return _Trip(REFUSED, f"save: {_first_line(error)}" + _with_numpy(adapter, target, table, location))
     try:
-        got = targets.from_native(adapter.read(location), target, adapter.native)
+        got = targets.from_native(adapter.read(location), target, adapter.native_read)
     except (OSError, MemoryError):
         raise
     except Exception as error:

@@ -27,6 +27,8 @@ def preload(variants: list[str]) -> dict[str, str]:
     # Lance warns at each fork, because its thread pools would not survive one; they start at its first call, which
     # no forkserver makes.
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
+    # Polars likewise, whose pool starts with its first call.
+    warnings.filterwarnings("ignore", message="Using fork\\(\\) can cause Polars to deadlock")
     failures = {}
     for variant in variants:
         try:

@@ -25,6 +25,8 @@ def _suites() -> Iterator[str]:
         yield from _paragraph("data sets", ", ".join(suite.datasets))
         yield from _paragraph("on request", ", ".join(suite.on_request))
         yield from _paragraph("tracks", ", ".join(suite.tracks))
+        yield from _paragraph("calls", ", ".join(suite.variants)) if suite.variants else ()
+        yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
         for choice, reason in suite.reasons.items():
             yield from _paragraph(choice, reason)
 
@@ -48,6 +50,8 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
             yield f"{name:<12} {engine.title}: {engine.engine or 'engines by setting'}; {state}"
             for key, setting in engine.settings.items():
                 yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
+            for choice, besides in engine.besides_for.items():
+                yield from _paragraph(choice, f"needs {', '.join(besides.distributions)}")
 
 
 def _datasets() -> Iterator[str]:

@@ -107,7 +107,7 @@ class Read(Operation):
         """Read, convert to the target, touch one byte in each page of the result."""
         native = stage.adapter.read(location)
         laps.lap("engine_ns")
-        result = targets.from_native(native, stage.target, stage.adapter.native)
+        result = targets.from_native(native, stage.target, stage.adapter.native_read)
         del native
         laps.lap("convert_ns")
         targets.touch(result)

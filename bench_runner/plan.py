@@ -8,6 +8,7 @@ PlanError. This module does not know how a chain is executed.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +50,8 @@ class Request:
     data: Path | None = None
     rows: int | None = None
     cache: str = "warm"
-    threads: str = "default"
+    threads: str | None = None
+    """None: the suite's."""
     target: str = "pandas"
     tracks: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ()
@@ -150,7 +152,11 @@ def make_plan(
 
 def _offered(suites: Sequence[Suite]) -> list[str]:
     """The names of all formats and storages that could take part."""
-    return [name for images in sorted({suite.images for suite in suites}) for name in (STORAGES if images else FORMATS)]
+    names: dict[str, None] = {}
+    for suite in sorted(suites, key=lambda suite: suite.images):
+        own = (parse(spelled)[0] for spelled in suite.variants)
+        names |= dict.fromkeys(own if suite.variants else STORAGES if suite.images else FORMATS)
+    return list(names)
 
 
 # --- which data sets ---------------------------------------------------------------------------------------------
@@ -289,13 +295,14 @@ def _chains(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], request: Request
 ) -> Iterator[tuple[Chain, Failure | None]]:
     for track, engine, settings in _variants(suite, request):
-        adapter, variant, refused = _adapter(engine, settings, request)
-        if not _wanted(variant, request):
-            continue
-        for work_dir in request.work_dirs:
+        threads_of_suite = (request.threads,) if request.threads else suite.threads
+        for threads, work_dir in itertools.product(threads_of_suite, request.work_dirs):
+            adapter, variant, refused = _adapter(engine, settings, threads)
+            if not _wanted(variant, request):
+                continue
             conditions = Conditions(
                 cache=request.cache,
-                threads=request.threads,
+                threads=threads,
                 target=_target(suite, adapter, request),
                 track=track,
                 strings=request.strings,
@@ -315,11 +322,11 @@ def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
 
 
 def _adapter(
-    engine: type[Adapter], settings: Mapping[str, str], request: Request
+    engine: type[Adapter], settings: Mapping[str, str], threads: str
 ) -> tuple[Adapter, str, Failure | None]:
     """The adapter and how it is spelled; for refused settings, the engine's default one, the spelling, and why."""
     try:
-        adapter = engine(settings, threads=_threads(request))
+        adapter = engine(settings, threads=1 if threads == "1" else None)
     except RefusedSetting as refused:
         variant = spell(engine.format, {"engine": engine.engine, **settings})
         return engine(), variant, Failure(kind="refused", reason=str(refused))
@@ -332,10 +339,7 @@ def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapte
         yield from _storages(suite, request)
         return
     if suite.variants:
-        (track,) = suite.tracks
-        yield track, FORMATS.engines("floor")[0], {}
-        for spelled in suite.variants:
-            yield track, *FORMATS.engine(spelled)
+        yield from _spelled(suite)
         return
     if not suite.codecs:
         yield from _engines(request.tracks or suite.tracks)
@@ -346,6 +350,13 @@ def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapte
         engine = FORMATS.engines(name)[0]
         for settings in codecs.choices(engine, request.codecs or suite.codecs, request.levels or None):
             yield track, engine, settings
+
+
+def _spelled(suite: Suite) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
+    """The variants that a suite spells in full, and the floor."""
+    (track,) = suite.tracks
+    for spelled in ("floor", *suite.variants):
+        yield track, *FORMATS.engine(spelled)
 
 
 def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
@@ -389,10 +400,6 @@ def _track_settings(engine: type[TabularFormat], track: str) -> Mapping[str, str
     return {"plain": engine.plain, "default": engine.bare_call, "equal": engine.equal}[track]
 
 
-def _threads(request: Request) -> int | None:
-    return 1 if request.threads == "1" else None
-
-
 def _wanted(variant: str, request: Request) -> bool:
     """The floor stays whatever is chosen: every figure is shown as a multiple of it."""
     if is_floor(variant):
@@ -419,7 +426,7 @@ def _chain(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], adapter: Adapter, conditions: Conditions
 ) -> tuple[Chain, Failure | None]:
     """The chain, and why it is not run when that can be known already."""
-    availability = registry_of(adapter.format).availability(type(adapter), adapter.values.get("codec"))
+    availability = registry_of(adapter.format).availability(type(adapter), adapter.values)
     main = next(iter(availability.versions.items()), None)
     chain = Chain(
         suite=suite.name,

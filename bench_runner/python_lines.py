@@ -39,7 +39,7 @@ def lines_of(variant: str, target: str) -> Lines:
     path = f'"data{adapter.suffix}"'
     calls = adapter.calls if isinstance(adapter, TabularFormat) else None
     if calls is None:
-        return _by_adapter(adapter.variant, path, target, adapter.native)
+        return _by_adapter(adapter.variant, path, target, adapter.native, adapter.native_read)
     return _by_calls(calls, path, target, Native.ARROW if adapter.native is Native.RECORDS else adapter.native)
 
 
@@ -58,17 +58,35 @@ def _by_calls(calls: Calls, path: str, target: str, native: Native) -> Lines:
     )
 
 
-def _by_adapter(variant: str, path: str, target: str, native: Native) -> Lines:
+def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
     """Where no library has a call of one line: Format Bench's own adapter, as it was measured."""
     imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if target == "images":
         imports = ("from adapters.contract import Images", *imports)
-        held, given, taken = "images", "Images(arrays, labels)", ""
+        held, given, taken = "images", "Images(arrays, labels)", "{}"
     else:
         held = "df" if target == "pandas" else "table"
-        given, taken = held, ""
-        if (target, native) == ("pandas", Native.ARROW):
-            imports = (ARROW, *imports)
-            given, taken = "pa.Table.from_pandas(df, preserve_index=False)", ".to_pandas()"
+        given, taken = _GIVEN.get((target, native), held), _TAKEN.get((target, native_read), "{}")
+    if "pa." in given + taken:
+        imports = (ARROW, *imports)
+    if "pl." in given + taken:
+        imports = (*imports, "import polars as pl")
     storage = f'build_loaded("{variant}")'
-    return Lines(imports, f"{storage}.save({given}, Path({path}))", f"{held} = {storage}.read(Path({path})){taken}")
+    read = taken.format(f"{storage}.read(Path({path}))")
+    return Lines(imports, f"{storage}.save({given}, Path({path}))", f"{held} = {read}")
+
+
+_GIVEN = {
+    ("pandas", Native.ARROW): "pa.Table.from_pandas(df, preserve_index=False)",
+    ("pandas", Native.POLARS): "pl.from_pandas(df)",
+    ("arrow", Native.PANDAS): "table.to_pandas()",
+    ("arrow", Native.POLARS): "pl.from_arrow(table)",
+}
+"""What an adapter takes, by what the user holds."""
+_TAKEN = {
+    ("pandas", Native.ARROW): "{}.to_pandas()",
+    ("pandas", Native.POLARS): "{}.to_pandas()",
+    ("arrow", Native.PANDAS): "pa.Table.from_pandas({}, preserve_index=False)",
+    ("arrow", Native.POLARS): "{}.to_arrow()",
+}
+"""What the user wants, of what an adapter gives back."""

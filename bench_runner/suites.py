@@ -25,7 +25,8 @@ class Suite:
     long). `tracks` says with which settings every format takes part; with `codecs`, the track is 'codecs', and
     `formats` take part with each of them and with none; with `variants`, those take part, spelled in full, and no
     other. `reasons` maps a choice to why it was made; `list suites` shows them. With `images` the formats are image
-    storages, and only those listed take part unless others are asked for.
+    storages, and only those listed take part unless others are asked for. All is measured under each condition of
+    `threads`.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Suite:
     formats: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     images: bool = False
+    threads: tuple[str, ...] = ("default",)
 
 
 SUITES: Mapping[str, Suite] = {
@@ -93,6 +95,53 @@ SUITES: Mapping[str, Suite] = {
                 "imagenet-like": "larger images of differing shapes, some grey",
                 "cifar10, imagenet100, images": "the thesis's data sets; your own by --data",
                 "arrays=views": "slices of one block are another thing than arrays of their own: never ranked together",
+            },
+        ),
+        Suite(
+            name="engines",
+            question="How much of my waiting is the format, and how much is the call?",
+            operations=("save", "read"),
+            datasets=("eq", "core"),
+            on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "tpch-lineitem"),
+            tracks=("plain",),
+            threads=("default", "1"),
+            variants=(
+                "avro[engine=fastavro,codec=none]",
+                "avro[engine=polars,codec=none]",
+                "csv[engine=pandas]",
+                "csv[engine=pandas,parser=pyarrow]",
+                "csv[engine=pyarrow]",
+                "csv[engine=polars]",
+                "csv[engine=duckdb]",
+                "excel[save=openpyxl,read=openpyxl]",
+                "excel[save=xlsxwriter,read=calamine]",
+                "excel[save=xlsxwriter,read=polars]",
+                "feather[engine=pyarrow,codec=none]",
+                "feather[engine=pandas,codec=none]",
+                "feather[engine=polars,codec=none]",
+                "json[engine=pandas]",
+                "json[engine=pandas,parser=pyarrow]",
+                "json[engine=polars]",
+                "json[engine=duckdb]",
+                "orc[engine=pyarrow,codec=none]",
+                "orc[engine=pandas,codec=none]",
+                "parquet[engine=pyarrow,codec=none]",
+                "parquet[engine=pandas,codec=none]",
+                "parquet[engine=polars,codec=none]",
+                "parquet[engine=duckdb,codec=none]",
+                "parquet[engine=fastparquet,codec=none]",
+                "xml[engine=pandas]",
+                "xml[engine=pandas,parser=etree]",
+            ),
+            reasons={
+                "the calls": "what a Python user writes, for each format that has more than one call",
+                "codec=none": "a codec would be measured instead of the call, and their defaults differ",
+                "excel": "each library that saves, and each that reads, once: all six pairs would take hours",
+                "orc": "polars neither writes nor reads it",
+                "json[parser=pyarrow]": "pyarrow reads JSON Lines and writes none, so pandas saves",
+                "threads default and 1": "a call that is faster by all cores may not be so on a busy machine",
+                "eq": "uniform random values of four types",
+                "core": "repeating, sorted and missing values, as real columns have them",
             },
         ),
         Suite(

@@ -92,6 +92,8 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
     if native is Native.PANDAS:
         return held if target.kind == "pandas" else _to_pandas(held, target)
     table = held if target.kind == "arrow" else pa.Table.from_pandas(held, preserve_index=False)
+    if native is Native.POLARS:
+        return _to_polars(table)
     return _to_records(table) if native is Native.RECORDS else table
 
 
@@ -103,8 +105,21 @@ def from_native(result: Any, target: Target, native: Native) -> Any:
         if target.kind == "pandas":
             return result
         return pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata(None)
-    table = _from_records(result) if native is Native.RECORDS else result
+    table = _to_table(result, native)
     return _to_pandas(table, target) if target.kind == "pandas" else table
+
+
+def _to_polars(table: pa.Table) -> Any:
+    """A polars DataFrame over the same values. Its adapter has loaded the library."""
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _to_table(result: Any, native: Native) -> pa.Table:
+    if native is Native.RECORDS:
+        return _from_records(result)
+    return result.to_arrow() if native is Native.POLARS else result
 
 
 def _to_pandas(table: pa.Table, target: Target) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Avro: rows of a stated schema in blocks."""
+"""Avro: rows of a stated schema in blocks, by the calls of fastavro and polars."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from adapters import relations
 from adapters.contract import Calls, Can, Native, Records, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from formats.polars_engine import POLARS_CODECS, PolarsEngine
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
 
 Schema = str | dict[str, Any] | list[Any]
 """An Avro schema as Python objects."""
 
 _ROW_NAME = "row"
+
+_HEADER_BYTES = 1 << 20
+"""More than the schema of any table here takes."""
 
 _TO_AVRO: Mapping[str, Schema] = {
     "bool": "boolean",
@@ -154,6 +159,58 @@ class AvroFastavro(TabularFormat):
         return Stored("none" if codec == "null" else codec)
 
 
+class AvroPolars(PolarsEngine):
+    """polars' write_avro and read_avro."""
+
+    format = "avro"
+    title = "Avro"
+    suffix = ".avro"
+    settings: ClassVar = {
+        "codec": Setting(("none", "deflate", "snappy"), "none", "codec of all blocks", always_spelled=True)
+    }
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "none"}
+    capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Of what polars does not have, what it writes to Avro."""
+        return (
+            Loss(
+                "timestamps in s become ms",
+                "the same points in time",
+                Cause.CALL,
+                Relation(relations.timestamps_in(["s"], "ms")),
+                frozenset({"timestamp-s"}),
+            ),
+        )
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        with self.refusing():
+            table.write_avro(location, compression=codec)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns of the file."""
+        return self._polars.read_avro(location)
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the file's header."""
+        with location.open("rb") as file:
+            return Stored(_header_codec(file.read(_HEADER_BYTES)))
+
+
+def _header_codec(header: bytes) -> str:
+    """The codec in the first bytes of a file, where it is a name and a value, each behind its length times two (Avro
+    1.11 specification, object container files); a file without one has none."""
+    _, name, after = header.partition(b"\x14avro.codec")
+    if not name:
+        return "none"
+    codec = after[1 : 1 + after[0] // 2].decode()
+    return "none" if codec == "null" else codec
+
+
 def avro_schema(schema: pa.Schema) -> Schema:
     """The Avro record that holds rows of this Arrow schema. Raises RefusedData for a type that Avro does not have."""
     return _record(_ROW_NAME, schema)
@@ -238,4 +295,4 @@ def _arrow_type(described: Any) -> pa.DataType:
     return plain[kind]
 
 
-ENGINES = (AvroFastavro,)
+ENGINES = (AvroFastavro, AvroPolars)

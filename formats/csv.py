@@ -1,4 +1,4 @@
-"""CSV: text, one row a line."""
+"""CSV: text, one row a line, by the calls of pandas, pyarrow, polars and DuckDB."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
-from adapters.losses import Loss
+from adapters.errors import RefusedSetting
+from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
 from formats import pandas_losses as shared
+from formats import text_losses as text
+from formats.duckdb_engine import DuckdbEngine
+from formats.polars_engine import PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _ALWAYS = (shared.DICTIONARY_AS_TEXT,)
 _TYPES = (
@@ -24,6 +31,37 @@ _TYPES = (
         "binary", "date", "date-early", "time", "duration", "list", "struct", "map", *shared.TIMESTAMPS
     ),
 )
+
+_BY_PYARROW = (
+    shared.DICTIONARY_AS_TEXT,
+    shared.NAN_AS_NULL,
+    shared.missing_words(shared.READ_CSV_WORDS),
+    shared.NUMERIC_TEXT,
+    shared.INTEGERS_AS_INT64,
+    shared.INTEGERS_WITH_NULLS_AS_FLOAT64,
+    text.LARGE_INTEGERS_AS_FLOAT64,
+    shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+    shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+    shared.DECIMALS_AS_FLOAT64,
+    text.timestamps(
+        "timestamps become ns where any has a fraction of a second, else s, and UTC where they have a zone",
+        "the same points in time",
+        relations.timestamps_in_s_or_ns,
+        "timestamp-ms",
+        "timestamp-us",
+    ),
+    shared.written_as_text(
+        *("binary", "time", "duration", "list", "struct", "map"),
+        expect=relations.of_types(
+            *("binary", "large_binary", "time32", "time64", "duration", "list", "struct", "map"),
+        ),
+    ),
+)
+"""What pandas' writer and pyarrow's parser lose together."""
+
+_TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
+
+_CAPABILITIES = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 
 class CsvPandas(TabularFormat):
@@ -37,15 +75,24 @@ class CsvPandas(TabularFormat):
     suffix = ".csv"
     settings: ClassVar = {
         "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing"),
+        "parser": Setting(("c", "pyarrow"), "c", "what parses the text for read_csv, its argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
-    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    capabilities = _CAPABILITIES
+
+    def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
+        values = super()._checked(given)
+        if values["parser"] == "pyarrow" and values["keep_default_na"] == "false":
+            raise RefusedSetting("csv: parser=pyarrow goes with keep_default_na=true alone")
+        return values
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses, and what the reader takes for missing."""
+        if self.values["parser"] == "pyarrow":
+            return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
             return (
                 *_ALWAYS,
@@ -60,6 +107,8 @@ class CsvPandas(TabularFormat):
     @property
     def known_faults(self) -> Mapping[str, str]:
         """Seen with pandas 3.1."""
+        if self.values["parser"] == "pyarrow":
+            return {}
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
 
     @property
@@ -68,10 +117,11 @@ class CsvPandas(TabularFormat):
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         keep = "" if self.values["keep_default_na"] == "true" else ", keep_default_na=False"
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        parser = ', engine="pyarrow"' if self.values["parser"] == "pyarrow" else ""
         return Calls(
             ("import pandas as pd",),
             f"{{held}}.to_csv({{path}}, index=False{codec})",
-            f"pd.read_csv({{path}}{keep}{packed})",
+            f"pd.read_csv({{path}}{keep}{packed}{parser})",
         )
 
     def load_library(self) -> None:
@@ -80,6 +130,9 @@ class CsvPandas(TabularFormat):
 
         import_module("pandas.io.formats.csvs")
         pandas_codecs.load(self.values)
+        if self.values["parser"] == "pyarrow":
+            import_module("pandas.io.parsers.arrow_parser_wrapper")
+            import_module("pyarrow.csv")
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -92,6 +145,7 @@ class CsvPandas(TabularFormat):
             location,
             keep_default_na=self.values["keep_default_na"] == "true",
             compression=pandas_codecs.for_read(self.values),
+            engine=self.values["parser"],  # type: ignore[arg-type]
         )
 
     def stored(self, location: Path) -> Stored:
@@ -99,4 +153,162 @@ class CsvPandas(TabularFormat):
         return Stored(pandas_codecs.codec_of(location))
 
 
-ENGINES = (CsvPandas,)
+class CsvPyarrow(TabularFormat):
+    """pyarrow.csv's write_csv and read_csv."""
+
+    format = "csv"
+    engine = "pyarrow"
+    title = "CSV"
+    distributions = ("pyarrow",)
+    native = Native.ARROW
+    suffix = ".csv"
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses, and what the reader guesses."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.NAN_AS_NULL,
+            text.NUMERIC_TEXT,
+            shared.NULL_AS_EMPTY_TEXT,
+            text.INTEGERS_AS_INT64,
+            text.LARGE_INTEGERS_AS_FLOAT64,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            text.WHOLE_FLOATS_AS_INT64,
+            shared.DECIMALS_AS_FLOAT64,
+            Loss(
+                "durations become the number of their units (int64)",
+                "the same spans",
+                Cause.CALL,
+                Relation(relations.durations_as_integers),
+                frozenset({"duration"}),
+            ),
+            text.timestamps(
+                "timestamps in ms and us become ns, and UTC where they have a zone",
+                "the same points in time",
+                relations.timestamps_in(["ms", "us"], "ns", "UTC"),
+                "timestamp-ms",
+                "timestamp-us",
+            ),
+            shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+        )
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of lists, structs or maps."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_nested(field.type):
+                return f"pyarrow writes no nested columns to CSV (column {field.name}: {field.type})"
+        return super().refusal(schema, rows)
+
+    def load_library(self) -> None:
+        """Import pyarrow.csv."""
+        import pyarrow.csv
+
+        self._csv = pyarrow.csv
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self._csv.write_csv(table, location)
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns, types guessed by the call."""
+        return self._csv.read_csv(location, self._csv.ReadOptions(use_threads=self.threads is None))
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class CsvPolars(PolarsEngine):
+    """polars' write_csv and read_csv."""
+
+    format = "csv"
+    title = "CSV"
+    suffix = ".csv"
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses; the reader takes nothing for missing that was not, and no text for times."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            text.NUMERIC_TEXT,
+            text.INTEGERS_AS_INT64,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            shared.DECIMALS_AS_FLOAT64,
+            shared.written_as_text(*_TIMES, expect=relations.of_types("date", "time")),
+        )
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        with self.refusing():
+            table.write_csv(location)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns, types guessed by the call."""
+        return self._polars.read_csv(location)
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class CsvDuckdb(DuckdbEngine):
+    """DuckDB's COPY to CSV and read_csv."""
+
+    format = "csv"
+    title = "CSV"
+    suffix = ".csv"
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What text without types loses, and what the reader guesses."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            Loss(
+                "empty text becomes missing",
+                "no other text",
+                Cause.CALL,
+                Relation(relations.words_as_null({""})),
+                frozenset({"string-empty"}),
+            ),
+            shared.DECIMALS_AS_FLOAT64,
+            text.INTEGERS_AS_INT64,
+            text.LARGE_INTEGERS_AS_DECIMALS,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            text.INFINITE_FLOATS_AS_TEXT,
+            text.timestamps(
+                "timestamps become us, and UTC where they have a zone",
+                "what is below a microsecond is lost",
+                relations.timestamps_cut_to_us,
+                *("timestamp-s", "timestamp-ms", "timestamp-ns"),
+            ),
+            text.BLOBS_AS_TEXT,
+            shared.written_as_text("duration", "list", expect=relations.of_types("duration", "list")),
+        )
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with DuckDB 2.0."""
+        text_of = "come back as text in DuckDB's own notation, which does not quote text inside"
+        return {"struct": f"structs {text_of}", "map": f"maps {text_of}"}
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self.copy(table, location, "FORMAT csv, HEADER")
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns, types guessed by the call."""
+        with self.connection() as connection:
+            return connection.read_csv(str(location)).to_arrow_table()
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb)

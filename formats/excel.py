@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
-from adapters.losses import Cause, Loss, Relation
+from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Cause, Expect, Loss, Relation
 from formats import pandas_losses as shared
+from formats import text_losses as text
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 _SHEET_ROWS = 1_048_576
 """Rows of a sheet, by the Excel specification of limits; the names take the first."""
@@ -31,32 +33,64 @@ _FORMULAS_AS_NULL = Loss(
 
 _WITHIN_16_DIGITS = 1e-15
 
-_CELL_LOSSES = (
-    Loss(
-        f"text is cut after {_CELL_CHARACTERS:,} characters",
-        "the first characters are kept",
-        Cause.FORMAT,
-        Relation(relations.text_cut_at(_CELL_CHARACTERS)),
-        frozenset({"string-long"}),
-    ),
-    shared.integers_as_int64("int8", "int16", "int32", "uint8", "uint16", "uint32"),
-    Loss(
+_TEXT_IS_CUT = Loss(
+    f"text is cut after {_CELL_CHARACTERS:,} characters",
+    "the first characters are kept",
+    Cause.FORMAT,
+    Relation(relations.text_cut_at(_CELL_CHARACTERS)),
+    frozenset({"string-long"}),
+)
+
+_FLOAT32_AS_FLOAT64 = shared.float32_as_float64(
+    relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"
+)
+
+_DURATIONS_AS_DAYS = Loss(
+    "durations become days as float64",
+    "within 1e-15 days, and 1e-15 of the value",
+    Cause.CALL,
+    Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
+    frozenset({"duration"}),
+)
+
+_AS_TEXT = shared.written_as_text(
+    "binary",
+    "time",
+    "list",
+    "struct",
+    "map",
+    expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
+)
+
+
+def _integers_are_rounded(expect: Expect) -> Loss:
+    return Loss(
         "integers are rounded to float64",
         "int64 beyond 2^53 changes",
         Cause.FORMAT,
-        Relation(relations.integers_rounded_to_float64),
+        Relation(expect),
         frozenset({"int64-exact"}),
-    ),
-    shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
-    shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
-    Loss(
+    )
+
+
+def _floats_keep_16_digits(*kinds: str) -> Loss:
+    return Loss(
         "floats keep 16 digits and lose the sign of zero",
         "within 1e-15 of the value",
         Cause.CALL,
         Relation(relations.floats, relative_tolerance=_WITHIN_16_DIGITS),
-        frozenset({"float64", "float64-zero"}),
-    ),
-    shared.float32_as_float64(relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"),
+        frozenset(kinds),
+    )
+
+
+_CELL_LOSSES = (
+    _TEXT_IS_CUT,
+    shared.integers_as_int64("int8", "int16", "int32", "uint8", "uint16", "uint32"),
+    _integers_are_rounded(relations.integers_rounded_to_float64),
+    shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
+    shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
+    _floats_keep_16_digits("float64", "float64-zero"),
+    _FLOAT32_AS_FLOAT64,
     shared.DECIMALS_AS_FLOAT64,
     shared.WHOLE_FLOATS_AS_INT64,
     Loss(
@@ -73,22 +107,41 @@ _CELL_LOSSES = (
         Relation(relations.dates_as_timestamps),
         frozenset({"date"}),
     ),
-    Loss(
-        "durations become days as float64",
-        "within 1e-15 days, and 1e-15 of the value",
-        Cause.CALL,
-        Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
-        frozenset({"duration"}),
-    ),
-    shared.written_as_text(
-        "binary",
-        "time",
-        "list",
-        "struct",
-        "map",
-        expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
-    ),
+    _DURATIONS_AS_DAYS,
+    _AS_TEXT,
 )
+"""What a cell cannot hold, and what pandas' reader guesses."""
+
+_LOSSES_BY_POLARS = (
+    Loss(
+        "empty text becomes missing",
+        "no other text",
+        Cause.CALL,
+        Relation(relations.words_as_null({""})),
+        frozenset({"string-empty"}),
+    ),
+    _TEXT_IS_CUT,
+    text.INTEGERS_AS_INT64,
+    _integers_are_rounded(relations.any_integers_rounded_to_float64),
+    text.INFINITE_FLOATS_AS_TEXT,
+    text.WHOLE_FLOATS_AS_INT64,
+    _floats_keep_16_digits("float64"),
+    _FLOAT32_AS_FLOAT64,
+    shared.DECIMALS_AS_FLOAT64,
+    Loss(
+        "timestamps become ms",
+        "cut to milliseconds",
+        Cause.FORMAT,
+        Relation(relations.timestamps_as_ms),
+        frozenset({"timestamp-s", "timestamp-us", "timestamp-ns"}),
+    ),
+    _DURATIONS_AS_DAYS,
+    _AS_TEXT,
+)
+"""What a cell cannot hold, and what polars' reader, which keeps nulls and dates, guesses."""
+
+_FORMULA = "text that begins with '=' comes back as the number 0"
+_EARLY = "days before 1900 come back one day off, or as datetime.time"
 
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "openpyxl": (
@@ -99,22 +152,24 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     ),
     "xlsxwriter": ("xlsxwriter.workbook", "pandas.io.excel._xlsxwriter", "encodings.utf_16_le"),
     "calamine": ("python_calamine", "pandas.io.excel._calamine"),
+    "polars": ("polars", "fastexcel"),
 }
 """What pandas loads for each of these libraries on its first call."""
 
 
 class ExcelPandas(TabularFormat):
-    """DataFrame.to_excel and read_excel."""
+    """DataFrame.to_excel; pandas.read_excel, or polars' of the same name, which uses calamine through fastexcel."""
 
     format = "excel"
     engine = None
     title = "Excel"
     distributions = ("openpyxl", "python-calamine", "xlsxwriter", "pandas")
+    besides_for: ClassVar = {"read=polars": Besides(("polars", "fastexcel"), "engines")}
     native = Native.PANDAS
     suffix = ".xlsx"
     settings: ClassVar = {
         "save": Setting(("openpyxl", "xlsxwriter"), "openpyxl", "the library that writes", always_spelled=True),
-        "read": Setting(("openpyxl", "calamine"), "openpyxl", "the library that reads", always_spelled=True),
+        "read": Setting(("openpyxl", "calamine", "polars"), "openpyxl", "the library that reads", always_spelled=True),
     }
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     max_rows = _SHEET_ROWS - 1
@@ -123,6 +178,8 @@ class ExcelPandas(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """What a cell cannot hold (numbers are float64, times have milliseconds), and what the reader guesses."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
+        if self.values["read"] == "polars":
+            return (shared.DICTIONARY_AS_TEXT, shared.NAN_AS_NULL, *formulas, *_LOSSES_BY_POLARS)
         return (
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
@@ -134,23 +191,32 @@ class ExcelPandas(TabularFormat):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with pandas 3.1."""
+        """Seen with pandas 3.1 and polars 2.1."""
+        if self.values["read"] == "polars":
+            return {"date-early": _EARLY} if self.values["save"] == "openpyxl" else {"string-formula": _FORMULA}
         faults = {
             "int64": "integers near 2^63 come back as objects, because a cell holds a float64",
             "uint64": "integers beyond 2^53 come back as other integers or as objects, because a cell holds a float64",
         }
         if self.values["save"] == "xlsxwriter":
-            faults["string-formula"] = "text that begins with '=' comes back as the number 0"
-            faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
+            faults["string-formula"] = _FORMULA
+            faults["date-early"] = _EARLY
             if self.values["read"] == "openpyxl":
                 faults["string-return"] = "a carriage return comes back as '_x000D_'"
         if self.values["read"] == "calamine":
-            faults["date-early"] = "days before 1900 come back one day off, or as datetime.time"
+            faults["date-early"] = _EARLY
         return faults
 
     @property
-    def calls(self) -> Calls:
-        """As a user writes them."""
+    def native_read(self) -> Native:
+        """polars gives back its own DataFrame."""
+        return Native.POLARS if self.values["read"] == "polars" else Native.PANDAS
+
+    @property
+    def calls(self) -> Calls | None:
+        """As a user writes them; what polars reads is no DataFrame of pandas, and takes more than a line."""
+        if self.values["read"] == "polars":
+            return None
         return Calls(
             ("import pandas as pd",),
             f'{{held}}.to_excel({{path}}, index=False, engine="{self.values["save"]}")',
@@ -164,13 +230,17 @@ class ExcelPandas(TabularFormat):
         for module in ("pandas.io.formats.excel", *_MODULES[self.values["save"]], *_MODULES[self.values["read"]]):
             import_module(module)
         self._pandas = pandas
+        if self.values["read"] == "polars":
+            self._polars = import_module("polars")
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one sheet without the index."""
         table.to_excel(location, index=False, engine=self.values["save"])  # type: ignore[arg-type]
 
-    def read(self, location: Path) -> pd.DataFrame:
+    def read(self, location: Path) -> pd.DataFrame | pl.DataFrame:
         """Read the first sheet."""
+        if self.values["read"] == "polars":
+            return self._polars.read_excel(location)
         return self._pandas.read_excel(location, engine=self.values["read"])  # type: ignore[arg-type]
 
     def stored(self, location: Path) -> Stored:

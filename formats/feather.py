@@ -1,22 +1,38 @@
-"""Feather v2: Arrow's own layout in a file (Arrow IPC), optionally mapped instead of read."""
+"""Feather v2: Arrow's own layout in a file (Arrow IPC), optionally mapped instead of read.
+
+By the calls of pyarrow, pandas and polars.
+"""
 
 from __future__ import annotations
 
 import struct
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.losses import Loss
+from formats import pandas_losses as shared
+from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
 _CODECS = {0: "lz4", 1: "zstd"}
 """BodyCompression.codec of Arrow's Message.fbs: LZ4_FRAME and ZSTD."""
 
+_CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True)
+_LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
+_LEVELS = {"lz4": range(1, 13), "zstd": range(1, 23)}
+_CAPABILITIES = frozenset(
+    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+)
+
 
 class FeatherPyarrow(TabularFormat):
-    """pyarrow.feather, the engine of pandas.to_feather."""
+    """pyarrow.feather's write_feather and read_table."""
 
     format = "feather"
     engine = "pyarrow"
@@ -25,17 +41,15 @@ class FeatherPyarrow(TabularFormat):
     native = Native.ARROW
     suffix = ".feather"
     settings: ClassVar = {
-        "codec": Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True),
-        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "codec": _CODEC,
+        "level": _LEVEL,
         "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
     }
-    levels: ClassVar = {"lz4": range(1, 13), "zstd": range(1, 23)}
+    levels: ClassVar = _LEVELS
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "lz4"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = frozenset(
-        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-    )
+    capabilities = _CAPABILITIES
 
     @property
     def calls(self) -> Calls:
@@ -67,16 +81,107 @@ class FeatherPyarrow(TabularFormat):
         )
 
     def stored(self, location: Path) -> Stored:
-        """The codec of the first record batch: pyarrow writes all with one, and has no call that tells it."""
-        import pyarrow as pa
+        """The codec of the first record batch."""
+        return _stored(location)
 
-        with pa.OSFile(str(location)) as file:
-            # The file's magic and padding take 8 bytes; an IPC stream follows: schema, dictionaries, batches.
-            file.seek(8)
-            message = pa.ipc.read_message(file)
-            while message.type != "record batch":
-                message = pa.ipc.read_message(file)
-        return Stored(_batch_codec(message.metadata.to_pybytes()))
+
+class FeatherPandas(TabularFormat):
+    """DataFrame.to_feather and read_feather, which use pyarrow."""
+
+    format = "feather"
+    engine = "pandas"
+    title = "Feather"
+    distributions = ("pandas",)
+    native = Native.PANDAS
+    suffix = ".feather"
+    settings: ClassVar = {"codec": _CODEC, "level": _LEVEL}
+    levels: ClassVar = _LEVELS
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "lz4"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """An Arrow table has to become a DataFrame first."""
+        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+
+    def load_library(self) -> None:
+        """Import pandas with what it loads on the first call."""
+        import pandas
+
+        import_module("pyarrow.feather")
+        import_module("pandas.core.arrays.arrow.extension_types")
+        self._pandas = pandas
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file; of the index, which is the default one, it keeps no column."""
+        codec: Any = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        level: Any = self.values["level"]
+        table.to_feather(location, compression=codec, compression_level=level)
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._pandas.read_feather(location, use_threads=self.threads is None)
+
+    def stored(self, location: Path) -> Stored:
+        """The codec of the first record batch."""
+        return _stored(location)
+
+
+class FeatherPolars(PolarsEngine):
+    """polars' write_ipc and read_ipc."""
+
+    format = "feather"
+    title = "Feather"
+    suffix = ".feather"
+    settings: ClassVar = {"codec": Setting(_CODEC.allowed, "none", "codec of all buffers", always_spelled=True)}
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "none"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What polars itself does not have."""
+        return POLARS_LOSSES
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        with self.refusing():
+            table.write_ipc(location, compression=codec)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns of the file."""
+        return self._polars.read_ipc(location)
+
+    def stored(self, location: Path) -> Stored:
+        """The codec of the first record batch."""
+        return _stored(location)
+
+
+def _stored(location: Path) -> Stored:
+    """The codec of the first record batch: all of them have one, and pyarrow has no call that tells it."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(location)) as file:
+        # A file ends with its footer, the footer's length, and 6 bytes of magic.
+        file.seek(file.size() - 10)
+        (footer_bytes,) = struct.unpack("<I", file.read(4))
+        file.seek(file.size() - 10 - footer_bytes)
+        file.seek(_first_batch(file.read(footer_bytes)))
+        return Stored(_batch_codec(pa.ipc.read_message(file).metadata.to_pybytes()))
+
+
+def _first_batch(footer: bytes) -> int:
+    """Where the first record batch lies, by the flatbuffer of the footer (Arrow's File.fbs: Footer.recordBatches is
+    field 3, a vector of blocks that begin with their offset)."""
+    (root,) = struct.unpack_from("<I", footer)
+    blocks = _field(footer, root, 3)
+    assert blocks is not None  # a save has written a batch, if one without rows
+    first = blocks + struct.unpack_from("<I", footer, blocks)[0] + 4
+    (offset,) = struct.unpack_from("<q", footer, first)
+    return int(offset)
 
 
 def _batch_codec(message: bytes) -> str:
@@ -105,4 +210,4 @@ def _field(data: bytes, table: int, number: int) -> int | None:
     return table + offset if offset else None
 
 
-ENGINES = (FeatherPyarrow,)
+ENGINES = (FeatherPyarrow, FeatherPandas, FeatherPolars)

@@ -1,21 +1,48 @@
-"""JSON Lines: text, one JSON object a row, names repeated in each."""
+"""JSON Lines: text, one JSON object a row, names repeated in each, by the calls of pandas, polars and DuckDB."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from formats import pandas_codecs
 from formats import pandas_losses as shared
+from formats import text_losses as text
+from formats.duckdb_engine import DuckdbEngine
+from formats.polars_engine import PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _RELATIVE = 2e-15
 """What the reader's own parsing of floats may be off by, relative to the value."""
+
+_CAPABILITIES = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+
+def _guesses_of_pandas(tolerance: float) -> tuple[Loss, ...]:
+    return (
+        shared.WHOLE_FLOATS_AS_INT64,
+        shared.decimals_as_float64(tolerance=tolerance, relative_tolerance=_RELATIVE),
+        shared.NUMERIC_TEXT,
+        shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
+    )
+
+
+_GUESSES_OF_PYARROW = (
+    text.DECIMALS_AS_TEXT,
+    text.LARGE_INTEGERS_AS_FLOAT64,
+    shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+    shared.INTEGERS_IN_MISSING_STRUCTS,
+)
 
 
 class JsonPandas(TabularFormat):
@@ -29,17 +56,26 @@ class JsonPandas(TabularFormat):
     suffix = ".json"
     settings: ClassVar = {
         "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
+        "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses, read_json's argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
-    capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    capabilities = _CAPABILITIES
+
+    def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
+        values = super()._checked(given)
+        if values["parser"] == "pyarrow" and values["codec"] != "none":
+            raise RefusedSetting("json: parser=pyarrow reads a codec by the file's name alone (allowed: codec=none)")
+        return values
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What JSON has no notation for, and the decimals of the call's default."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
+        by_pyarrow = self.values["parser"] == "pyarrow"
+        floats = {"float64"} if by_pyarrow else {"float64", "float64-range", "float64-subnormal", "float64-zero"}
         tolerance = 10.0**-decimals
         bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
         return (
@@ -58,15 +94,13 @@ class JsonPandas(TabularFormat):
                 bound,
                 Cause.CALL,
                 Relation(relations.floats_of_decimals(decimals), tolerance=tolerance, relative_tolerance=_RELATIVE),
-                frozenset({"float64", "float64-range", "float64-subnormal", "float64-zero"}),
+                frozenset(floats),
                 lossless=lossless,
             ),
-            shared.WHOLE_FLOATS_AS_INT64,
-            shared.decimals_as_float64(tolerance=tolerance, relative_tolerance=_RELATIVE),
-            shared.NUMERIC_TEXT,
+            *(() if by_pyarrow else _guesses_of_pandas(tolerance)),
             shared.INTEGERS_AS_INT64,
             shared.INTEGERS_WITH_NULLS_AS_FLOAT64,
-            shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
+            *(_GUESSES_OF_PYARROW if by_pyarrow else ()),
             Loss(
                 "dates and timestamps become milliseconds since 1970 (int64, with nulls float64)",
                 "what is below a millisecond, and the zone, are lost",
@@ -90,10 +124,11 @@ class JsonPandas(TabularFormat):
         how = f', orient="records", lines=True, double_precision={self.values["double_precision"]}'
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
+        parser = ', engine="pyarrow"' if self.values["parser"] == "pyarrow" else ""
         return Calls(
             ("import pandas as pd",),
             f"{{held}}.to_json({{path}}{how}{codec})",
-            f'pd.read_json({{path}}, orient="records", lines=True{packed})',
+            f'pd.read_json({{path}}, orient="records", lines=True{packed}{parser})',
         )
 
     def load_library(self) -> None:
@@ -102,6 +137,8 @@ class JsonPandas(TabularFormat):
         import pandas.io.json
 
         pandas_codecs.load(self.values)
+        if self.values["parser"] == "pyarrow":
+            import_module("pyarrow.json")
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -117,6 +154,8 @@ class JsonPandas(TabularFormat):
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
+        if self.values["parser"] == "pyarrow":
+            return self._pandas.read_json(location, orient="records", lines=True, engine="pyarrow")
         compression = pandas_codecs.for_read(self.values)
         return self._pandas.read_json(location, orient="records", lines=True, compression=compression)
 
@@ -125,4 +164,116 @@ class JsonPandas(TabularFormat):
         return Stored(pandas_codecs.codec_of(location))
 
 
-ENGINES = (JsonPandas,)
+class JsonPolars(PolarsEngine):
+    """polars' write_ndjson and read_ndjson."""
+
+    format = "json"
+    title = "JSON Lines"
+    suffix = ".json"
+    capabilities = _CAPABILITIES
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of bytes, at which polars would panic."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_binary(field.type) or of.is_large_binary(field.type):
+                return f"polars writes no bytes to JSON (column {field.name})"
+        return super().refusal(schema, rows)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What JSON has no notation for; the reader guesses numbers and leaves all else as text."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.NAN_AS_NULL,
+            text.INFINITE_AS_NULL,
+            text.INTEGERS_AS_INT64,
+            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+            text.DECIMALS_AS_TEXT,
+            shared.written_as_text(
+                *("date", "date-early", "time", "duration", *shared.TIMESTAMPS),
+                expect=relations.of_types("date", "time", "duration"),
+            ),
+        )
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with polars 2.1."""
+        return {"map": "maps come back as structs that have every key of the column"}
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        with self.refusing():
+            table.write_ndjson(location)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns, types guessed by the call."""
+        return self._polars.read_ndjson(location)
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class JsonDuckdb(DuckdbEngine):
+    """DuckDB's COPY to JSON, which writes lines, and read_json."""
+
+    format = "json"
+    title = "JSON Lines"
+    suffix = ".json"
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What JSON has no notation for, and what the reader guesses."""
+        return (
+            shared.DICTIONARY_AS_TEXT,
+            shared.DECIMALS_AS_FLOAT64,
+            Loss(
+                "integers of both signs become decimals, as do those beyond int64",
+                "the same numbers",
+                Cause.CALL,
+                Relation(relations.integers_of_both_signs_as_decimals),
+                frozenset({"int8", "int16", "int32", "int64", "int64-exact", "uint64"}),
+            ),
+            Loss(
+                "other integers become int64",
+                "the same numbers",
+                Cause.FORMAT,
+                Relation(relations.any_integers_as_int64),
+                frozenset({"uint8", "uint16", "uint32"}),
+            ),
+            shared.float32_as_float64(bound="the same number as float64"),
+            text.timestamps(
+                "timestamps become us, and UTC where they have a zone",
+                "what is below a microsecond is lost, where they have a zone",
+                relations.zoned_timestamps_cut_to_us,
+                *("timestamp-s", "timestamp-ms"),
+            ),
+            text.BLOBS_AS_TEXT,
+            shared.written_as_text(
+                *("timestamp-ns", "duration"), expect=relations.of_types("timestamp[ns]", "duration")
+            ),
+        )
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with DuckDB 2.0."""
+        return {"map": "maps come back as structs that have every key of the column"}
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self.copy(table, location, "FORMAT json")
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns, types guessed by the call."""
+        with self.connection() as connection:
+            return connection.read_json(str(location), format="newline_delimited").to_arrow_table()
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+ENGINES = (JsonPandas, JsonPolars, JsonDuckdb)

@@ -1,15 +1,18 @@
-"""ORC: one file, the writer's own stripes."""
+"""ORC: one file, the writer's own stripes, by the calls of pyarrow and pandas."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
+from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 _TIMESTAMPS_AS_NS_IN_UTC = Loss(
@@ -20,9 +23,14 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     frozenset(f"timestamp-{name}" for name in ("s", "ms", "us", "s-zone", "ms-zone", "us-zone", "ns-zone")),
 )
 
+_CODEC = Setting(("none", "snappy", "zlib", "lz4", "zstd"), "none", "codec of all streams", always_spelled=True)
+_CAPABILITIES = frozenset(
+    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+)
+
 
 class OrcPyarrow(TabularFormat):
-    """pyarrow.orc, the engine of pandas.to_orc. Its writer takes no level."""
+    """pyarrow.orc's write_table and read_table. The writer takes no level."""
 
     format = "orc"
     engine = "pyarrow"
@@ -30,15 +38,11 @@ class OrcPyarrow(TabularFormat):
     distributions = ("pyarrow",)
     native = Native.ARROW
     suffix = ".orc"
-    settings: ClassVar = {
-        "codec": Setting(("none", "snappy", "zlib", "lz4", "zstd"), "none", "codec of all streams", always_spelled=True)
-    }
+    settings: ClassVar = {"codec": _CODEC}
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "none"}
     equal: ClassVar = {"codec": "zstd"}
-    capabilities = frozenset(
-        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-    )
+    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -73,11 +77,67 @@ class OrcPyarrow(TabularFormat):
 
     def stored(self, location: Path) -> Stored:
         """The codec in the postscript."""
-        with location.open("rb") as file:
-            footer = self._orc.ORCFile(file)
-            codec = footer.compression.lower()
-            stripes = footer.nstripes
-        return Stored("none" if codec in ("none", "uncompressed") else codec, (), {"stripes": str(stripes)})
+        return _stored(location)
 
 
-ENGINES = (OrcPyarrow,)
+class OrcPandas(TabularFormat):
+    """DataFrame.to_orc and read_orc, which use pyarrow."""
+
+    format = "orc"
+    engine = "pandas"
+    title = "ORC"
+    distributions = ("pandas",)
+    native = Native.PANDAS
+    suffix = ".orc"
+    settings: ClassVar = {"codec": _CODEC}
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "none"}
+    equal: ClassVar = {"codec": "zstd"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What ORC does not have; and nothing in the file tells pandas of its own types."""
+        return (
+            _TIMESTAMPS_AS_NS_IN_UTC,
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+            shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64", "int64-exact"),
+            shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+            shared.INTEGERS_IN_MISSING_STRUCTS,
+        )
+
+    def load_library(self) -> None:
+        """Import pandas with what it loads on the first call."""
+        import pandas
+
+        for module in ("pyarrow.fs", "pyarrow.orc"):
+            import_module(module)
+        self._pandas = pandas
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file without the index."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        table.to_orc(location, engine_kwargs={"compression": codec})
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._pandas.read_orc(location)
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the postscript."""
+        return _stored(location)
+
+
+def _stored(location: Path) -> Stored:
+    """The codec in the postscript."""
+    import pyarrow.orc
+
+    with location.open("rb") as file:
+        footer = pyarrow.orc.ORCFile(file)
+        codec = footer.compression.lower()
+        stripes = footer.nstripes
+    return Stored("none" if codec in ("none", "uncompressed") else codec, (), {"stripes": str(stripes)})
+
+
+ENGINES = (OrcPyarrow, OrcPandas)

@@ -70,6 +70,15 @@ DECIMAL_PRECISION = Loss(
     targets=_ARROW,
 )
 
+INTEGERS_IN_MISSING_STRUCTS = Loss(
+    "integers in structs of which some are missing become float64",
+    "the same numbers, rounded to float64",
+    Cause.CALL,
+    Relation(relations.integers_in_missing_structs_as_float64),
+    frozenset({"struct"}),
+    targets=_ARROW,
+)
+
 DICTIONARY_AS_TEXT = Loss(
     "categoricals become plain text",
     "the same values",
@@ -158,6 +167,15 @@ BOOLEANS_WITH_NULLS_AS_FLOAT64 = Loss(
     frozenset({"bool"}),
 )
 
+BOOLEANS_WITH_NULLS_AS_OBJECTS = Loss(
+    "booleans with nulls become objects",
+    "True, False and missing",
+    Cause.CALL,
+    Relation(relations.booleans_with_nulls, nulls="numpy"),
+    frozenset({"bool"}),
+    targets=_PANDAS,
+)
+
 TEXT_TYPES_WITH_NULLS = (
     Loss(
         "integers with nulls become float64",
@@ -173,14 +191,7 @@ TEXT_TYPES_WITH_NULLS = (
         Relation(relations.large_integers_with_nulls, parse=relations.parse_text),
         frozenset({"uint64"}),
     ),
-    Loss(
-        "booleans with nulls become objects",
-        "True, False and missing",
-        Cause.CALL,
-        Relation(relations.booleans_with_nulls, nulls="numpy"),
-        frozenset({"bool"}),
-        targets=_PANDAS,
-    ),
+    BOOLEANS_WITH_NULLS_AS_OBJECTS,
 )
 
 

@@ -1,15 +1,22 @@
-"""Parquet: one file, the writer's own row groups and encodings."""
+"""Parquet: one file, the writer's own row groups and encodings, by the calls of all libraries that have both."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs, relations
-from adapters.contract import Calls, Can, Native, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from formats import pandas_losses as shared
+from formats.duckdb_engine import DuckdbEngine
+from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
 _SECONDS_AS_MS = Loss(
@@ -20,9 +27,21 @@ _SECONDS_AS_MS = Loss(
     frozenset({"timestamp-s", "timestamp-s-zone"}),
 )
 
+_CAPABILITIES = frozenset(
+    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+)
+_NO_CODEC = {"codec": "none"}
+_DICTIONARY_AS_VALUES = Loss(
+    "categoricals become plain columns",
+    "the same values",
+    Cause.CALL,
+    Relation(relations.dictionary_as_values),
+    frozenset({"categorical", "categorical-ordered"}),
+)
+
 
 class ParquetPyarrow(TabularFormat):
-    """pyarrow.parquet, the engine that pandas.to_parquet uses."""
+    """pyarrow.parquet's write_table and read_table."""
 
     format = "parquet"
     engine = "pyarrow"
@@ -32,12 +51,10 @@ class ParquetPyarrow(TabularFormat):
     suffix = ".parquet"
     settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
     levels: ClassVar = parquet_codecs.LEVELS
-    plain: ClassVar = {"codec": "none"}
+    plain: ClassVar = _NO_CODEC
     bare_call: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = frozenset(
-        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-    )
+    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -73,7 +90,217 @@ class ParquetPyarrow(TabularFormat):
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all column chunks, from the footer."""
-        return parquet_codecs.stored_of(self._parquet.read_metadata(location))
+        return _stored(location)
 
 
-ENGINES = (ParquetPyarrow,)
+def _stored(location: Path) -> Stored:
+    """What the footer says, whoever wrote it: pyarrow is there whatever engine is measured."""
+    import pyarrow.parquet
+
+    return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
+
+
+class ParquetPandas(TabularFormat):
+    """DataFrame.to_parquet and read_parquet, which use pyarrow."""
+
+    format = "parquet"
+    engine = "pandas"
+    title = "Parquet"
+    distributions = ("pandas",)
+    native = Native.PANDAS
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Parquet has no seconds, and an Arrow table has to become a DataFrame first."""
+        return (_SECONDS_AS_MS, shared.NAN_AS_NULL, shared.DECIMAL_PRECISION, shared.INTEGERS_IN_MISSING_STRUCTS)
+
+    def load_library(self) -> None:
+        """Import pandas with what it loads on the first call."""
+        import pandas
+
+        for module in ("pyarrow.dataset", "pyarrow.parquet", "pandas.core.arrays.arrow.extension_types"):
+            import_module(module)
+        self._pandas = pandas
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file; of the index, which is the default one, it keeps no column."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        table.to_parquet(location, compression=codec, compression_level=self.values["level"])
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._pandas.read_parquet(location, use_threads=self.threads is None)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+class ParquetPolars(PolarsEngine):
+    """polars' write_parquet and read_parquet."""
+
+    format = "parquet"
+    title = "Parquet"
+    suffix = ".parquet"
+    settings: ClassVar = {
+        "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
+        "level": parquet_codecs.LEVEL,
+    }
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "zstd"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What polars itself does not have."""
+        return POLARS_LOSSES
+
+    def load_library(self) -> None:
+        """Import polars with what it loads on the first call."""
+        super().load_library()
+        import_module("polars._utils.parquet")
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        level: Any = self.values["level"]
+        with self.refusing():
+            table.write_parquet(location, compression=codec, compression_level=level)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns of the file."""
+        return self._polars.read_parquet(location)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+class ParquetDuckdb(DuckdbEngine):
+    """DuckDB's COPY to Parquet and read_parquet."""
+
+    format = "parquet"
+    title = "Parquet"
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    # DuckDB takes a level for every codec, and uses it for this one alone.
+    levels: ClassVar = {"zstd": range(1, 23)}
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = _CAPABILITIES
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What DuckDB itself does not have."""
+        return (
+            _DICTIONARY_AS_VALUES,
+            Loss(
+                "timestamps in s and ms become us, and UTC where they have a zone",
+                "the same points in time",
+                Cause.CALL,
+                Relation(relations.timestamps_in(["s", "ms"], "us", "UTC")),
+                frozenset({"timestamp-s", "timestamp-ms", *(f"timestamp-{u}-zone" for u in ("s", "ms", "us", "ns"))}),
+            ),
+        )
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of durations."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_duration(field.type):
+                return f"DuckDB makes Parquet intervals of durations, which have no sign (column {field.name})"
+        return super().refusal(schema, rows)
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
+        self.copy(table, location, f"FORMAT parquet, COMPRESSION {codec}{level}")
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        with self.connection() as connection:
+            return connection.read_parquet(str(location)).to_arrow_table()
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+class ParquetFastparquet(TabularFormat):
+    """fastparquet's write and ParquetFile.to_pandas. It knows neither projection of nested columns nor threads."""
+
+    format = "parquet"
+    engine = "fastparquet"
+    title = "Parquet"
+    distributions = ("fastparquet",)
+    extra = "engines"
+    native = Native.PANDAS
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = _NO_CODEC
+    bare_call: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Objects are stored as what their first values suggest, and an Arrow table has to become a DataFrame first."""
+        return (shared.NAN_AS_NULL, shared.DECIMALS_AS_FLOAT64)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of timestamps in seconds."""
+        for field in schema:
+            if str(field.type).startswith("timestamp[s"):
+                return f"fastparquet stores timestamps in s as if they were ms (column {field.name})"
+        return super().refusal(schema, rows)
+
+    def load_library(self) -> None:
+        """Import fastparquet, and the file system that its calls ask for."""
+        import fastparquet
+
+        import_module("fsspec.implementations.local")
+        self._fastparquet = fastparquet
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file without the index."""
+        try:
+            self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
+        except ValueError as error:
+            if "object conversion" not in str(error):
+                raise
+            raise RefusedData(f"fastparquet does not take this data ({str(error).splitlines()[0]})") from error
+
+    def _compression(self) -> Any:
+        codec, level = self.values["codec"], self.values["level"]
+        if codec == "none":
+            return None
+        # What other writers call LZ4 is LZ4_RAW in the specification; its LZ4 is an older framing.
+        name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
+        argument = "compresslevel" if codec == "gzip" else "level"
+        return name if level is None else {"_default": {"type": name, "args": {argument: level}}}
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._fastparquet.ParquetFile(str(location)).to_pandas()
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        return _stored(location)
+
+
+ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet)

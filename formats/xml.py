@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Native, Stored, TabularFormat
+from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
 from formats import pandas_codecs
 from formats import pandas_losses as shared
@@ -14,16 +16,25 @@ from formats import pandas_losses as shared
 if TYPE_CHECKING:
     import pandas as pd
 
+_PANDAS_MODULES = ("pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict")
+_MODULES: Mapping[str | int | None, tuple[str, ...]] = {
+    "lxml": ("lxml.etree", "lxml._elementpath"),
+    "etree": ("xml.etree.ElementTree", "xml.dom.minidom", "xml.dom.expatbuilder"),
+}
+"""What pandas loads for each of these parsers on its first call."""
+
 
 class XmlPandas(TabularFormat):
-    """pandas.to_xml and read_xml, with lxml."""
+    """pandas.to_xml and read_xml, with lxml or the standard library's etree."""
 
     format = "xml"
     engine = "pandas"
     title = "XML"
-    distributions = ("pandas", "lxml")
+    distributions = ("pandas",)
+    besides_for: ClassVar = {"parser=lxml": Besides(("lxml",), "xml")}
     native = Native.PANDAS
     suffix = ".xml"
+    settings: ClassVar = {"parser": Setting(("lxml", "etree"), "lxml", "the library that builds and parses the tree")}
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property
@@ -42,26 +53,42 @@ class XmlPandas(TabularFormat):
         )
 
     @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with pandas 3.1."""
+        if self.values["parser"] == "lxml":
+            return {}
+        return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
+
+    @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        return Calls(("import pandas as pd",), "{held}.to_xml({path}, index=False)", "pd.read_xml({path})")
+        parser = "" if self.values["parser"] == "lxml" else f', parser="{self.values["parser"]}"'
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_xml({{path}}, index=False{parser})",
+            f"pd.read_xml({{path}}{parser})",
+        )
 
     def load_library(self) -> None:
-        """Import lxml, and pandas with what it loads on the first call."""
+        """Import the parser, and pandas with what it loads on the first call."""
         import pandas
 
-        for module in ("lxml.etree", "pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict"):
+        # Whatever the parser is, pandas looks for lxml when it reads.
+        lxml = _MODULES["lxml"] if find_spec("lxml") is not None else ()
+        for module in (*_PANDAS_MODULES, *_MODULES[self.values["parser"]], *lxml):
             import_module(module)
         pandas_codecs.load()
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""
-        table.to_xml(location, index=False)
+        parser: Any = self.values["parser"]
+        table.to_xml(location, index=False, parser=parser)
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
-        return self._pandas.read_xml(location)
+        parser: Any = self.values["parser"]
+        return self._pandas.read_xml(location, parser=parser)
 
     def stored(self, location: Path) -> Stored:
         """Text has neither codec nor encodings."""

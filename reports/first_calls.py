@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from bench_runner.records import Run, Sample
+from bench_runner.records import Conditions, Run, Sample
 from bench_runner.statistics import is_floor
 from reports.tables import MEGABYTES, MILLISECONDS, short_labels
 
@@ -29,9 +29,14 @@ class FirstCalls:
 
 
 def first_calls(run: Run) -> list[FirstCalls]:
-    """One row for each variant with counted samples, the cheapest first; none for the floor, which loads nothing."""
+    """One row for each variant with counted samples, the cheapest first; none for the floor, which loads nothing. Of a
+    run under both conditions of threads, the samples under the libraries' own."""
+    usual = Conditions().threads
+    apart = any(sample.conditions.threads == usual for sample in run.samples)
     groups: dict[str, list[Sample]] = {}
     for sample in run.samples:
+        if apart and sample.conditions.threads != usual:
+            continue
         if sample.counted and "first_call_ns" in sample.figures and not is_floor(sample.variant):
             groups.setdefault(sample.variant, []).append(sample)
     labels = short_labels(groups)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench_runner.records import Run
 from bench_runner.statistics import is_apart, is_floor, summarise
-from reports import pdf_codecs
+from reports import engines, pdf_codecs
 from reports.compression import has_codecs
 from reports.fidelity import Matrix, matrices
 from reports.first_calls import HEADERS, FirstCalls, first_calls
@@ -93,6 +93,8 @@ def write_pdf(run: Run, path: Path) -> Path:
                 _save(pages, _table_page(run, table, part))
             if has_codecs(table):
                 _save(pages, _codecs_page(run, table))
+            if engines.has_calls(table):
+                _save(pages, _calls_page(run, table))
         for group in _fidelity_pages(matrices(run)):
             _save(pages, _fidelity_page(run, group))
         rare = first_calls(run)
@@ -500,6 +502,24 @@ def _first_calls_page(run: Run, rows: Sequence[FirstCalls]) -> Figure:
                 va="top",
                 fontweight="bold" if line == 0 else "normal",
             )
+    return figure
+
+
+def _calls_page(run: Run, table: Table) -> Figure:
+    below = f"{table.amount}; {conditions_text(table.conditions)}; machine {table.machine}"
+    figure = _new_page(run, f"{table.suite}: {table.dataset}, the format and the call", below)
+    lines: list[tuple[str, ...]] = [("", *engines.HEADERS)]
+    for column in (engines.SAVE, engines.READ):
+        found = engines.calls_of(table, column)
+        lines += [(column.operation if place == 0 else "", *engines.texts(calls)) for place, calls in enumerate(found)]
+    top, height = 0.91, 0.018
+    for number, texts in enumerate(lines):
+        for left, text in zip((0.05, 0.10, 0.18, 0.42, 0.66, 0.82), texts, strict=True):
+            weight = "bold" if number == 0 else "normal"
+            figure.text(left, top - number * height, text, fontsize=7, va="top", fontweight=weight)
+    words = [*engines.answers(table), engines.EXPLANATION]
+    text = "\n".join(textwrap.fill(paragraph, 120) for paragraph in words)
+    figure.text(0.05, top - (len(lines) + 1) * height, text, fontsize=8, va="top", linespacing=1.6)
     return figure
 
 

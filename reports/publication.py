@@ -180,8 +180,12 @@ def _same_question(one: Published, other: Published) -> bool:
 
 
 def _question(published: Published) -> tuple[object, ...]:
-    """What two runs have in common that can be compared: suites, machine and request."""
-    return published.suites, published.machine, published.told("request")
+    """What two runs have in common that can be compared: suites, machine and request; of the threads what was measured,
+    because a request may leave them to the suite."""
+    asked = published.run.info.get("request")
+    request = {key: value for key, value in asked.items() if key != "threads"} if isinstance(asked, dict) else asked
+    threads = {sample.conditions.threads for sample in published.run.samples}
+    return published.suites, published.machine, str(request), threads
 
 
 def _write_run(published: Published, earlier: Published | None, folder: Path) -> None:

@@ -23,6 +23,7 @@ from bench_runner.statistics import (
 )
 from reports import reproduction_codecs, reproduction_images
 from reports.compression import has_codecs
+from reports.engines import is_about_calls
 from reports.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, Subject
 from reports.judging import Judgement, Ours, Verdict, by_text, judge
 from reports.tables import COLUMNS, MEGABYTES, SECONDS, Column, Row, Table, conditions_text, tables
@@ -91,7 +92,7 @@ def reproduce(run: Run) -> Reproduction:
     found = tables(run)
     codecs = [table for table in found if has_codecs(table)]
     images = [table for table in found if table.conditions.target == "images"]
-    tabular = [table for table in found if table not in codecs and table not in images]
+    tabular = [table for table in found if not (table in codecs or table in images or is_about_calls(table))]
     result = _tabular(run, tabular) if tabular or not found else Reproduction(None, (), (), (), ())
     if codecs:
         table = reproduction_codecs.table_of(codecs)

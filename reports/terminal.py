@@ -18,6 +18,7 @@ from rich.text import Text
 
 from bench_runner.records import Failure, Run
 from bench_runner.statistics import CellSummary, Interval, is_apart, is_floor, overall, summarise
+from reports import engines
 from reports.compression import (
     CodecEffect,
     break_even_text,
@@ -78,6 +79,14 @@ def show(run: Run, console: Console) -> None:
             print_lines(page, [f"{table.dataset}: what each codec adds to its format without one"], style="bold")
             page.print(_codecs(table))
             print_lines(page, codec_notes(table))
+        if engines.has_calls(table):
+            page.print()
+            print_lines(page, [f"{table.dataset}: how much is the format, and how much is the call"], style="bold")
+            page.print(_calls(table))
+            print_lines(page, engines.answers(table))
+    if any(map(engines.has_calls, found)):
+        page.print()
+        print_lines(page, [engines.EXPLANATION])
     for group in groups_of(found):
         page.print()
         names = ", ".join(table.dataset for table in group)
@@ -408,6 +417,19 @@ def codec_notes(table: Table) -> Iterator[str]:
     for effect in codec_effects(table):
         if effect.saves_nothing:
             yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"
+
+
+def _calls(table: Table) -> Grid:
+    """The fastest and the slowest call of each format, for both operations."""
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for header in ("", *engines.HEADERS[:3]):
+        grid.add_column(header, overflow="fold")
+    for header in engines.HEADERS[3:]:
+        grid.add_column(header, no_wrap=True)
+    for column in (engines.SAVE, engines.READ):
+        for place, calls in enumerate(engines.calls_of(table, column)):
+            grid.add_row(column.operation if place == 0 else "", *map(escape, engines.texts(calls)))
+    return grid
 
 
 def _first_calls(rows: list[FirstCalls]) -> Grid:

@@ -23,6 +23,53 @@ CHANGES = [
     (relations.integers_as_int64, column([1, 2]), None),
     (relations.integers_as_int64, column([1, None], pa.int8()), None),
     (relations.integers_as_int64, column([2**63], pa.uint64()), None),
+    (relations.any_integers_as_int64, column([1, None], pa.int8()), column([1, None])),
+    (relations.any_integers_as_int64, column([2**63, None], pa.uint64()), None),
+    (relations.large_integers_as_float64, column([2**63, None], pa.uint64()), column([2.0**63, None])),
+    (relations.large_integers_as_float64, column([1, None], pa.uint64()), None),
+    (
+        relations.large_integers_as_decimals,
+        column([2**63, None], pa.uint64()),
+        column([Decimal(2**63), None], pa.decimal128(38, 0)),
+    ),
+    (
+        relations.integers_of_both_signs_as_decimals,
+        column([-1, 0, None], pa.int8()),
+        column([Decimal(-1), Decimal(0), None], pa.decimal128(38, 0)),
+    ),
+    (relations.integers_of_both_signs_as_decimals, column([0, 1, None]), None),
+    (relations.integers_of_both_signs_as_decimals, column([-2, -1, None]), None),
+    (relations.integers_of_both_signs_as_decimals, column([None, None], pa.int64()), None),
+    (relations.any_integers_rounded_to_float64, column([2**53 + 1, None]), column([2**53, None])),
+    (relations.any_whole_floats_as_int64, column([1.0, None, float("nan")]), column([1, None, None])),
+    (relations.any_whole_floats_as_int64, column([1.5, None]), None),
+    (relations.infinite_floats, column([float("inf"), 1.0]), column([float("inf"), 1.0])),
+    (relations.infinite_floats, column([1.0]), None),
+    (relations.any_numeric_text_as_numbers, column(["007", None]), column([7, None])),
+    (relations.any_numeric_text_as_numbers, column(["0.5", None]), column([0.5, None])),
+    (relations.any_numeric_text_as_numbers, column(["x", None]), None),
+    (relations.durations_as_integers, column([3], pa.duration("us")), column([3])),
+    (relations.times_in_ns, column([3], pa.time64("us")), column([3000], pa.time64("ns"))),
+    (relations.times_in_ns, column([3], pa.time64("ns")), None),
+    (relations.timestamps_as_ms, column([1_999], pa.timestamp("us")), column([1], pa.timestamp("ms"))),
+    (relations.timestamps_as_ms, column([1], pa.timestamp("ms")), None),
+    (relations.timestamps_cut_to_us, column([1_999], pa.timestamp("ns")), column([1], pa.timestamp("us"))),
+    (relations.timestamps_cut_to_us, column([1], pa.timestamp("us")), None),
+    (
+        relations.timestamps_cut_to_us,
+        column([1], pa.timestamp("us", "Europe/Prague")),
+        column([1], pa.timestamp("us", "UTC")),
+    ),
+    (relations.zoned_timestamps_cut_to_us, column([1_999], pa.timestamp("ns")), None),
+    (relations.timestamps_in_s_or_ns, column([2_000], pa.timestamp("ms")), column([2], pa.timestamp("s"))),
+    (relations.timestamps_in_s_or_ns, column([2], pa.timestamp("us")), column([2_000], pa.timestamp("ns"))),
+    (relations.timestamps_in_s_or_ns, column([2], pa.timestamp("s")), None),
+    (
+        relations.integers_in_missing_structs_as_float64,
+        column([{"a": 1, "b": "x"}, None]),
+        column([{"a": 1.0, "b": "x"}, None]),
+    ),
+    (relations.integers_in_missing_structs_as_float64, column([{"a": 1}]), None),
     (relations.integers_as_int32_or_int64, column([1], pa.uint16()), column([1], pa.int32())),
     (relations.integers_as_int32_or_int64, column([1], pa.uint32()), column([1])),
     (relations.integers_with_nulls_as_float64, column([2**53 + 1, None]), column([2.0**53, None])),
@@ -102,6 +149,21 @@ def test_what_is_expected(expect: Any, stored: pa.ChunkedArray, wanted: pa.Chunk
 )
 def test_what_text_stands_for(text: str, value: Any, arrow_type: pa.DataType) -> None:
     assert relations.parse_text(column([text]), arrow_type).equals(column([value], arrow_type))
+
+
+def test_an_ordered_dictionary_loses_its_order_and_no_value() -> None:
+    codes, categories = pa.array([1, 0, None], pa.int32()), pa.array(["low", "high"])
+    ordered = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=True)])
+    changed = relations.dictionary_without_order(ordered)
+    assert changed is not None
+    assert not changed.type.ordered
+    assert changed.to_pylist() == ["high", "low", None]
+    assert relations.dictionary_without_order(changed) is None
+
+
+def test_what_the_text_of_bytes_stands_for() -> None:
+    text = column(["abc", "\\x00\\xFFa\\x5C", None])
+    assert relations.parse_blob(text, pa.binary()).to_pylist() == [b"abc", b"\x00\xffa\\", None]
 
 
 @pytest.mark.parametrize(

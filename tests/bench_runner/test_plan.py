@@ -239,6 +239,7 @@ def test_a_level_that_a_writer_does_not_take_is_refused_in_the_plan() -> None:
         ("compression", {"codecs": ("zstandart",)}, "did you mean 'zstandard'"),
         ("compression", {"tracks": ("plain",)}, "--track does not go"),
         ("tabular", {"codecs": ("zstd",)}, "go with the suite compression"),
+        ("engines", {"tracks": ("default",)}, "does not go with the suite engines"),
         ("tabular", {"levels": (3,)}, "go with the suite compression"),
         ("image", {"target": "arrow"}, "--target is about tables"),
         ("image", {"strings": "object"}, "--strings is about tables"),
@@ -249,6 +250,59 @@ def test_a_level_that_a_writer_does_not_take_is_refused_in_the_plan() -> None:
 def test_options_that_do_not_belong_to_the_suite(suite: str, request_: dict[str, object], words: str) -> None:
     with pytest.raises(PlanError, match=words):
         make_plan([SUITES[suite]], Request(**request_))  # type: ignore[arg-type]
+
+
+# --- calls ---------------------------------------------------------------------------------------------------------
+
+ENGINES = SUITES["engines"]
+
+
+def calls(**request: object) -> Plan:
+    return make_plan([ENGINES], Request(**{"rows": 1000, **request}))  # type: ignore[arg-type]
+
+
+def test_the_engines_suite_spells_its_calls_as_they_are_honoured() -> None:
+    for spelled in ENGINES.variants:
+        assert FORMATS.build(spelled).variant == spelled
+
+
+def test_every_format_of_the_engines_suite_has_more_than_one_call() -> None:
+    formats = [spelled.partition("[")[0] for spelled in ENGINES.variants]
+    assert {name: formats.count(name) for name in formats if formats.count(name) < 2} == {}
+    with_a_choice = {name for name in FORMATS if len(FORMATS.engines(name)) > 1}
+    assert with_a_choice <= set(formats)
+    engines = {FORMATS.engine(spelled)[0] for spelled in ENGINES.variants}
+    assert {engine for name in with_a_choice for engine in FORMATS.engines(name)} <= engines
+
+
+def test_calls_are_measured_under_both_conditions_of_threads() -> None:
+    made = calls(datasets=("^eq$",))
+    by_threads = {
+        threads: [chain.variant for chain in made.chains if chain.conditions.threads == threads]
+        for threads in ("default", "1")
+    }
+    assert by_threads["default"] == by_threads["1"]
+    assert by_threads["1"][1:] == list(ENGINES.variants)
+    assert {chain.conditions.track for chain in made.chains} == {"plain"}
+
+
+@pytest.mark.parametrize("threads", ["default", "1"])
+def test_what_the_user_says_of_threads_stands_in_place_of_the_suites(threads: str) -> None:
+    assert {chain.conditions.threads for chain in calls(threads=threads).chains} == {threads}
+    assert {chain.conditions.threads for chain in plan(threads=threads).chains} == {threads}
+
+
+def test_other_suites_leave_threads_to_the_libraries() -> None:
+    for suite in SUITES.values():
+        if suite is not ENGINES:
+            assert suite.threads == ("default",)
+
+
+def test_no_other_format_takes_part_in_the_engines_suite() -> None:
+    with pytest.raises(PlanError, match="nothing matches") as raised:
+        calls(formats=("lance",))
+    assert "lance" not in str(raised.value).partition("there are: ")[2]
+    assert "parquet" in str(raised.value)
 
 
 # --- images --------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ adapter.load_library()
 held = targets.make(pa.table({"i": [1, 2], "f": [0.5, 1.5], "b": [True, False], "s": ["a", "b"]}), target)
 before = set(sys.modules)
 adapter.save(targets.to_native(held, target, adapter.native), Path(location))
-targets.touch(targets.from_native(adapter.read(Path(location)), target, adapter.native))
+targets.touch(targets.from_native(adapter.read(Path(location)), target, adapter.native_read))
 print(",".join(sorted(set(sys.modules) - before)))
 """
 
@@ -87,7 +87,7 @@ class TabularFormatContract(AdapterContract):
         adapter.save(targets.to_native(held, target, adapter.native), location)
 
     def read(self, adapter: TabularFormat, target: Target, location: Path) -> Any:
-        return targets.from_native(adapter.read(location), target, adapter.native)
+        return targets.from_native(adapter.read(location), target, adapter.native_read)
 
     # --- what comes back -------------------------------------------------------------------------------------------
 

@@ -23,6 +23,10 @@ class TestAvroDeflate(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=deflate,level=1]"
 
 
+class TestAvroByPolars(TabularFormatContract):
+    variant = "avro[engine=polars,codec=none]"
+
+
 def test_a_field_is_a_union_only_where_it_may_be_null() -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
     described = avro_schema(schema)

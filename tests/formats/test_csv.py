@@ -17,3 +17,20 @@ class TestCsvGzip(TabularFormatContract):
 @pytest.mark.slow
 class TestCsvKeepingWords(TabularFormatContract):
     variant = "csv[engine=pandas,keep_default_na=false]"
+
+
+@pytest.mark.slow
+class TestCsvParsedByPyarrow(TabularFormatContract):
+    variant = "csv[engine=pandas,parser=pyarrow]"
+
+
+class TestCsvByPyarrow(TabularFormatContract):
+    variant = "csv[engine=pyarrow]"
+
+
+class TestCsvByPolars(TabularFormatContract):
+    variant = "csv[engine=polars]"
+
+
+class TestCsvByDuckdb(TabularFormatContract):
+    variant = "csv[engine=duckdb]"

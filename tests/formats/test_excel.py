@@ -22,3 +22,13 @@ class TestExcelByOpenpyxlAndCalamine(TabularFormatContract):
 @pytest.mark.slow
 class TestExcelByXlsxwriterAndOpenpyxl(TabularFormatContract):
     variant = "excel[save=xlsxwriter,read=openpyxl]"
+
+
+@pytest.mark.slow
+class TestExcelByXlsxwriterAndPolars(TabularFormatContract):
+    variant = "excel[save=xlsxwriter,read=polars]"
+
+
+@pytest.mark.slow
+class TestExcelByOpenpyxlAndPolars(TabularFormatContract):
+    variant = "excel[save=openpyxl,read=polars]"

@@ -22,3 +22,11 @@ class TestFeatherLz4(TabularFormatContract):
 @pytest.mark.slow
 class TestFeatherZstd(TabularFormatContract):
     variant = "feather[engine=pyarrow,codec=zstd,level=1]"
+
+
+class TestFeatherByPandas(TabularFormatContract):
+    variant = "feather[engine=pandas,codec=none]"
+
+
+class TestFeatherByPolars(TabularFormatContract):
+    variant = "feather[engine=polars,codec=none]"

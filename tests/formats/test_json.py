@@ -17,3 +17,16 @@ class TestJsonZstd(TabularFormatContract):
 @pytest.mark.slow
 class TestJsonOf15Decimals(TabularFormatContract):
     variant = "json[engine=pandas,double_precision=15]"
+
+
+@pytest.mark.slow
+class TestJsonParsedByPyarrow(TabularFormatContract):
+    variant = "json[engine=pandas,parser=pyarrow]"
+
+
+class TestJsonByPolars(TabularFormatContract):
+    variant = "json[engine=polars]"
+
+
+class TestJsonByDuckdb(TabularFormatContract):
+    variant = "json[engine=duckdb]"

@@ -12,3 +12,7 @@ class TestOrc(TabularFormatContract):
 @pytest.mark.slow
 class TestOrcZstd(TabularFormatContract):
     variant = "orc[engine=pyarrow,codec=zstd]"
+
+
+class TestOrcByPandas(TabularFormatContract):
+    variant = "orc[engine=pandas,codec=none]"

@@ -17,3 +17,24 @@ class TestParquetSnappy(TabularFormatContract):
 @pytest.mark.slow
 class TestParquetZstd(TabularFormatContract):
     variant = "parquet[engine=pyarrow,codec=zstd,level=3]"
+
+
+class TestParquetByPandas(TabularFormatContract):
+    variant = "parquet[engine=pandas,codec=none]"
+
+
+class TestParquetByPolars(TabularFormatContract):
+    variant = "parquet[engine=polars,codec=none]"
+
+
+class TestParquetByDuckdb(TabularFormatContract):
+    variant = "parquet[engine=duckdb,codec=none]"
+
+
+class TestParquetByFastparquet(TabularFormatContract):
+    variant = "parquet[engine=fastparquet,codec=none]"
+
+
+@pytest.mark.slow
+class TestParquetByPolarsZstd(TabularFormatContract):
+    variant = "parquet[engine=polars,codec=zstd,level=1]"

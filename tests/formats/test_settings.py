@@ -1,5 +1,6 @@
 """Settings are honoured or refused: levels by codec, and the tracks are what the libraries' bare calls write."""
 
+import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from adapters.errors import NotInstalled, RefusedSetting
 from adapters.registry import Entry, Registry
-from bench_runner import targets
+from bench_runner import targets, verify
 from bench_runner.linux import files_below
 from bench_runner.targets import Target
 from formats.registry import FORMATS
@@ -37,8 +38,16 @@ from tests.contracts.tabular import ordinary_table
         ("hdf5-fixed[codec=blosc2:zstd,level=1]", "codec=blosc2:zstd is not possible"),
         ("csv[codec=lz4]", "allowed: none, gzip, bz2, xz, zstd"),
         ("csv[codec=gzip,level=10]", "allowed: 1 to 9"),
-        ("csv[engine=polars]", "allowed: pandas"),
-        ("excel[read=xlsxwriter]", "allowed: openpyxl, calamine"),
+        ("csv[engine=dask]", "allowed: pandas, pyarrow, polars, duckdb"),
+        ("csv[parser=pyarrow,keep_default_na=false]", "keep_default_na=true alone"),
+        ("csv[engine=polars,codec=gzip]", "no setting is called 'codec'"),
+        ("json[parser=pyarrow,codec=zstd]", "allowed: codec=none"),
+        ("json[engine=pyarrow]", "allowed: pandas, polars, duckdb"),
+        ("orc[engine=polars]", "allowed: pyarrow, pandas"),
+        ("parquet[engine=duckdb,codec=gzip,level=1]", "codec=gzip takes no level"),
+        ("feather[engine=polars,codec=zstd,level=1]", "no setting is called 'level'"),
+        ("avro[engine=polars,codec=xz]", "allowed: none, deflate, snappy"),
+        ("excel[read=xlsxwriter]", "allowed: openpyxl, calamine, polars"),
         ("excel[engine=openpyxl]", "engine=openpyxl is not possible"),
     ],
 )
@@ -53,6 +62,7 @@ CODECS = [
     *(f"orc[codec={codec}]" for codec in ("none", "snappy", "zlib", "lz4", "zstd")),
     *(f"lance[codec={codec}]" for codec in ("auto", "none", "lz4", "zstd")),
     *(f"vortex[codec={codec}]" for codec in ("auto", "compact")),
+    *(f"parquet[engine=duckdb,codec={codec}]" for codec in ("none", "snappy", "gzip", "brotli", "lz4", "zstd")),
 ]
 
 
@@ -65,6 +75,10 @@ def test_the_codec_is_read_back_from_the_file(spelled: str, tmp_path: Path) -> N
 
 
 FRAME_CODECS = [
+    *(f"parquet[engine=pandas,codec={codec}]" for codec in ("none", "snappy", "gzip", "brotli", "lz4", "zstd")),
+    *(f"parquet[engine=fastparquet,codec={codec}]" for codec in ("none", "snappy", "gzip", "brotli", "lz4", "zstd")),
+    *(f"feather[engine=pandas,codec={codec}]" for codec in ("none", "lz4", "zstd")),
+    *(f"orc[engine=pandas,codec={codec}]" for codec in ("none", "snappy", "zlib", "lz4", "zstd")),
     *(f"{name}[codec={codec}]" for name in ("csv", "json", "pickle") for codec in ("none", "gzip", "bz2", "zstd")),
     *(f"{name}[codec=xz]" for name in ("csv", "json", "pickle")),
     *(f"hdf5-{name}[codec={codec},level=1]" for name in ("fixed", "table") for codec in ("zlib", "bzip2", "blosc:lz4")),
@@ -82,6 +96,25 @@ def test_codecs_of_pandas_calls_are_read_back_and_come_back(spelled: str, tmp_pa
     adapter.save(frame, location)
     assert adapter.stored(location).codec == adapter.values["codec"]
     assert adapter.read(location).equals(frame)
+
+
+POLARS_CODECS = [
+    *(f"parquet[engine=polars,codec={codec}]" for codec in ("none", "snappy", "gzip", "brotli", "lz4", "zstd")),
+    *(f"feather[engine=polars,codec={codec}]" for codec in ("none", "lz4", "zstd")),
+    *(f"avro[engine=polars,codec={codec}]" for codec in ("none", "deflate", "snappy")),
+]
+
+
+@pytest.mark.parametrize("spelled", POLARS_CODECS)
+def test_codecs_of_polars_are_read_back_and_come_back(spelled: str, tmp_path: Path) -> None:
+    adapter = FORMATS.build(spelled)
+    adapter.load_library()
+    location = tmp_path / f"t{adapter.suffix}"
+    target = Target("arrow")
+    adapter.save(targets.to_native(ordinary_table(), target, adapter.native), location)
+    assert adapter.stored(location).codec == adapter.values["codec"]
+    got = targets.from_native(adapter.read(location), target, adapter.native_read)
+    assert verify.compare(ordinary_table(), got, target).problems == ()
 
 
 @pytest.mark.parametrize("codec", ["deflate", "snappy", "bzip2", "xz", "zstandard"])
@@ -105,6 +138,13 @@ LEVELS = [
     ("hdf5-table[codec=blosc:zstd,level=%d]", 1, 9),
     ("avro[codec=zstandard,level=%d]", 1, 19),
     ("avro[codec=deflate,level=%d]", 1, 9),
+    ("parquet[engine=pandas,codec=zstd,level=%d]", 1, 22),
+    ("parquet[engine=polars,codec=zstd,level=%d]", 1, 22),
+    ("parquet[engine=polars,codec=gzip,level=%d]", 1, 9),
+    ("parquet[engine=duckdb,codec=zstd,level=%d]", 1, 22),
+    ("parquet[engine=fastparquet,codec=zstd,level=%d]", 1, 19),
+    ("parquet[engine=fastparquet,codec=gzip,level=%d]", 1, 9),
+    ("feather[engine=pandas,codec=zstd,level=%d]", 1, 22),
 ]
 
 
@@ -156,3 +196,37 @@ def test_what_is_not_installed_is_said_with_its_remedy(monkeypatch: pytest.Monke
     monkeypatch.setattr(engine, "distributions", ("fastavro", "no-such-distribution"))
     with pytest.raises(NotInstalled, match=r"needs no-such-distribution, .* pip install -e '.\[avro\]'"):
         Registry({"avro": Entry("formats.avro:ENGINES", "avro")}, "none").build("avro")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "missing", "remedy"),
+    [
+        ("xml[parser=lxml]", "lxml", ".[xml]"),
+        ("xml[parser=etree]", "lxml", None),
+        ("excel[save=xlsxwriter,read=polars]", "fastexcel", ".[engines]"),
+        ("excel[save=xlsxwriter,read=calamine]", "fastexcel", None),
+        ("excel[save=xlsxwriter,read=polars]", "xlsxwriter", ".[excel]"),
+        ("avro[engine=polars]", "polars", ".[engines]"),
+        ("csv[engine=duckdb]", "duckdb", ".[engines]"),
+        ("csv[engine=pandas,codec=zstd]", "zstandard", ".[codecs]"),
+    ],
+)
+def test_a_setting_needs_its_own_libraries_alone(
+    spelled: str, missing: str, remedy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == missing:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    engine, settings = FORMATS.engine(spelled)
+    found = FORMATS.availability(engine, engine(settings).values)
+    assert found.installed == (remedy is None)
+    assert remedy is None or remedy in found.install
+
+
+def test_a_listing_shows_what_the_defaults_need() -> None:
+    assert "lxml" in FORMATS.availability(FORMATS.engines("xml")[0]).versions

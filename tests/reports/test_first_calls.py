@@ -52,6 +52,15 @@ def test_what_is_not_counted_is_left_out() -> None:
     assert first_calls(replace(run, samples=())) == []
 
 
+def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
+    """A median over both would be the cost under neither."""
+    run = run_of((PARQUET, "save", 2_000_000, 0), (PARQUET, "save", 8_000_000, 0))
+    own, single = run.samples
+    single = replace(single, conditions=replace(single.conditions, threads="1"))
+    assert first_calls(replace(run, samples=(own, single)))[0].texts[1] == "2.00"
+    assert first_calls(replace(run, samples=(single,)))[0].texts[1] == "8.00"
+
+
 def test_every_variant_of_a_run_has_a_row() -> None:
     run = make_run(datasets=("eq",))
     variants = {sample.variant for sample in run.samples if sample.counted and sample.variant != "floor"}

@@ -133,6 +133,21 @@ def test_runs_of_other_machines_are_not_compared(tmp_path: Path) -> None:
     assert "Since" not in (tmp_path / "site" / "runs" / "b" / "index.html").read_text()
 
 
+@pytest.mark.parametrize(("threads", "compared"), [("default", True), ("1", False)])
+def test_threads_that_are_left_to_the_suite_are_the_same_question(
+    threads: str, compared: bool, tmp_path: Path
+) -> None:
+    """An older run has its threads in the request, a newer one may leave them to the suite."""
+    write_run(run_of(1, request={"rows": None, "threads": "default"}), tmp_path / "runs" / "a")
+    later = run_of(2, request={"rows": None, "threads": None})
+    samples = tuple(
+        replace(sample, conditions=replace(sample.conditions, threads=threads)) for sample in later.samples
+    )
+    write_run(replace(later, samples=samples), tmp_path / "runs" / "b")
+    write_site(tmp_path / "runs", tmp_path / "site")
+    assert ("Since" in (tmp_path / "site" / "runs" / "b" / "index.html").read_text()) == compared
+
+
 def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     samples = (make_sample(machine=evil, failure=Failure(kind="error", reason=evil), figures={}, fidelity=None),)

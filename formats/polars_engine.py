@@ -1,0 +1,70 @@
+"""What the engines of all formats that polars writes and reads have in common.
+
+Polars takes and returns its own DataFrame; the harness makes it of what the user holds, through Arrow, and back.
+Its pool of threads starts with the first call, with as many as POLARS_MAX_THREADS says when it is loaded: nothing here
+may call it while it is being loaded, because threads do not survive a fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from adapters import relations
+from adapters.contract import Native, TabularFormat
+from adapters.errors import RefusedData
+from adapters.losses import Cause, Loss, Relation
+
+POLARS_CODECS = {"none": "uncompressed"}
+"""What polars calls a codec that the settings call otherwise."""
+
+
+POLARS_LOSSES = (
+    Loss(
+        "timestamps in s become ms",
+        "the same points in time",
+        Cause.CALL,
+        Relation(relations.timestamps_in(["s"], "ms")),
+        frozenset({"timestamp-s", "timestamp-s-zone"}),
+    ),
+    Loss(
+        "times of day become ns",
+        "the same times",
+        Cause.CALL,
+        Relation(relations.times_in_ns),
+        frozenset({"time"}),
+        targets=frozenset({"arrow"}),
+    ),
+    Loss(
+        "ordered categories lose their order",
+        "the same values",
+        Cause.CALL,
+        Relation(relations.dictionary_without_order),
+        frozenset({"categorical-ordered"}),
+    ),
+)
+"""What a visit to polars changes, in a format that loses nothing itself."""
+
+
+class PolarsEngine(TabularFormat):
+    """A format's calls of polars, without what the format adds."""
+
+    engine = "polars"
+    distributions: ClassVar = ("polars",)
+    extra = "engines"
+    native = Native.POLARS
+
+    def load_library(self) -> None:
+        """Import polars."""
+        import polars
+
+        self._polars = polars
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn what polars says of data that a call does not take into RefusedData."""
+        try:
+            yield
+        except self._polars.exceptions.ComputeError as error:
+            raise RefusedData(f"polars does not take this data ({str(error).splitlines()[0]})") from error

@@ -1,0 +1,92 @@
+"""Losses that text formats share where the reader keeps nulls in columns of any type, as pyarrow, polars and DuckDB do.
+
+Each is what such a reader guesses from text; what pandas' own readers guess is in pandas_losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adapters import relations
+from adapters.losses import Cause, Expect, Loss, Relation
+
+_NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+
+INTEGERS_AS_INT64 = Loss(
+    "integers become int64",
+    "the same numbers",
+    Cause.FORMAT,
+    Relation(relations.any_integers_as_int64),
+    frozenset(_NARROW),
+)
+
+LARGE_INTEGERS_AS_FLOAT64 = Loss(
+    "integers beyond int64 become float64",
+    "rounded to float64",
+    Cause.CALL,
+    Relation(relations.large_integers_as_float64),
+    frozenset({"uint64"}),
+)
+
+LARGE_INTEGERS_AS_DECIMALS = Loss(
+    "integers beyond int64 become decimals",
+    "the same numbers",
+    Cause.CALL,
+    Relation(relations.large_integers_as_decimals),
+    frozenset({"uint64"}),
+)
+
+NUMERIC_TEXT = Loss(
+    "text of which every value is a number becomes numbers",
+    "int64, with fractions float64",
+    Cause.CALL,
+    Relation(relations.any_numeric_text_as_numbers),
+    frozenset({"string-digits"}),
+)
+
+WHOLE_FLOATS_AS_INT64 = Loss(
+    "floats without any fraction become int64",
+    "the same numbers",
+    Cause.CALL,
+    Relation(relations.any_whole_floats_as_int64),
+    frozenset({"float64-whole"}),
+)
+
+INFINITE_FLOATS_AS_TEXT = Loss(
+    "floats of which some are infinite become text",
+    "the text stands for the same numbers",
+    Cause.CALL,
+    Relation(relations.infinite_floats, parse=relations.parse_text),
+    frozenset({"float64-infinite"}),
+)
+
+INFINITE_AS_NULL = Loss(
+    "infinite floats become missing",
+    "only they",
+    Cause.CALL,
+    Relation(relations.infinite_as_null),
+    frozenset({"float64-infinite"}),
+)
+
+BLOBS_AS_TEXT = Loss(
+    "bytes become text",
+    "the text stands for the same bytes",
+    Cause.FORMAT,
+    Relation(relations.of_types("binary", "large_binary"), parse=relations.parse_blob),
+    frozenset({"binary"}),
+)
+
+DECIMALS_AS_TEXT = Loss(
+    "decimals become text",
+    "the text stands for the same numbers",
+    Cause.CALL,
+    Relation(relations.of_types("decimal"), parse=relations.parse_text),
+    frozenset({"decimal"}),
+)
+
+_ZONED = tuple(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns"))
+
+
+def timestamps(what: str, bound: str, expect: Expect, *kinds: str, zoned: Iterable[str] = _ZONED) -> Loss:
+    """Points in time that come back in another unit, and in UTC where they have a zone."""
+    return Loss(what, bound, Cause.CALL, Relation(expect), frozenset({*kinds, *zoned}))
