@@ -262,7 +262,7 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
     if request.tracks and any(suite.codecs for suite in suites):
         raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
     for suite in suites:
-        if request.tracks and suite.variants:
+        if suite.variants and set(request.tracks) - set(suite.tracks):
             raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
     possible = codecs.known(FORMATS)
     for name in request.codecs:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bench_runner.records import Conditions, Run
 from bench_runner.statistics import is_floor
+from reports.engines import is_about_calls
 from reports.tables import Row, Table, variant_parts
 
 PROGRAM = "python main.py run"
@@ -22,22 +23,22 @@ _CODECS = "codecs"
 def repeating_command(run: Run, table: Table, row: Row) -> str:
     """The command, for a shell, with as many rounds as were counted. The floor is measured beside any variant, so it is
     repeated with the first other one."""
-    words = [table.suite, "--datasets", _dataset(table.dataset)]
+    words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
     if is_floor(variant):
         variant = next((other.variant for other in table.rows if not is_floor(other.variant)), variant)
-    words += ["--formats", _alone(_planned(variant)), "--rows", str(table.data_rows)]
+    words += ["--formats", _spelled(_planned(variant)), "--rows", str(table.data_rows)]
     words += ["--rounds", str(max((1, *row.rounds)))]
     request = run.info.get("request")
-    words += _conditions(table.conditions)
+    words += _conditions(table)
     words += _request(request if isinstance(request, Mapping) else {}, table)
     if run.info.get("isolate") == "spawn":
         words += ["--isolate", "spawn"]
     return f"{PROGRAM} {shlex.join(words)}"
 
 
-def _dataset(name: str) -> str:
-    """A spelled data set names itself; of a plain name, only the one that is called so."""
+def _spelled(name: str) -> str:
+    """A data set or variant with its settings names itself; of a plain name, only the one that is called so."""
     return name if "[" in name else _alone(name)
 
 
@@ -53,14 +54,15 @@ def _planned(variant: str) -> str:
     return f"{name}[{','.join(kept)}]" if kept else name
 
 
-def _conditions(conditions: Conditions) -> Iterator[str]:
-    usual = Conditions()
+def _conditions(table: Table) -> Iterator[str]:
+    usual, conditions = Conditions(), table.conditions
     of_tables = conditions.target != "images"
     if of_tables and conditions.track in _TRACKS:
         yield from ("--track", conditions.track)
     if conditions.cache != usual.cache:
         yield from ("--cache", conditions.cache.partition(" ")[0])
-    if conditions.threads != usual.threads:
+    # The suite about calls has both conditions of its own.
+    if conditions.threads != usual.threads or is_about_calls(table):
         yield from ("--threads", conditions.threads)
     if of_tables and conditions.target != usual.target:
         yield from ("--target", conditions.target)
@@ -78,5 +80,6 @@ def _request(request: Mapping[str, Any], table: Table) -> Iterator[str]:
                 yield from (f"--{option}", ",".join(map(str, request[option])))
     if table.dataset == "webface" and request.get("webface"):
         yield from ("--webface", str(request["webface"]))
-    if table.conditions.target == "images" and request.get("data"):
+    users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] == "table"
+    if users_own and request.get("data"):
         yield from ("--data", str(request["data"]))

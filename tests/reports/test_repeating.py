@@ -100,7 +100,7 @@ def test_conditions_that_are_not_the_usual_ones_are_named(conditions: Conditions
 def test_what_the_runner_adds_to_a_variant_is_left_to_the_runner() -> None:
     run, table = table_of(CSV, variant="hdf5-fixed[engine=pandas,nulls=numpy]")
     words = shlex.split(repeating_command(run, table, table.rows[0]))
-    assert words[words.index("--formats") + 1] == r"^hdf5-fixed\[engine=pandas\]$"
+    assert words[words.index("--formats") + 1] == "hdf5-fixed[engine=pandas]"
 
 
 def test_codecs_files_and_isolation_of_the_request_are_kept() -> None:
@@ -113,6 +113,8 @@ def test_codecs_files_and_isolation_of_the_request_are_kept() -> None:
     images = chains("image")[0]
     run, table = table_of(images, {"request": {"data": "pictures"}})
     assert repeating_command(run, table, table.rows[0]).endswith("--data pictures")
+    run, table = table_of(replace(CSV, dataset="table[share=0.25]"), {"request": {"data": "my.csv"}})
+    assert repeating_command(run, table, table.rows[0]).endswith("--data my.csv")
 
 
 def test_the_floor_is_repeated_with_a_variant_beside_which_it_is_measured() -> None:
@@ -126,5 +128,5 @@ def test_the_floor_is_repeated_with_a_variant_beside_which_it_is_measured() -> N
 def test_hostile_names_are_one_word_for_the_shell() -> None:
     run, table = table_of(replace(CSV, dataset="a; rm -rf '$HOME'"), variant="csv[engine=`reboot`]")
     words = shlex.split(repeating_command(run, table, table.rows[0]))
-    assert words[words.index("--formats") + 1] == r"^csv\[engine=`reboot`\]$"
+    assert words[words.index("--formats") + 1] == "csv[engine=`reboot`]"
     assert words[words.index("--datasets") + 1].startswith("^a;")
