@@ -6,13 +6,12 @@ from what the user holds, which the harness does inside its clock. This module r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from adapters.contract import Calls, Native, TabularFormat
 from adapters.spelling import parse
 from bench_runner.registries import build_unloaded
-
-ARROW = "import pyarrow as pa"
 
 
 @dataclass(frozen=True)
@@ -40,22 +39,25 @@ def lines_of(variant: str, target: str) -> Lines:
     calls = adapter.calls if isinstance(adapter, TabularFormat) else None
     if calls is None:
         return _by_adapter(adapter.variant, path, target, adapter.native, adapter.native_read)
-    return _by_calls(calls, path, target, Native.ARROW if adapter.native is Native.RECORDS else adapter.native)
+    # Calls stand for an Arrow table where the adapter takes records.
+    natives = (Native.ARROW if native is Native.RECORDS else native for native in (adapter.native, adapter.native_read))
+    return _by_calls(calls, path, target, *natives)
 
 
-def _by_calls(calls: Calls, path: str, target: str, native: Native) -> Lines:
-    held, imports, read = "df" if target == "pandas" else "table", calls.imports, calls.read.replace("{path}", path)
-    if (target, native) == ("pandas", Native.ARROW):
-        given = "pa.Table.from_pandas(df, preserve_index=False)"
-        imports, read = (*imports, ARROW), f"{read}.to_pandas()"
-    elif (target, native) == ("arrow", Native.PANDAS):
-        given = "table.to_pandas()"
-        imports, read = (*imports, ARROW), f"pa.Table.from_pandas({read}, preserve_index=False)"
-    else:
-        given = held
-    return Lines(
-        tuple(sorted(set(imports))), calls.save.replace("{held}", given).replace("{path}", path), f"{held} = {read}"
-    )
+def _by_calls(calls: Calls, path: str, target: str, native: Native, native_read: Native) -> Lines:
+    held = "df" if target == "pandas" else "table"
+    given, taken = _GIVEN.get((target, native), held), _TAKEN.get((target, native_read), "{}")
+    save = calls.save.replace("{held}", given).replace("{path}", path)
+    read = taken.replace("{}", calls.read.replace("{path}", path))
+    imports = (*calls.imports, *_imports(given + taken))
+    return Lines(tuple(sorted(set(imports))), save, f"{held} = {read}")
+
+
+def _imports(expressions: str) -> Iterator[str]:
+    if "pa." in expressions:
+        yield "import pyarrow as pa"
+    if "pl." in expressions:
+        yield "import polars as pl"
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
@@ -67,13 +69,10 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
     else:
         held = "df" if target == "pandas" else "table"
         given, taken = _GIVEN.get((target, native), held), _TAKEN.get((target, native_read), "{}")
-    if "pa." in given + taken:
-        imports = (ARROW, *imports)
-    if "pl." in given + taken:
-        imports = (*imports, "import polars as pl")
+    imports = (*imports, *_imports(given + taken))
     storage = f'build_loaded("{variant}")'
-    read = taken.format(f"{storage}.read(Path({path}))")
-    return Lines(imports, f"{storage}.save({given}, Path({path}))", f"{held} = {read}")
+    read = taken.replace("{}", f"{storage}.read(Path({path}))")
+    return Lines(tuple(sorted(set(imports))), f"{storage}.save({given}, Path({path}))", f"{held} = {read}")
 
 
 _GIVEN = {

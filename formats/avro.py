@@ -185,6 +185,14 @@ class AvroPolars(PolarsEngine):
             ),
         )
 
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        return Calls(
+            ("import polars as pl",), f'{{held}}.write_avro({{path}}, compression="{codec}")', "pl.read_avro({path})"
+        )
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])

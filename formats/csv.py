@@ -209,6 +209,11 @@ class CsvPyarrow(TabularFormat):
 
         self._csv = pyarrow.csv
 
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(("import pyarrow.csv as pv",), "pv.write_csv({held}, {path})", "pv.read_csv({path})")
+
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
         self._csv.write_csv(table, location)
@@ -241,6 +246,11 @@ class CsvPolars(PolarsEngine):
             shared.DECIMALS_AS_FLOAT64,
             shared.written_as_text(*_TIMES, expect=relations.of_types("date", "time")),
         )
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(("import polars as pl",), "{held}.write_csv({path})", "pl.read_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""

@@ -114,6 +114,17 @@ class FeatherPandas(TabularFormat):
         import_module("pandas.core.arrays.arrow.extension_types")
         self._pandas = pandas
 
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        return Calls(
+            ("import pandas as pd",),
+            f'{{held}}.to_feather({{path}}, compression="{codec}"{level})',
+            "pd.read_feather({path})",
+        )
+
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file; of the index, which is the default one, it keeps no column."""
         codec: Any = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
@@ -144,6 +155,14 @@ class FeatherPolars(PolarsEngine):
     def losses(self) -> tuple[Loss, ...]:
         """What polars itself does not have."""
         return POLARS_LOSSES
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        return Calls(
+            ("import polars as pl",), f'{{held}}.write_ipc({{path}}, compression="{codec}")', "pl.read_ipc({path})"
+        )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""

@@ -202,6 +202,11 @@ class JsonPolars(PolarsEngine):
         """Seen with polars 2.1."""
         return {"map": "maps come back as structs that have every key of the column"}
 
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(("import polars as pl",), "{held}.write_ndjson({path})", "pl.read_ndjson({path})")
+
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         with self.refusing():

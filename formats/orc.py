@@ -115,6 +115,15 @@ class OrcPandas(TabularFormat):
             import_module(module)
         self._pandas = pandas
 
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        how = {"compression": codec}
+        return Calls(
+            ("import pandas as pd",), f"{{held}}.to_orc({{path}}, engine_kwargs={how})", "pd.read_orc({path})"
+        )
+
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""
         codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]

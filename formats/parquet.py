@@ -129,6 +129,17 @@ class ParquetPandas(TabularFormat):
             import_module(module)
         self._pandas = pandas
 
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = None if self.values["codec"] == "none" else self.values["codec"]
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_parquet({{path}}, compression={codec!r}{level})",
+            "pd.read_parquet({path})",
+        )
+
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file; of the index, which is the default one, it keeps no column."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
@@ -168,6 +179,17 @@ class ParquetPolars(PolarsEngine):
         """Import polars with what it loads on the first call."""
         super().load_library()
         import_module("polars._utils.parquet")
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        return Calls(
+            ("import polars as pl",),
+            f'{{held}}.write_parquet({{path}}, compression="{codec}"{level})',
+            "pl.read_parquet({path})",
+        )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
@@ -275,6 +297,15 @@ class ParquetFastparquet(TabularFormat):
 
         import_module("fsspec.implementations.local")
         self._fastparquet = fastparquet
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(
+            ("import fastparquet",),
+            f"fastparquet.write({{path}}, {{held}}, compression={self._compression()!r}, write_index=False)",
+            "fastparquet.ParquetFile({path}).to_pandas()",
+        )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +16,10 @@ from formats import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
+_ELEMENT = re.compile(r"[^\W\d][\w.-]*")
+"""Names of elements without a prefix (XML 1.0, section 2.3), but for some rare signs."""
 _PANDAS_MODULES = ("pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict")
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "lxml": ("lxml.etree", "lxml._elementpath"),
@@ -58,6 +62,13 @@ class XmlPandas(TabularFormat):
         if self.values["parser"] == "lxml":
             return {}
         return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column whose name can be no element's."""
+        for name in schema.names:
+            if not _ELEMENT.fullmatch(name):
+                return f"XML has no element of the name {name!r}, which a column has"
+        return super().refusal(schema, rows)
 
     @property
     def calls(self) -> Calls:
