@@ -11,6 +11,7 @@ import pandas as pd
 
 from bench_runner.records import Run
 from bench_runner.statistics import summarise
+from reports.tables import COLUMNS
 
 
 def frame(run: Run) -> pd.DataFrame:
@@ -28,7 +29,12 @@ def frame(run: Run) -> pd.DataFrame:
         row["fidelity"] = summary.fidelity
         row["reason"] = f"{summary.failures[0].kind}: {summary.failures[0].reason}" if summary.failures else None
         for name, interval in summary.figures.items():
-            row[name] = interval.median
-            row[f"{name}_low"], row[f"{name}_high"] = interval.low, interval.high
+            row |= dict(zip(_columns(name), (interval.median, interval.low, interval.high), strict=True))
         rows.append(row)
-    return pd.DataFrame(rows)
+    # Where nothing was counted, the figures that every report shows are missing values, not missing columns.
+    always = {name: None for column in COLUMNS for name in _columns(column.figure)}
+    return pd.DataFrame([{**always, **row} for row in rows])
+
+
+def _columns(figure: str) -> tuple[str, str, str]:
+    return figure, f"{figure}_low", f"{figure}_high"
