@@ -83,8 +83,11 @@ OURS = [name for name, entry in FORMATS.entries.items() if entry.engines.startsw
 
 @pytest.mark.parametrize("name", OURS)
 def test_the_extra_of_a_format_installs_what_it_needs(name):
-    needed = {canonicalize_name(part) for engine in FORMATS.engines(name) for part in engine.distributions}
-    assert needed <= declared(FORMATS.entries[name].extra)
+    for engine in FORMATS.engines(name):
+        needed = {canonicalize_name(part) for part in engine.distributions}
+        assert needed <= declared(engine.extra or FORMATS.entries[name].extra)
+        for besides in engine.besides_for.values():
+            assert {canonicalize_name(part) for part in besides.distributions} <= declared(besides.extra)
 
 
 def test_all_is_every_extra_but_that_of_developers():

@@ -48,7 +48,7 @@ class Order:
 class SpyAdapter:
     """A format that keeps tables in memory and has its calls noted; its files are empty."""
 
-    native = Native.ARROW
+    native = native_read = Native.ARROW
     losses = ()
 
     def __init__(self, order: Order) -> None:
