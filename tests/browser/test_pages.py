@@ -201,7 +201,10 @@ def test_without_scripts_every_figure_is_there(name: str, open_page: OpenPage, s
 def test_the_first_view_is_soon_there(open_page: OpenPage) -> None:
     for name in NAMES:
         page = open_page(name)
-        took_ms = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        painted = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+        # A busy machine has loaded the page before it paints it.
+        page.wait_for_function(painted)
+        took_ms = page.evaluate(painted)
         print(f"{name}: first view after {took_ms:.0f} ms")
         # The aim is 1,500 ms on an idle machine; tests share theirs.
         assert took_ms < 10_000
