@@ -61,18 +61,26 @@ _BY_PYARROW = (
 
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
-_CAPABILITIES = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
-
-class CsvPandas(TabularFormat):
-    """pandas.to_csv and read_csv."""
+class _Csv(TabularFormat):
+    """What all calls have in common."""
 
     format = "csv"
-    engine = "pandas"
     title = "CSV"
+    suffix = ".csv"
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class CsvPandas(_Csv):
+    """pandas.to_csv and read_csv."""
+
+    engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
-    suffix = ".csv"
     settings: ClassVar = {
         "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing"),
         "parser": Setting(("c", "pyarrow"), "c", "what parses the text for read_csv, its argument `engine`"),
@@ -80,7 +88,6 @@ class CsvPandas(TabularFormat):
     }
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
-    capabilities = _CAPABILITIES
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
@@ -153,16 +160,12 @@ class CsvPandas(TabularFormat):
         return Stored(pandas_codecs.codec_of(location))
 
 
-class CsvPyarrow(TabularFormat):
+class CsvPyarrow(_Csv):
     """pyarrow.csv's write_csv and read_csv."""
 
-    format = "csv"
     engine = "pyarrow"
-    title = "CSV"
     distributions = ("pyarrow",)
     native = Native.ARROW
-    suffix = ".csv"
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -222,18 +225,9 @@ class CsvPyarrow(TabularFormat):
         """Read all columns, types guessed by the call."""
         return self._csv.read_csv(location, self._csv.ReadOptions(use_threads=self.threads is None))
 
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
 
-
-class CsvPolars(PolarsEngine):
+class CsvPolars(_Csv, PolarsEngine):
     """polars' write_csv and read_csv."""
-
-    format = "csv"
-    title = "CSV"
-    suffix = ".csv"
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -261,18 +255,9 @@ class CsvPolars(PolarsEngine):
         """Read all columns, types guessed by the call."""
         return self._polars.read_csv(location)
 
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
 
-
-class CsvDuckdb(DuckdbEngine):
+class CsvDuckdb(_Csv, DuckdbEngine):
     """DuckDB's COPY to CSV and read_csv."""
-
-    format = "csv"
-    title = "CSV"
-    suffix = ".csv"
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -286,6 +271,7 @@ class CsvDuckdb(DuckdbEngine):
                 Relation(relations.words_as_null({""})),
                 frozenset({"string-empty"}),
             ),
+            text.UNPADDED_NUMERIC_TEXT,
             shared.DECIMALS_AS_FLOAT64,
             text.INTEGERS_AS_INT64,
             text.LARGE_INTEGERS_AS_DECIMALS,
@@ -315,10 +301,6 @@ class CsvDuckdb(DuckdbEngine):
         """Read all columns, types guessed by the call."""
         with self.connection() as connection:
             return connection.read_csv(str(location)).to_arrow_table()
-
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
 
 
 ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb)

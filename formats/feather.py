@@ -25,41 +25,61 @@ _CODECS = {0: "lz4", 1: "zstd"}
 
 _CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True)
 _LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
-_LEVELS = {"lz4": range(1, 13), "zstd": range(1, 23)}
-_CAPABILITIES = frozenset(
-    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-)
 
 
-class FeatherPyarrow(TabularFormat):
-    """pyarrow.feather's write_feather and read_table."""
+class _Feather(TabularFormat):
+    """What all calls have in common: a file of Arrow IPC is one whoever wrote it."""
 
     format = "feather"
-    engine = "pyarrow"
     title = "Feather"
+    suffix = ".feather"
+    settings: ClassVar = {"codec": _CODEC, "level": _LEVEL}
+    levels: ClassVar = {"lz4": range(1, 13), "zstd": range(1, 23)}
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "lz4"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    @property
+    def codec(self) -> str:
+        """What the calls call the codec."""
+        return "uncompressed" if self.values["codec"] == "none" else str(self.values["codec"])
+
+    def stored(self, location: Path) -> Stored:
+        """The codec of the first record batch: all of them have one, and pyarrow has no call that tells it."""
+        import pyarrow as pa
+
+        with pa.OSFile(str(location)) as file:
+            # A file ends with its footer, the footer's length, and 6 bytes of magic.
+            file.seek(file.size() - 10)
+            (footer_bytes,) = struct.unpack("<I", file.read(4))
+            file.seek(file.size() - 10 - footer_bytes)
+            file.seek(_first_batch(file.read(footer_bytes)))
+            return Stored(_batch_codec(pa.ipc.read_message(file).metadata.to_pybytes()))
+
+
+class FeatherPyarrow(_Feather):
+    """pyarrow.feather's write_feather and read_table."""
+
+    engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
-    suffix = ".feather"
     settings: ClassVar = {
         "codec": _CODEC,
         "level": _LEVEL,
         "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
     }
-    levels: ClassVar = _LEVELS
-    plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "lz4"}
-    equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = _CAPABILITIES
 
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
         return Calls(
             ("from pyarrow import feather",),
-            f'feather.write_feather({{held}}, {{path}}, compression="{codec}"{level})',
+            f'feather.write_feather({{held}}, {{path}}, compression="{self.codec}"{level})',
             f"feather.read_table({{path}}{mapped})",
         )
 
@@ -71,8 +91,7 @@ class FeatherPyarrow(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
-        self._feather.write_feather(table, location, compression=codec, compression_level=self.values["level"])
+        self._feather.write_feather(table, location, compression=self.codec, compression_level=self.values["level"])
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file, or map them."""
@@ -80,26 +99,13 @@ class FeatherPyarrow(TabularFormat):
             location, memory_map=self.values["mapped"] == "true", use_threads=self.threads is None
         )
 
-    def stored(self, location: Path) -> Stored:
-        """The codec of the first record batch."""
-        return _stored(location)
 
-
-class FeatherPandas(TabularFormat):
+class FeatherPandas(_Feather):
     """DataFrame.to_feather and read_feather, which use pyarrow."""
 
-    format = "feather"
     engine = "pandas"
-    title = "Feather"
     distributions = ("pandas",)
     native = Native.PANDAS
-    suffix = ".feather"
-    settings: ClassVar = {"codec": _CODEC, "level": _LEVEL}
-    levels: ClassVar = _LEVELS
-    plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "lz4"}
-    equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -118,38 +124,29 @@ class FeatherPandas(TabularFormat):
     def calls(self) -> Calls:
         """As a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         return Calls(
             ("import pandas as pd",),
-            f'{{held}}.to_feather({{path}}, compression="{codec}"{level})',
+            f'{{held}}.to_feather({{path}}, compression="{self.codec}"{level})',
             "pd.read_feather({path})",
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file; of the index, which is the default one, it keeps no column."""
-        codec: Any = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         level: Any = self.values["level"]
-        table.to_feather(location, compression=codec, compression_level=level)
+        table.to_feather(location, compression=self.codec, compression_level=level)
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
         return self._pandas.read_feather(location, use_threads=self.threads is None)
 
-    def stored(self, location: Path) -> Stored:
-        """The codec of the first record batch."""
-        return _stored(location)
 
-
-class FeatherPolars(PolarsEngine):
+class FeatherPolars(_Feather, PolarsEngine):
     """polars' write_ipc and read_ipc."""
 
-    format = "feather"
-    title = "Feather"
-    suffix = ".feather"
     settings: ClassVar = {"codec": Setting(_CODEC.allowed, "none", "codec of all buffers", always_spelled=True)}
-    plain: ClassVar = {"codec": "none"}
+    levels: ClassVar = {}
     bare_call: ClassVar = {"codec": "none"}
-    capabilities = _CAPABILITIES
+    equal: ClassVar = {}
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -173,23 +170,6 @@ class FeatherPolars(PolarsEngine):
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns of the file."""
         return self._polars.read_ipc(location)
-
-    def stored(self, location: Path) -> Stored:
-        """The codec of the first record batch."""
-        return _stored(location)
-
-
-def _stored(location: Path) -> Stored:
-    """The codec of the first record batch: all of them have one, and pyarrow has no call that tells it."""
-    import pyarrow as pa
-
-    with pa.OSFile(str(location)) as file:
-        # A file ends with its footer, the footer's length, and 6 bytes of magic.
-        file.seek(file.size() - 10)
-        (footer_bytes,) = struct.unpack("<I", file.read(4))
-        file.seek(file.size() - 10 - footer_bytes)
-        file.seek(_first_batch(file.read(footer_bytes)))
-        return Stored(_batch_codec(pa.ipc.read_message(file).metadata.to_pybytes()))
 
 
 def _first_batch(footer: bytes) -> int:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _RELATIVE = 2e-15
 """What the reader's own parsing of floats may be off by, relative to the value."""
 
-_CAPABILITIES = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-
 
 def _guesses_of_pandas(tolerance: float) -> tuple[Loss, ...]:
     return (
@@ -45,15 +43,25 @@ _GUESSES_OF_PYARROW = (
 )
 
 
-class JsonPandas(TabularFormat):
-    """pandas.to_json and read_json with lines=True."""
+class _Json(TabularFormat):
+    """What all calls have in common."""
 
     format = "json"
-    engine = "pandas"
     title = "JSON Lines"
+    suffix = ".json"
+    capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    def stored(self, location: Path) -> Stored:
+        """Text has neither codec nor encodings."""
+        return Stored()
+
+
+class JsonPandas(_Json):
+    """pandas.to_json and read_json with lines=True."""
+
+    engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
-    suffix = ".json"
     settings: ClassVar = {
         "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
         "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses, read_json's argument `engine`"),
@@ -61,7 +69,6 @@ class JsonPandas(TabularFormat):
     }
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
-    capabilities = _CAPABILITIES
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
@@ -164,13 +171,8 @@ class JsonPandas(TabularFormat):
         return Stored(pandas_codecs.codec_of(location))
 
 
-class JsonPolars(PolarsEngine):
+class JsonPolars(_Json, PolarsEngine):
     """polars' write_ndjson and read_ndjson."""
-
-    format = "json"
-    title = "JSON Lines"
-    suffix = ".json"
-    capabilities = _CAPABILITIES
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of bytes, at which polars would panic."""
@@ -216,18 +218,9 @@ class JsonPolars(PolarsEngine):
         """Read all columns, types guessed by the call."""
         return self._polars.read_ndjson(location)
 
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
 
-
-class JsonDuckdb(DuckdbEngine):
+class JsonDuckdb(_Json, DuckdbEngine):
     """DuckDB's COPY to JSON, which writes lines, and read_json."""
-
-    format = "json"
-    title = "JSON Lines"
-    suffix = ".json"
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -275,10 +268,6 @@ class JsonDuckdb(DuckdbEngine):
         """Read all columns, types guessed by the call."""
         with self.connection() as connection:
             return connection.read_json(str(location), format="newline_delimited").to_arrow_table()
-
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
 
 
 ENGINES = (JsonPandas, JsonPolars, JsonDuckdb)

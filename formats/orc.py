@@ -23,26 +23,45 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     frozenset(f"timestamp-{name}" for name in ("s", "ms", "us", "s-zone", "ms-zone", "us-zone", "ns-zone")),
 )
 
-_CODEC = Setting(("none", "snappy", "zlib", "lz4", "zstd"), "none", "codec of all streams", always_spelled=True)
-_CAPABILITIES = frozenset(
-    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-)
 
-
-class OrcPyarrow(TabularFormat):
-    """pyarrow.orc's write_table and read_table. The writer takes no level."""
+class _Orc(TabularFormat):
+    """What both calls have in common. The writer takes no level."""
 
     format = "orc"
-    engine = "pyarrow"
     title = "ORC"
-    distributions = ("pyarrow",)
-    native = Native.ARROW
     suffix = ".orc"
-    settings: ClassVar = {"codec": _CODEC}
+    settings: ClassVar = {
+        "codec": Setting(("none", "snappy", "zlib", "lz4", "zstd"), "none", "codec of all streams", always_spelled=True)
+    }
     plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "none"}
     equal: ClassVar = {"codec": "zstd"}
-    capabilities = _CAPABILITIES
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    @property
+    def codec(self) -> str:
+        """What the calls call the codec."""
+        return "uncompressed" if self.values["codec"] == "none" else str(self.values["codec"])
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the postscript."""
+        import pyarrow.orc
+
+        with location.open("rb") as file:
+            footer = pyarrow.orc.ORCFile(file)
+            codec = footer.compression.lower()
+            stripes = footer.nstripes
+        return Stored("none" if codec in ("none", "uncompressed") else codec, (), {"stripes": str(stripes)})
+
+
+class OrcPyarrow(_Orc):
+    """pyarrow.orc's write_table and read_table."""
+
+    engine = "pyarrow"
+    distributions = ("pyarrow",)
+    native = Native.ARROW
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -52,10 +71,9 @@ class OrcPyarrow(TabularFormat):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         return Calls(
             ("from pyarrow import orc",),
-            f'orc.write_table({{held}}, {{path}}, compression="{codec}")',
+            f'orc.write_table({{held}}, {{path}}, compression="{self.codec}")',
             "orc.read_table({path})",
         )
 
@@ -68,32 +86,19 @@ class OrcPyarrow(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
-        self._orc.write_table(table, str(location), compression=codec)
+        self._orc.write_table(table, str(location), compression=self.codec)
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
         return self._orc.read_table(str(location))
 
-    def stored(self, location: Path) -> Stored:
-        """The codec in the postscript."""
-        return _stored(location)
 
-
-class OrcPandas(TabularFormat):
+class OrcPandas(_Orc):
     """DataFrame.to_orc and read_orc, which use pyarrow."""
 
-    format = "orc"
     engine = "pandas"
-    title = "ORC"
     distributions = ("pandas",)
     native = Native.PANDAS
-    suffix = ".orc"
-    settings: ClassVar = {"codec": _CODEC}
-    plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "none"}
-    equal: ClassVar = {"codec": "zstd"}
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -118,35 +123,16 @@ class OrcPandas(TabularFormat):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
-        how = {"compression": codec}
-        return Calls(
-            ("import pandas as pd",), f"{{held}}.to_orc({{path}}, engine_kwargs={how})", "pd.read_orc({path})"
-        )
+        how = {"compression": self.codec}
+        return Calls(("import pandas as pd",), f"{{held}}.to_orc({{path}}, engine_kwargs={how})", "pd.read_orc({path})")
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""
-        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
-        table.to_orc(location, engine_kwargs={"compression": codec})
+        table.to_orc(location, engine_kwargs={"compression": self.codec})
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
         return self._pandas.read_orc(location)
-
-    def stored(self, location: Path) -> Stored:
-        """The codec in the postscript."""
-        return _stored(location)
-
-
-def _stored(location: Path) -> Stored:
-    """The codec in the postscript."""
-    import pyarrow.orc
-
-    with location.open("rb") as file:
-        footer = pyarrow.orc.ORCFile(file)
-        codec = footer.compression.lower()
-        stripes = footer.nstripes
-    return Stored("none" if codec in ("none", "uncompressed") else codec, (), {"stripes": str(stripes)})
 
 
 ENGINES = (OrcPyarrow, OrcPandas)

@@ -27,10 +27,6 @@ _SECONDS_AS_MS = Loss(
     frozenset({"timestamp-s", "timestamp-s-zone"}),
 )
 
-_CAPABILITIES = frozenset(
-    {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-)
-_NO_CODEC = {"codec": "none"}
 _DICTIONARY_AS_VALUES = Loss(
     "categoricals become plain columns",
     "the same values",
@@ -40,21 +36,35 @@ _DICTIONARY_AS_VALUES = Loss(
 )
 
 
-class ParquetPyarrow(TabularFormat):
-    """pyarrow.parquet's write_table and read_table."""
+class _Parquet(TabularFormat):
+    """What all calls have in common: a Parquet file is a Parquet file."""
 
     format = "parquet"
-    engine = "pyarrow"
     title = "Parquet"
-    distributions = ("pyarrow",)
-    native = Native.ARROW
     suffix = ".parquet"
     settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
     levels: ClassVar = parquet_codecs.LEVELS
-    plain: ClassVar = _NO_CODEC
+    plain: ClassVar = {"codec": "none"}
     bare_call: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = _CAPABILITIES
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        # Whatever call is measured: pyarrow is there.
+        import pyarrow.parquet
+
+        return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
+
+
+class ParquetPyarrow(_Parquet):
+    """pyarrow.parquet's write_table and read_table."""
+
+    engine = "pyarrow"
+    distributions = ("pyarrow",)
+    native = Native.ARROW
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -88,33 +98,13 @@ class ParquetPyarrow(TabularFormat):
         """Read all columns of the file."""
         return self._parquet.read_table(location, use_threads=self.threads is None)
 
-    def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
-        return _stored(location)
 
-
-def _stored(location: Path) -> Stored:
-    """What the footer says, whoever wrote it: pyarrow is there whatever engine is measured."""
-    import pyarrow.parquet
-
-    return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
-
-
-class ParquetPandas(TabularFormat):
+class ParquetPandas(_Parquet):
     """DataFrame.to_parquet and read_parquet, which use pyarrow."""
 
-    format = "parquet"
     engine = "pandas"
-    title = "Parquet"
     distributions = ("pandas",)
     native = Native.PANDAS
-    suffix = ".parquet"
-    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
-    levels: ClassVar = parquet_codecs.LEVELS
-    plain: ClassVar = _NO_CODEC
-    bare_call: ClassVar = {"codec": "snappy"}
-    equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -149,26 +139,15 @@ class ParquetPandas(TabularFormat):
         """Read all columns of the file."""
         return self._pandas.read_parquet(location, use_threads=self.threads is None)
 
-    def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
-        return _stored(location)
 
-
-class ParquetPolars(PolarsEngine):
+class ParquetPolars(_Parquet, PolarsEngine):
     """polars' write_parquet and read_parquet."""
 
-    format = "parquet"
-    title = "Parquet"
-    suffix = ".parquet"
     settings: ClassVar = {
         "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
         "level": parquet_codecs.LEVEL,
     }
-    levels: ClassVar = parquet_codecs.LEVELS
-    plain: ClassVar = _NO_CODEC
     bare_call: ClassVar = {"codec": "zstd"}
-    equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -202,24 +181,12 @@ class ParquetPolars(PolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_parquet(location)
 
-    def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
-        return _stored(location)
 
-
-class ParquetDuckdb(DuckdbEngine):
+class ParquetDuckdb(_Parquet, DuckdbEngine):
     """DuckDB's COPY to Parquet and read_parquet."""
 
-    format = "parquet"
-    title = "Parquet"
-    suffix = ".parquet"
-    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
     # DuckDB takes a level for every codec, and uses it for this one alone.
     levels: ClassVar = {"zstd": range(1, 23)}
-    plain: ClassVar = _NO_CODEC
-    bare_call: ClassVar = {"codec": "snappy"}
-    equal: ClassVar = {"codec": "zstd", "level": "1"}
-    capabilities = _CAPABILITIES
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -255,26 +222,14 @@ class ParquetDuckdb(DuckdbEngine):
         with self.connection() as connection:
             return connection.read_parquet(str(location)).to_arrow_table()
 
-    def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
-        return _stored(location)
 
-
-class ParquetFastparquet(TabularFormat):
+class ParquetFastparquet(_Parquet):
     """fastparquet's write and ParquetFile.to_pandas. It knows neither projection of nested columns nor threads."""
 
-    format = "parquet"
     engine = "fastparquet"
-    title = "Parquet"
     distributions = ("fastparquet",)
     extra = "engines"
     native = Native.PANDAS
-    suffix = ".parquet"
-    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
-    levels: ClassVar = parquet_codecs.LEVELS
-    plain: ClassVar = _NO_CODEC
-    bare_call: ClassVar = {"codec": "snappy"}
-    equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
@@ -328,10 +283,6 @@ class ParquetFastparquet(TabularFormat):
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
         return self._fastparquet.ParquetFile(str(location)).to_pandas()
-
-    def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
-        return _stored(location)
 
 
 ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet)
