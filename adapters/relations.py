@@ -296,6 +296,15 @@ def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | No
     return None if numbers is None else column.cast(numbers.type)
 
 
+def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of a reader that leaves text alone of which some value begins with a needless zero, as postcodes do."""
+    import pyarrow.compute as pc
+
+    if not _is_text(column) or pc.any(pc.match_substring_regex(column, r"^[+-]?0\d")).as_py():
+        return None
+    return any_numeric_text_as_numbers(column)
+
+
 def text_cut_at(characters: int) -> Expect:
     """Text of which only the first characters are kept."""
 

@@ -97,6 +97,7 @@ _ALL = [
     _text("string-empty", "text, some of it empty", "", "apple", "pear"),
     _text("string-missing", "text that reads like a missing value", "NA", "null", "None", "nan", "apple"),
     _text("string-digits", "text of digits, as in a postcode", "007", "0815", "12345"),
+    _text("string-numbers", "text that reads like whole numbers", "7", "815", "12345"),
     _text("string-formula", "text that reads like a formula", "=1+1", "apple", "@x", "+1-2"),
     _text("string-long", "text longer than a spreadsheet's cell", "ab" * 20_000, "apple", "c" * 300),
     _text("string-unicode", "text beyond Latin", "žluťoučký kůň", "日本語", "😀", "مرحبا", "é"),

@@ -92,7 +92,7 @@ NUMERIC_TEXT = Loss(
     "int64, with nulls or fractions float64",
     Cause.CALL,
     Relation(relations.numeric_text_as_numbers),
-    frozenset({"string-digits"}),
+    frozenset({"string-digits", "string-numbers"}),
 )
 
 NULL_AS_EMPTY_TEXT = Loss(

@@ -41,7 +41,15 @@ NUMERIC_TEXT = Loss(
     "int64, with fractions float64",
     Cause.CALL,
     Relation(relations.any_numeric_text_as_numbers),
-    frozenset({"string-digits"}),
+    frozenset({"string-digits", "string-numbers"}),
+)
+
+UNPADDED_NUMERIC_TEXT = Loss(
+    "text of which every value is a number becomes numbers, unless one begins with a needless zero",
+    "int64, with fractions float64",
+    Cause.CALL,
+    Relation(relations.unpadded_numeric_text_as_numbers),
+    frozenset({"string-numbers"}),
 )
 
 WHOLE_FLOATS_AS_INT64 = Loss(

@@ -27,7 +27,7 @@ NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
 FEWEST_READS, MOST_READS = 0.01, 1_000.0
 """Reads for each save between which a break-even is told."""
 SLOWEST, FASTEST = 1e6, 1e10
-"""Bytes a second between which a break-even is told: a modem line to local NVMe."""
+"""Bytes a second between which a break-even is told: a distant server to local NVMe."""
 TIME = "time"
 """One save and the reads that go with it, where the user says how many."""
 
