@@ -1,7 +1,7 @@
 """Two runs beside each other: what became slower, larger or hungrier, and whether that is more than noise.
 
 A change counts when the interval of its ratio excludes 1 and the ratio exceeds the noise that the two runs themselves
-show. What shifts all cells alike is drift of the machine: it is estimated, named and taken out. A pure function of two
+show: of a time the shifts of all cells, of a memory peak the spread of its rounds. What shifts all cells alike is drift of the machine: it is estimated, named and taken out. A pure function of two
 runs; how it is shown is in reports.compare_text.
 """
 
@@ -24,6 +24,9 @@ _TO_DEVIATION = 1.4826
 """The median of absolute deviations times this is the standard deviation of normal noise."""
 FEWEST_FOR_NOISE = 5
 """Under this many cells their spread says nothing; then a change must exceed the widest interval."""
+MEMORY_STEP_BYTES = 2 * 1024 * 1024
+"""Memory changes under a huge page are not told: allocators take it in steps, and a whole run may stand one step higher
+than the next (seen: 1 MiB more in each sample of a run, of equal code)."""
 FIGURES = ("wall_ns", "peak_private_bytes", "size_bytes")
 
 
@@ -224,9 +227,12 @@ def _change(
         # What never varies needs no five rounds.
         shift = Shift(shift.ratio, shift.ratio, shift.ratio)
     drift = next((found for found in drifts if found.operation == cell.operation), None)
-    is_time = figure == "wall_ns"
-    taken_out = drift.ratio if drift and is_time else 1.0
-    noise = drift.noise if drift and is_time else 0.0
+    taken_out = drift.ratio if drift and figure == "wall_ns" else 1.0
+    noise = 0.0
+    if figure == "wall_ns" and drift:
+        noise = drift.noise
+    elif figure == "peak_private_bytes":
+        noise = max(_spread(values[0]), _spread(values[1]), MEMORY_STEP_BYTES / statistics.median(values[0]))
     ratio = shift.ratio / taken_out
     return Change(
         cell,
@@ -238,6 +244,11 @@ def _change(
         _verdict(shift, ratio, taken_out, max(noise, least_change)),
         (),
     )
+
+
+def _spread(values: Sequence[float]) -> float:
+    """How far the rounds of one run lie from each other, as a share of their median."""
+    return (max(values) - min(values)) / statistics.median(values)
 
 
 def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> Verdict:

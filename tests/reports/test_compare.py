@@ -81,6 +81,33 @@ def test_memory_and_size_are_compared_too(figure: str) -> None:
     assert names(found.regressions) == [("eq", PARQUET, operation, figure)]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        # One step of an allocator, in each round of a run.
+        ([10_790_000] * 7, [11_840_000] * 7, False),
+        ([10_790_000] * 7, [13_100_000] * 7, True),
+        # The rounds of a run differ by more than the two runs do.
+        ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [46e6, 46e6, 47e6, 47e6, 48e6, 48e6, 49e6], False),
+        ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [56e6, 56e6, 57e6, 57e6, 58e6, 58e6, 59e6], True),
+    ],
+)
+def test_memory_that_differs_by_less_than_the_runs_themselves_show_is_no_change(
+    before: list[float], after: list[float], told: bool
+) -> None:
+    def peaks(values: list[float]) -> Callable[[Sample], Sample]:
+        def change(sample: Sample) -> Sample:
+            if (sample.variant, sample.operation, sample.dataset) != (PARQUET, "read", "eq"):
+                return sample
+            figures = {**sample.figures, "peak_private_bytes": int(values[sample.round % 7])}
+            return replace(sample, figures=figures)
+
+        return change
+
+    found = compare(run(1, peaks(before), rounds=7), run(2, peaks(after), rounds=7))
+    assert names(found.regressions) == ([("eq", PARQUET, "read", "peak_private_bytes")] if told else [])
+
+
 def test_what_shifts_all_cells_alike_is_drift() -> None:
     found = compare(run(1), run(2, everything(1.3)))
     assert found.regressions == ()
