@@ -21,6 +21,10 @@ from data_generator.dataset import Dataset
 
 SIFTING = "sifting"
 """The folder of the first part, in the result folder of the second."""
+MOST_ROWS, MOST_IMAGES = 200_000, 10_000
+"""What is measured of larger data unless the user says more: the default budget allows no more."""
+MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
+"""Of images so many bytes, if all were as large as the largest; so many images at least."""
 SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
 LEAST_BUDGET_S = 10.0
 """What the rounds get at least, however long the parts before them took."""
@@ -87,10 +91,14 @@ def measure_for_choice(
         watcher.step(f"{name}: {rows:,} read", None)
 
     watcher.stage("plan")
+    if request.rows is None:
+        request = replace(request, rows=MOST_IMAGES if images else MOST_ROWS)
+        (dataset,) = choosing_plan(request, images=images, on_rows=told).datasets.values()
+        request = replace(request, rows=_affordable(dataset, request.rows))
     plan = choosing_plan(request, images=images, on_rows=told)
     (dataset,) = plan.datasets.values()
     folder = new_folder()
-    few = SIFTED_IMAGES if images else SIFTED_ROWS
+    few = min(SIFTED_IMAGES, max(dataset.rows // 4, FEWEST_IMAGES)) if images else SIFTED_ROWS
     sifting = None
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
@@ -107,3 +115,11 @@ def measure_for_choice(
     counted = replace(options, fidelity=False, budget_s=max(left_s, LEAST_BUDGET_S))
     run, _ = measure(plan, request, counted, folder, command, watcher)
     return Measured(run, sifting)
+
+
+def _affordable(dataset: Dataset, rows: int | None) -> int | None:
+    """So many rows, or fewer images where they are large."""
+    if dataset.largest_side is None:
+        return rows
+    most = MOST_PIXELS_BYTES // (3 * dataset.largest_side**2)
+    return max(FEWEST_IMAGES, min(dataset.rows, most))

@@ -31,8 +31,6 @@ FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
 """Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`."""
 RESULTS = Path("results")
-CHOICE_ROWS, CHOICE_IMAGES = 200_000, 10_000
-"""What a recommendation measures of larger data: its default budget allows no more."""
 
 EPILOG = """
 \b
@@ -635,7 +633,7 @@ def _write_site(folders: tuple[Path, ...], html: Path) -> Path:
 @click.option(
     "--rows",
     type=click.IntRange(min=1),
-    help="Rows that are measured at most (default: 200,000 of a table, 10,000 images).",
+    help="Rows that are measured at most (default: 200,000 of a table, 10,000 images, fewer large ones).",
 )
 @click.option("-f", "--formats", metavar="REGEX", multiple=True, help="Only variants whose name matches (repeatable).")
 @click.option("--formats-not", metavar="REGEX", multiple=True, help="None whose name matches (repeatable).")
@@ -685,10 +683,7 @@ def answered(options: dict[str, Any]) -> Answer:
     if options["stored"] is not None:
         return stored_answer(read_run(options["stored"]), preferences, options["datasets"])
     images = _is_of_images(options)
-    request = _request(
-        {"webface": None, "operations": (), "tracks": (), "codecs": (), "levels": (), **options}
-        | {"rows": options["rows"] or (CHOICE_IMAGES if images else CHOICE_ROWS)}
-    )
+    request = _request({"webface": None, "operations": (), "tracks": (), "codecs": (), "levels": (), **options})
     how = Options(seed=options["seed"], machine=options["machine"])
     _check_machine(how.machine)
     with watching() as watcher:

@@ -86,6 +86,33 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     assert 60 < counted.budget_s < 120
 
 
+@pytest.mark.parametrize(
+    ("dataset", "images", "few", "all_of_them"),
+    [("eq", False, 20_000, 200_000), ("cifar-like", True, 1_000, 10_000), ("imagenet-like", True, 497, 1_990)],
+)
+def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
+    dataset: str, images: bool, few: int, all_of_them: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+
+    def measured(plan: Any, *rest: object) -> tuple[Any, bool]:
+        seen.extend(each.rows for each in plan.datasets.values())
+        return make_run(datasets=("eq",)), False
+
+    monkeypatch.setattr(choosing, "measure", measured)
+    choosing.measure_for_choice(
+        Request(datasets=(dataset,)),
+        Options(),
+        lambda: tmp_path,
+        [],
+        SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
+        images=images,
+        budget_s=120,
+        may_win=lambda run: (),
+    )
+    assert seen == [few, all_of_them]
+
+
 def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(choosing, "measure", lambda *given: (make_run(datasets=("eq",)), False))
     measured = choosing.measure_for_choice(
