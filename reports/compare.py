@@ -1,8 +1,9 @@
 """Two runs beside each other: what became slower, larger or hungrier, and whether that is more than noise.
 
 A change counts when the interval of its ratio excludes 1 and the ratio exceeds the noise that the two runs themselves
-show: of a time the shifts of all cells, of a memory peak the spread of its rounds. What shifts all cells alike is drift of the machine: it is estimated, named and taken out. A pure function of two
-runs; how it is shown is in reports.compare_text.
+show: of a time the shifts of all cells, of a memory peak the spread of its rounds. What shifts all cells alike is
+drift of the machine: it is estimated, named and taken out. A pure function of two runs; how it is shown is in
+reports.compare_text.
 """
 
 from __future__ import annotations
