@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
 from data_generator.errors import DataError
 from data_generator.import_process import HEADER, REFUSAL
 from data_generator.refusal import REPAIR, printable
@@ -107,6 +109,15 @@ class Answers:
         if kind == REFUSAL:
             raise self._refusal(content)
         return kind, content
+
+    def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
+        """A frame as rows, checked: a parser that was taken over could answer anything. Raises DataError."""
+        try:
+            batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
+            batch.validate(full=True)
+        except (pa.ArrowException, OSError, ValueError):
+            raise self.failed(NONSENSE) from None
+        return batch
 
     def _refusal(self, content: bytearray) -> DataError:
         try:

@@ -73,7 +73,7 @@ class Import:
         did, and for answers that make no sense."""
         left = self.facts.rows
         while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
-            batch = self._checked(frame[1])
+            batch = self._answers.batch(frame[1], self.schema)
             left -= batch.num_rows
             yield batch
         if left:
@@ -103,14 +103,6 @@ class Import:
         if not is_kept or not schema.names or len(set(schema.names)) != len(schema.names):
             raise self._answers.failed(NONSENSE)
         return schema.remove_metadata()
-
-    def _checked(self, content: bytearray) -> pa.RecordBatch:
-        try:
-            batch = pa.ipc.read_record_batch(pa.py_buffer(content), self.schema)
-            batch.validate(full=True)
-        except (pa.ArrowException, OSError, ValueError):
-            raise self._answers.failed(NONSENSE) from None
-        return batch
 
 
 def _remark(text: object) -> str:
