@@ -77,8 +77,9 @@ def answers(table: Table) -> Iterator[str]:
 
 def _of_calls(found: Sequence[Calls]) -> str:
     ratios = {calls.format: calls.by_call for calls in found if calls.by_call is not None}
-    tied = [name for name, ratio in ratios.items() if ratio.tied]
-    apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if not ratio.tied)
+    # Medians may have another order than the rounds, paired: then neither call is the slower one.
+    tied = [name for name, ratio in ratios.items() if ratio.tied or ratio.ratio <= 1]
+    apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if name not in tied)
     same = f"for {' and '.join(tied)} no difference between the calls can be told" if tied else ""
     if not apart:
         return same

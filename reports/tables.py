@@ -213,7 +213,7 @@ def _order(row: Row) -> tuple[bool, bool, bool, float, str]:
 
 def short_labels(variants: Iterable[str]) -> dict[str, str]:
     """The shortest names that tell these variants apart: the format, with a codec where there is one, and
-    otherwise only those settings in which variants of one format differ."""
+    otherwise only those settings in which variants of one format differ; the engine by its name alone."""
     variants = tuple(variants)
     groups: dict[str, list[str]] = {}
     for variant in variants:
@@ -223,7 +223,7 @@ def short_labels(variants: Iterable[str]) -> dict[str, str]:
         shared = set.intersection(*(set(_settings(variant)) for variant in group))
         for variant in group:
             told = [
-                text
+                text.removeprefix("engine=")
                 for text in _settings(variant)
                 if text not in shared or (text.startswith("codec=") and text != "codec=none")
             ]
