@@ -19,7 +19,7 @@ from reports.candidates import NOT_COUNTED, Question
 from reports.reasons import TITLES, Reason, reasons
 from reports.recommend import BreakEven, Ranked, Recommendation, weights
 from reports.tables import conditions_text, number_text, short_labels
-from reports.terminal import page_for, print_lines
+from reports.terminal import folded, label_width_of, page_for, print_lines
 
 _NARROW = 4.0
 """A break-even is told where its interval's ends differ by at most this factor: otherwise nobody knows where it is."""
@@ -102,20 +102,24 @@ def _certainty(found: Recommendation) -> list[str]:
 
 def _grid(found: Recommendation) -> Grid:
     labels = short_labels(each.candidate.variant for each in found.ranked)
-    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column("variant", overflow="fold")
     names = list(found.ranked[0].values)
-    for header in ("score", *(f"{TITLES[name]}, {_unit(name)}" for name in names), "P(best)", "Pareto"):
-        grid.add_column(header, justify="right")
-    for each in found.ranked:
-        shown = [f"{_people(name, each.values[name])} ({number_text(each.ratios[name])}x)" for name in names]
-        grid.add_row(
-            escape(labels[each.candidate.variant]),
+    headers = ("score", *(f"{TITLES[name]}, {_unit(name)}" for name in names), "P(best)", "Pareto")
+    cells = [
+        (
             _score_text(each),
-            *shown,
+            *(f"{_people(name, each.values[name])} ({number_text(each.ratios[name])}x)" for name in names),
             "" if each.probability is None else f"{each.probability:.2f}",
             "yes" if each.on_frontier else "",
         )
+        for each in found.ranked
+    ]
+    width = label_width_of(headers, cells, padding=2)
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column("variant", no_wrap=True)
+    for header in headers:
+        grid.add_column(header, justify="right")
+    for each, values in zip(found.ranked, cells, strict=True):
+        grid.add_row(escape(folded(labels[each.candidate.variant], width)), *values)
     return grid
 
 

@@ -160,25 +160,25 @@ def _grid(table: Table) -> Grid:
         *("save\npeak MB", "read\npeak MB", "cores\ns/r", "x floor\ns/r", "fidelity"),
     )
     cells = [_values(table, row, time, size) for row in table.rows]
-    label_width = _label_width(headers, cells)
+    label_width = label_width_of(headers, cells)
     grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     grid.add_column("format", no_wrap=True)
     for header in headers[:-1]:
         grid.add_column(header, justify="right", no_wrap=True)
     grid.add_column(headers[-1], no_wrap=True)
     for row, values in zip(table.rows, cells, strict=True):
-        grid.add_row(escape(_folded(row.label, label_width)), *values, style=_style(row))
+        grid.add_row(escape(folded(row.label, label_width)), *values, style=_style(row))
     return grid
 
 
-def _label_width(headers: Sequence[str], cells: Sequence[Sequence[Text | str]], padding: int = 1) -> int:
+def label_width_of(headers: Sequence[str], cells: Sequence[Sequence[Text | str]], padding: int = 1) -> int:
     """What the figures leave of the page for the format: figures are never cut, labels may be folded."""
     columns = zip(headers, *cells, strict=True)
     taken = sum(padding + max(len(line) for cell in column for line in str(cell).split("\n")) for column in columns)
     return max(WIDTH - padding + 1 - taken, LEAST_LABEL_WIDTH)
 
 
-def _folded(label: str, width: int) -> str:
+def folded(label: str, width: int) -> str:
     """A long label breaks before its settings and, where they are too long for a line, behind '=', ',' and '_'."""
     if len(label) <= width:
         return label
@@ -382,14 +382,14 @@ def _codecs(table: Table) -> Grid:
         effect = effects.get(row)
         values = _effect(effect, time) if effect else (_NOTHING, "", _NOTHING, "", "1", "")
         cells.append((*values, marks))
-    width = _label_width(headers, cells, padding=2)
+    width = label_width_of(headers, cells, padding=2)
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     grid.add_column("format", no_wrap=True)
     for header in headers[:-1]:
         grid.add_column(header, justify="right", no_wrap=True)
     grid.add_column(headers[-1], no_wrap=True)
     for row, values in zip(rows, cells, strict=True):
-        grid.add_row(escape(_folded(row.label, width)), *values)
+        grid.add_row(escape(folded(row.label, width)), *values)
     return grid
 
 

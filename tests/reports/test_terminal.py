@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from bench_runner.records import Conditions, Failure, Run
-from reports.terminal import WIDTH, _folded, show
+from reports.terminal import WIDTH, folded, show
 from tests.reports.factory import make_run, make_sample
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -70,13 +70,13 @@ def test_long_times_are_told_in_seconds_and_labels_break_between_words() -> None
     """Excel's minutes beside Feather's milliseconds leave the labels little room."""
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "80.4s" in line_of(text, "excel")
-    assert _folded("csv[keep_default_na=false]", 15).splitlines() == [
+    assert folded("csv[keep_default_na=false]", 15).splitlines() == [
         "csv",
         " [keep_default_",
         " na=false]",
     ]
-    assert _folded("csv[keep_default_na=false]", 18).splitlines() == ["csv", " [keep_default_na=", " false]"]
-    assert _folded("feather[codec=lz4]", 18) == "feather[codec=lz4]"
+    assert folded("csv[keep_default_na=false]", 18).splitlines() == ["csv", " [keep_default_na=", " false]"]
+    assert folded("feather[codec=lz4]", 18) == "feather[codec=lz4]"
 
 
 def test_under_five_rounds_there_are_no_marks_and_the_reader_is_told() -> None:
