@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from adapters.contract import Can
 from adapters.errors import AdapterError
 from bench_runner.choosing import Measured, measure_for_choice
 from bench_runner.errors import RunError
@@ -139,7 +140,18 @@ def _answer(
     kept, dropped = _sifted(run, question, candidates, preferences)
     found = recommend(kept, [*dropped, *left_out], preferences)
     lines = _lines(found, question.conditions.target)
-    return Answer(question, found, tuple(_remarks(run)), lines.imports, lines.save, lines.read)
+    remarks = (*_cautions(found), *_remarks(run))
+    return Answer(question, found, remarks, lines.imports, lines.save, lines.read)
+
+
+def _cautions(found: Recommendation) -> Iterable[str]:
+    """What a user of the recommended variant should know, beyond figures."""
+    able = found.ranked[0].candidate.capabilities if found.ranked else None
+    if able is not None and Can.NO_PICKLE.value not in able:
+        yield (
+            "reading a pickle runs code that is in the file: read your own alone, and for files that others may write "
+            f"ask with --need {Can.NO_PICKLE.value}"
+        )
 
 
 def _lines(found: Recommendation, target: str) -> Lines:

@@ -128,6 +128,16 @@ def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert measured.sifting is None
 
 
+def test_a_recommended_pickle_comes_with_a_caution(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the invented run nothing can do without a pickle; what can is recommended without it."""
+    _, told = asked(capsys, "--from", stored)
+    assert "runs code that is in the file" in told
+    _, told = asked(capsys, "--from", stored, "--need", "types")
+    assert "runs code that is in the file" in told
+    _, refused = asked(capsys, "--from", stored, "--need", "no-pickle")
+    assert "runs code" not in refused
+
+
 def test_the_lines_run_as_printed(stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = asked(capsys, "--from", stored, "--json")
     assert code == 0
