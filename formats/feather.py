@@ -43,9 +43,9 @@ class _Feather(TabularFormat):
     )
 
     @property
-    def codec(self) -> str:
-        """What the calls call the codec."""
-        return "uncompressed" if self.values["codec"] == "none" else str(self.values["codec"])
+    def codec(self) -> Any:
+        """What the calls call the codec: one of the literals that their type hints name."""
+        return "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
 
     def stored(self, location: Path) -> Stored:
         """The codec of the first record batch: all of them have one, and pyarrow has no call that tells it."""
