@@ -1,0 +1,423 @@
+"""The file's metadata as FlatBuffers: what is read of them, and how they are written (specification section 2).
+
+Reading looks up what is asked for and walks over nothing else; every count and offset is checked where it is used. This
+module knows tables and slots, and nothing of how values are encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import flatbuffers
+
+from formats.f3.errors import F3Error
+from formats.f3.flat import Table, root
+
+CASCADE, CUSTOM_WASM = 0, 255
+"""EncodingType: the original's built-in Vortex blob; a payload for an embedded module."""
+NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY = 1, 2, 3
+UNCOMPRESSED, ZSTD, LZ4 = 0, 1, 2
+FLAT, LIST, STRUCT, LIST_OF_STRUCT_OF_PRIMITIVE = 0, 1, 2, 3
+WASM_SECTION = "WASMBinaries"
+_DEEPEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of the file, uncompressed."""
+
+    offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncUnit:
+    """One encoding unit: its stored bytes, its rows, how they are packed, and which module reads it (None for none)."""
+
+    size_bytes: int
+    rows: int
+    encoding: int
+    wasm_id: int | None
+    compression: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One IOUnit: where it lies, its rows, its dictionary scope and its units in order.
+
+    `dictionary` is the id of the shared dictionary; `dictionary_units` are the ordinals of local ones, where the file
+    names them.
+    """
+
+    offset: int
+    size_bytes: int
+    rows: int
+    scope: int
+    units: tuple[EncUnit, ...]
+    dictionary: int | None = None
+    dictionary_units: tuple[int, ...] = ()
+    checksum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalTree:
+    """How the columns nest."""
+
+    kind: int
+    children: tuple[LogicalTree, ...] = ()
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+class Footer:
+    """A view of the footer: what is asked for is looked up, nothing is walked over in advance."""
+
+    def __init__(self, data: memoryview) -> None:
+        """Raises F3Error where a part is missing that every file has."""
+        self._table = root(data, "footer")
+        self._groups = self._table.needed(2, "row groups")
+        counts = self._groups.u32s(0)
+        if counts is None or len(counts) == 0:
+            raise F3Error("footer: has no row groups")
+        self.row_counts: Sequence[int] = counts
+        if self._groups.count(3) != len(counts):
+            raise F3Error(f"footer: {self._groups.count(3)} row groups have metadata, {len(counts)} have rows")
+
+    @property
+    def schema(self) -> memoryview:
+        """The Arrow schema as the file holds it: a bare IPC message."""
+        found = self._table.bytes(0)
+        if found is None:
+            raise F3Error("footer: has no schema")
+        return found
+
+    @property
+    def logical_tree(self) -> LogicalTree | None:
+        """How the columns nest; None where the file does not say."""
+        found = self._table.table(1)
+        return None if found is None else _tree(found, 0)
+
+    def column(self, group: int, column: int) -> Section:
+        """Where the metadata of a physical column in a row group lie."""
+        described = self._groups.element(3, group)
+        section = described.element(0, column)
+        return _section(section, f"metadata of column {column}, row group {group}")
+
+    def columns(self, group: int) -> int:
+        """How many physical columns a row group has."""
+        return self._groups.element(3, group).count(0)
+
+    def optional_section(self, name: str) -> Section | None:
+        """A section by its name; None where there is none."""
+        sections = self._table.table(3)
+        if sections is None:
+            return None
+        names = sections.texts(0)
+        if name not in names:
+            return None
+        place = names.index(name)
+        offsets, sizes, packed = sections.u64s(1), sections.u32s(2), sections.u8s(3)
+        if offsets is None or sizes is None or not place < min(len(offsets), len(sizes)):
+            raise F3Error(f"footer: the section {name} has no place")
+        if packed is not None and place < len(packed) and packed[place] != UNCOMPRESSED:
+            raise F3Error(f"footer: the section {name} is compressed, which is not read")
+        return Section(offsets[place], sizes[place])
+
+    @property
+    def dictionary_chunks(self) -> list[Chunk]:
+        """The IOUnits of all shared dictionaries."""
+        table = self._table.table(5)
+        if table is None:
+            return []
+        return [_chunk(each, f"shared dictionary unit {place}") for place, each in enumerate(table.elements(0))]
+
+    @property
+    def dictionary_positions(self) -> list[tuple[int, ...]]:
+        """For each shared dictionary, the chunks that it is the concatenation of."""
+        table = self._table.table(5)
+        if table is None:
+            return []
+        return [tuple(each.u32s(0) or ()) for each in table.elements(1)]
+
+    @property
+    def dictionary_schema(self) -> memoryview | None:
+        """The value types of the shared dictionaries, as a bare IPC message."""
+        table = self._table.table(5)
+        return None if table is None else table.bytes(2)
+
+
+def read_column(data: memoryview, what: str) -> list[Chunk]:
+    """The chunks of one column in one row group. Raises F3Error."""
+    table = root(data, what)
+    return [_chunk(each, f"{what}, IOUnit {place}") for place, each in enumerate(table.elements(0))]
+
+
+def read_modules(data: memoryview) -> list[Section]:
+    """Where the embedded modules lie, by id. Raises F3Error."""
+    table = root(data, WASM_SECTION)
+    return [_section(each, f"module {place}") for place, each in enumerate(table.elements(0))]
+
+
+def _section(table: Table, what: str) -> Section:
+    if table.u8(2) != UNCOMPRESSED:
+        raise F3Error(f"{what}: is compressed, which is not read")
+    return Section(table.u64(0), table.u32(1))
+
+
+def _tree(table: Table, depth: int) -> LogicalTree:
+    if depth > _DEEPEST:
+        raise F3Error(f"footer: columns nest deeper than {_DEEPEST} levels")
+    return LogicalTree(table.u8(0), tuple(_tree(each, depth + 1) for each in table.elements(1)))
+
+
+def _chunk(table: Table, what: str) -> Chunk:
+    scope = table.u8(3)
+    if scope not in (NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY):
+        raise F3Error(f"{what}: has a dictionary scope of type {scope}, which does not exist")
+    described = table.needed(4, "dictionary scope")
+    units = tuple(_unit(each, f"{what}, EncUnit {place}") for place, each in enumerate(table.elements(5)))
+    chunk = Chunk(
+        offset=table.u64(0),
+        size_bytes=table.u32(1),
+        rows=table.u64(2),
+        scope=scope,
+        units=units,
+        dictionary=described.u32(0) if scope == SHARED_DICTIONARY else None,
+        dictionary_units=tuple(described.u32s(0) or ()) if scope == LOCAL_DICTIONARY else (),
+        checksum=table.u64(6) if table.has(6) else None,
+    )
+    stored = sum(unit.size_bytes for unit in units)
+    if stored != chunk.size_bytes:
+        raise F3Error(f"{what}: has {chunk.size_bytes} bytes, its units have {stored}")
+    return chunk
+
+
+def _unit(table: Table, what: str) -> EncUnit:
+    encoding = table.needed(1, "encoding")
+    # A table without slots is module 0: that it is there decides.
+    wasm = encoding.table(1)
+    compression = table.u8(3)
+    if compression not in (UNCOMPRESSED, ZSTD, LZ4):
+        raise F3Error(f"{what}: is packed in a way of type {compression}, which does not exist")
+    return EncUnit(
+        size_bytes=table.u32(0),
+        rows=table.u32(2),
+        encoding=encoding.u8(0),
+        wasm_id=None if wasm is None else wasm.u32(0),
+        compression=compression,
+    )
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def packed_column(chunks: Sequence[Chunk]) -> bytes:
+    """The metadata of one column in one row group."""
+    builder = flatbuffers.Builder(256 + 64 * len(chunks))
+    made = _vector(builder, [_packed_chunk(builder, chunk) for chunk in chunks])
+    return _finished(builder, {0: lambda slot: builder.PrependUOffsetTRelativeSlot(slot, made, 0)}, 1)
+
+
+def packed_modules(sections: Sequence[Section]) -> bytes:
+    """The directory of embedded modules."""
+    builder = flatbuffers.Builder(64 + 32 * len(sections))
+    made = _vector(builder, [_packed_section(builder, section) for section in sections])
+    return _finished(builder, {0: lambda slot: builder.PrependUOffsetTRelativeSlot(slot, made, 0)}, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowGroup:
+    """What the footer says of a row group: its rows, where its data lie, and the metadata of its columns."""
+
+    rows: int
+    data: Section
+    columns: Sequence[Section]
+
+
+def packed_footer(
+    *,
+    schema: bytes,
+    tree: LogicalTree,
+    groups: Sequence[RowGroup],
+    modules: Section,
+    dictionary_chunks: Sequence[Chunk],
+    dictionary_positions: Sequence[Sequence[int]],
+    dictionary_schema: bytes,
+) -> bytes:
+    """The footer with all that the original's reader asks for (specification 2.3)."""
+    builder = flatbuffers.Builder(1024 + len(schema) + 64 * sum(len(group.columns) for group in groups))
+    schema_made = builder.CreateByteVector(schema)
+    tree_made = _packed_tree(builder, tree)
+    groups_made = _packed_groups(builder, groups)
+    optional_made = _packed_optional(builder, modules)
+    versions_made = _vector(builder, [_packed_version(builder, CASCADE, 0, 21), _packed_version(builder, CUSTOM_WASM, 1, 0)])
+    shared_made = _packed_shared(builder, dictionary_chunks, dictionary_positions, dictionary_schema)
+    made = (schema_made, tree_made, groups_made, optional_made, versions_made, shared_made)
+    builder.StartObject(6)
+    for slot, offset in enumerate(made):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def _finished(builder: flatbuffers.Builder, fields: dict[int, Callable[[int], None]], slots: int) -> bytes:
+    builder.StartObject(slots)
+    for slot, add in fields.items():
+        add(slot)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
+
+
+def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    made: int = builder.EndVector()
+    return made
+
+
+def _numbers(builder: flatbuffers.Builder, values: Sequence[int], width: int) -> int:
+    prepend = {1: builder.PrependUint8, 4: builder.PrependUint32, 8: builder.PrependUint64}[width]
+    builder.StartVector(width, len(values), width)
+    for value in reversed(values):
+        prepend(value)
+    made: int = builder.EndVector()
+    return made
+
+
+def _packed_section(builder: flatbuffers.Builder, section: Section) -> int:
+    builder.StartObject(3)
+    builder.PrependUint64Slot(0, section.offset, 0)
+    builder.PrependUint32Slot(1, section.size_bytes, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk) -> int:
+    units = _vector(builder, [_packed_unit(builder, unit) for unit in chunk.units])
+    ordinals = _numbers(builder, chunk.dictionary_units, 4) if chunk.scope == LOCAL_DICTIONARY else 0
+    builder.StartObject(1)
+    if chunk.scope == SHARED_DICTIONARY:
+        builder.PrependUint32Slot(0, chunk.dictionary or 0, 0)
+    elif chunk.scope == LOCAL_DICTIONARY:
+        builder.PrependUOffsetTRelativeSlot(0, ordinals, 0)
+    scope = builder.EndObject()
+    builder.StartObject(7)
+    builder.PrependUint64Slot(0, chunk.offset, 0)
+    builder.PrependUint32Slot(1, chunk.size_bytes, 0)
+    builder.PrependUint64Slot(2, chunk.rows, 0)
+    builder.PrependUint8Slot(3, chunk.scope, 0)
+    builder.PrependUOffsetTRelativeSlot(4, scope, 0)
+    builder.PrependUOffsetTRelativeSlot(5, units, 0)
+    if chunk.checksum is not None:
+        # Optional, so that 0 is stored too: no default equals it.
+        builder.PrependUint64Slot(6, chunk.checksum, None)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_unit(builder: flatbuffers.Builder, unit: EncUnit) -> int:
+    wasm = 0
+    if unit.wasm_id is not None:
+        sizes = _numbers(builder, (), 4)
+        builder.StartObject(2)
+        builder.PrependUint32Slot(0, unit.wasm_id, 0)
+        builder.PrependUOffsetTRelativeSlot(1, sizes, 0)
+        wasm = builder.EndObject()
+    builder.StartObject(2)
+    builder.PrependUint8Slot(0, unit.encoding, 0)
+    builder.PrependUOffsetTRelativeSlot(1, wasm, 0)
+    encoding = builder.EndObject()
+    builder.StartObject(4)
+    builder.PrependUint32Slot(0, unit.size_bytes, 0)
+    builder.PrependUOffsetTRelativeSlot(1, encoding, 0)
+    builder.PrependUint32Slot(2, unit.rows, 0)
+    builder.PrependUint8Slot(3, unit.compression, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_tree(builder: flatbuffers.Builder, tree: LogicalTree) -> int:
+    children = _vector(builder, [_packed_tree(builder, child) for child in tree.children])
+    builder.StartObject(2)
+    builder.PrependUint8Slot(0, tree.kind, 0)
+    builder.PrependUOffsetTRelativeSlot(1, children, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> int:
+    described = []
+    for group in groups:
+        sections = _vector(builder, [_packed_section(builder, section) for section in group.columns])
+        builder.StartObject(1)
+        builder.PrependUOffsetTRelativeSlot(0, sections, 0)
+        described.append(builder.EndObject())
+    vectors = (
+        _numbers(builder, [group.rows for group in groups], 4),
+        _numbers(builder, [group.data.offset for group in groups], 8),
+        # The field has 32 bits, and no reader uses it.
+        _numbers(builder, [min(group.data.size_bytes, 2**32 - 1) for group in groups], 4),
+        _vector(builder, described),
+    )
+    builder.StartObject(4)
+    for slot, offset in enumerate(vectors):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_optional(builder: flatbuffers.Builder, modules: Section) -> int:
+    name = builder.CreateString(WASM_SECTION)
+    vectors = (
+        _vector(builder, [name]),
+        _numbers(builder, [modules.offset], 8),
+        _numbers(builder, [modules.size_bytes], 4),
+        _numbers(builder, [UNCOMPRESSED], 1),
+    )
+    builder.StartObject(4)
+    for slot, offset in enumerate(vectors):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_version(builder: flatbuffers.Builder, encoding: int, major: int, minor: int) -> int:
+    builder.StartObject(3)
+    builder.PrependUint64Slot(0, major, 0)
+    builder.PrependUint64Slot(1, minor, 0)
+    version = builder.EndObject()
+    builder.StartObject(2)
+    builder.PrependUint8Slot(0, encoding, 0)
+    builder.PrependUOffsetTRelativeSlot(1, version, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_shared(
+    builder: flatbuffers.Builder, chunks: Sequence[Chunk], positions: Sequence[Sequence[int]], schema: bytes
+) -> int:
+    chunks_made = _vector(builder, [_packed_chunk(builder, chunk) for chunk in chunks])
+    placed = []
+    for ids in positions:
+        numbers = _numbers(builder, ids, 4)
+        builder.StartObject(1)
+        builder.PrependUOffsetTRelativeSlot(0, numbers, 0)
+        placed.append(builder.EndObject())
+    positions_made = _vector(builder, placed)
+    schema_made = builder.CreateByteVector(schema)
+    builder.StartObject(3)
+    for slot, offset in enumerate((chunks_made, positions_made, schema_made)):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def units_of(chunk: Chunk) -> Iterator[tuple[EncUnit, int]]:
+    """Each unit of a chunk with where it begins in it."""
+    start = 0
+    for unit in chunk.units:
+        yield unit, start
+        start += unit.size_bytes
