@@ -2,7 +2,9 @@
 
 The `flatbuffers` package has no verifier for Python, and reading through it walks wherever the bytes say. Here a table is
 a view of a buffer, and a field is looked up when it is asked for: a footer of 10,000 columns costs what is read of it.
-This module knows the wire format (https://flatbuffers.dev/internals) and no schema.
+Walks over vectors of tables have a budget, because tables that point to each other would make them endless. This module
+knows the wire format (https://flatbuffers.dev/internals) and no schema. Every method raises F3Error where the bytes
+do not hold what is asked of them.
 """
 
 from __future__ import annotations
@@ -13,18 +15,26 @@ from collections.abc import Iterator
 from formats.f3.errors import F3Error
 
 _U8, _U16, _U32, _U64, _I32 = (struct.Struct(f"<{code}") for code in "BHIQi")
-MOST_ELEMENTS = 1 << 26
-"""Of a vector: far beyond any file, and far below what would fill memory."""
+
+
+class _Walk:
+    """How many tables may still be walked over. A buffer without shared tables holds at most one in eight bytes (the
+    offset to it, and its own to its layout); twice that leaves room for shared ones."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, size_bytes: int) -> None:
+        self.left = size_bytes // 4 + 16
 
 
 class Table:
     """One table of a buffer. `what` names it in errors: 'footer', 'column metadata 3'."""
 
-    __slots__ = ("_fields", "_layout_bytes", "_position", "_what", "data")
+    __slots__ = ("_data", "_fields", "_layout_bytes", "_position", "_walk", "_what")
 
-    def __init__(self, data: memoryview, position: int, what: str) -> None:
-        """Check the table's vtable. Raises F3Error where it does not lie in the buffer."""
-        self.data, self._position, self._what = data, position, what
+    def __init__(self, data: memoryview, position: int, what: str, walk: _Walk) -> None:
+        """Check that the table's layout lies in the buffer."""
+        self._data, self._position, self._what, self._walk = data, position, what, walk
         layout = position - _at(_I32, data, position, what)
         self._layout_bytes = _at(_U16, data, layout, what)
         if self._layout_bytes < 4 or self._layout_bytes % 2 or layout + self._layout_bytes > len(data):
@@ -36,36 +46,42 @@ class Table:
         entry = 4 + 2 * slot
         if entry >= self._layout_bytes:
             return 0
-        offset = _at(_U16, self.data, self._fields + entry, self._what)
+        offset = _at(_U16, self._data, self._fields + entry, self._what)
         return self._position + offset if offset else 0
 
     def has(self, slot: int) -> bool:
         """Whether the field is stored."""
         return self._slot(slot) != 0
 
-    def u8(self, slot: int, default: int = 0) -> int:
-        """An unsigned byte, or its default."""
-        return self._scalar(_U8, slot, default)
+    def u8(self, slot: int) -> int:
+        """An unsigned byte; 0 when absent."""
+        return self._scalar(_U8, slot)
 
-    def u32(self, slot: int, default: int = 0) -> int:
-        """Four bytes, unsigned."""
-        return self._scalar(_U32, slot, default)
+    def u16(self, slot: int) -> int:
+        """Two bytes, unsigned; 0 when absent."""
+        return self._scalar(_U16, slot)
 
-    def u64(self, slot: int, default: int = 0) -> int:
-        """Eight bytes, unsigned."""
-        return self._scalar(_U64, slot, default)
+    def u32(self, slot: int) -> int:
+        """Four bytes, unsigned; 0 when absent."""
+        return self._scalar(_U32, slot)
 
-    def _scalar(self, kind: struct.Struct, slot: int, default: int) -> int:
+    def u64(self, slot: int) -> int:
+        """Eight bytes, unsigned; 0 when absent."""
+        return self._scalar(_U64, slot)
+
+    def _scalar(self, kind: struct.Struct, slot: int) -> int:
         place = self._slot(slot)
-        return _at(kind, self.data, place, self._what) if place else default
+        return _at(kind, self._data, place, self._what) if place else 0
 
     def table(self, slot: int) -> Table | None:
         """A table that the field points to; None when absent."""
         place = self._slot(slot)
-        return Table(self.data, _followed(self.data, place, self._what), self._what) if place else None
+        if not place:
+            return None
+        return Table(self._data, _followed(self._data, place, self._what), self._what, self._walk)
 
     def needed(self, slot: int, name: str) -> Table:
-        """The same, for a field that must be there. Raises F3Error."""
+        """The same, for a field that must be there."""
         found = self.table(slot)
         if found is None:
             raise F3Error(f"{self._what}: has no {name}")
@@ -74,12 +90,7 @@ class Table:
     def bytes(self, slot: int) -> memoryview | None:
         """A vector of bytes; None when absent."""
         found = self._vector(slot, 1)
-        return None if found is None else self.data[found[0] : found[0] + found[1]]
-
-    def text(self, slot: int) -> str | None:
-        """A string; None when absent. Raises F3Error for what is no UTF-8."""
-        found = self.bytes(slot)
-        return None if found is None else _text(found, self._what)
+        return None if found is None else self._data[found[0] : found[0] + found[1]]
 
     def u32s(self, slot: int) -> memoryview | None:
         """A vector of four-byte numbers; None when absent."""
@@ -89,15 +100,11 @@ class Table:
         """A vector of eight-byte numbers; None when absent."""
         return self._numbers(slot, 8, "Q")
 
-    def u8s(self, slot: int) -> memoryview | None:
-        """A vector of single bytes; None when absent."""
-        return self.bytes(slot)
-
     def _numbers(self, slot: int, width: int, code: str) -> memoryview | None:
         found = self._vector(slot, width)
         if found is None:
             return None
-        return self.data[found[0] : found[0] + found[1] * width].cast(code)
+        return self._data[found[0] : found[0] + found[1] * width].cast(code)
 
     def count(self, slot: int) -> int:
         """How many tables a vector of tables holds; 0 when absent."""
@@ -105,46 +112,57 @@ class Table:
         return 0 if found is None else found[1]
 
     def element(self, slot: int, index: int) -> Table:
-        """One table of a vector. Raises F3Error past its end."""
+        """One table of a vector."""
         found = self._vector(slot, 4)
-        if found is None or not 0 <= index < found[1]:
-            count = 0 if found is None else found[1]
+        count = 0 if found is None else found[1]
+        if found is None or not 0 <= index < count:
             raise F3Error(f"{self._what}: element {index} is asked of a vector of {count}")
-        return Table(self.data, _followed(self.data, found[0] + 4 * index, self._what), self._what)
+        return Table(self._data, _followed(self._data, found[0] + 4 * index, self._what), self._what, self._walk)
 
     def elements(self, slot: int) -> Iterator[Table]:
         """All tables of a vector, in order."""
-        for index in range(self.count(slot)):
-            yield self.element(slot, index)
+        found = self._vector(slot, 4)
+        if found is None:
+            return
+        start, count = found
+        self._spend(count)
+        for place in range(start, start + 4 * count, 4):
+            yield Table(self._data, _followed(self._data, place, self._what), self._what, self._walk)
 
     def texts(self, slot: int) -> list[str]:
         """A vector of strings; empty when absent."""
         found = self._vector(slot, 4)
         if found is None:
             return []
+        self._spend(found[1])
         texts = []
         for index in range(found[1]):
-            place = _followed(self.data, found[0] + 4 * index, self._what)
-            start, count = _checked_vector(self.data, place, 1, self._what)
-            texts.append(_text(self.data[start : start + count], self._what))
+            place = _followed(self._data, found[0] + 4 * index, self._what)
+            start, count = _checked_vector(self._data, place, 1, self._what)
+            texts.append(_text(self._data[start : start + count], self._what))
         return texts
+
+    def _spend(self, count: int) -> None:
+        self._walk.left -= count
+        if self._walk.left < 0:
+            raise F3Error(f"{self._what}: holds more tables than fit into {len(self._data)} bytes; some are in a loop")
 
     def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
         """Where the elements of a vector begin, and how many there are."""
         place = self._slot(slot)
         if not place:
             return None
-        return _checked_vector(self.data, _followed(self.data, place, self._what), width, self._what)
+        return _checked_vector(self._data, _followed(self._data, place, self._what), width, self._what)
 
 
 def root(data: memoryview, what: str) -> Table:
-    """The root table of a buffer without a size prefix. Raises F3Error."""
-    return Table(data, _followed(data, 0, what), what)
+    """The root table of a buffer without a size prefix, whose bytes are told one by one (format 'B')."""
+    return Table(data, _followed(data, 0, what), what, _Walk(len(data)))
 
 
 def _checked_vector(data: memoryview, place: int, width: int, what: str) -> tuple[int, int]:
     count = _at(_U32, data, place, what)
-    if count > MOST_ELEMENTS or place + 4 + count * width > len(data):
+    if place + 4 + count * width > len(data):
         raise F3Error(f"{what}: a vector of {count} elements at {place} does not fit into {len(data)} bytes")
     return place + 4, count
 
@@ -165,6 +183,9 @@ def _at(kind: struct.Struct, data: memoryview, place: int, what: str) -> int:
 
 
 def _text(data: memoryview, what: str) -> str:
+    # A section's name; long ones would make a vector of the same string costly.
+    if len(data) > 256:
+        raise F3Error(f"{what}: a name has {len(data)} bytes, which none has")
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:

@@ -54,8 +54,9 @@ def read_postscript(end: bytes, file_bytes: int) -> Postscript:
     metadata, footer, compression, kind, data, schema, major, minor, magic = _POSTSCRIPT.unpack(end[-POSTSCRIPT_BYTES:])
     if magic != MAGIC:
         raise F3Error(f"ends with {magic!r}, an F3 file ends with {MAGIC!r}")
-    if major != MAJOR:
-        raise F3Error(f"is of version {major}.{minor}; versions {MAJOR}.x are read")
+    # Before 1.0 a minor version may change everything as well.
+    if (major, minor) != (MAJOR, MINOR):
+        raise F3Error(f"is of version {major}.{minor}; version {MAJOR}.{MINOR} is read")
     if kind != XXHASH:
         raise F3Error(f"has checksums of type {kind}; {XXHASH} (XXH64) is read")
     if compression != 0:

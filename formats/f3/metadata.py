@@ -6,8 +6,9 @@ module knows tables and slots, and nothing of how values are encoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import flatbuffers
 
@@ -17,10 +18,10 @@ from formats.f3.flat import Table, root
 CASCADE, CUSTOM_WASM = 0, 255
 """EncodingType: the original's built-in Vortex blob; a payload for an embedded module."""
 NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY = 1, 2, 3
+SCOPES = {NO_DICTIONARY: "none", LOCAL_DICTIONARY: "local", SHARED_DICTIONARY: "shared"}
 UNCOMPRESSED, ZSTD, LZ4 = 0, 1, 2
 FLAT, LIST, STRUCT, LIST_OF_STRUCT_OF_PRIMITIVE = 0, 1, 2, 3
 WASM_SECTION = "WASMBinaries"
-_DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Footer:
         self.row_counts: Sequence[int] = counts
         if self._groups.count(3) != len(counts):
             raise F3Error(f"footer: {self._groups.count(3)} row groups have metadata, {len(counts)} have rows")
+        self._described: dict[int, Table] = {}
 
     @property
     def schema(self) -> memoryview:
@@ -93,21 +95,26 @@ class Footer:
             raise F3Error("footer: has no schema")
         return found
 
-    @property
-    def logical_tree(self) -> LogicalTree | None:
-        """How the columns nest; None where the file does not say."""
-        found = self._table.table(1)
-        return None if found is None else _tree(found, 0)
+    def kind(self, path: Sequence[int]) -> int:
+        """Which LogicalId the node has that is reached by these child numbers from the root."""
+        node = self._table.needed(1, "logical tree")
+        for child in path:
+            node = node.element(1, child)
+        return node.u8(0)
 
     def column(self, group: int, column: int) -> Section:
         """Where the metadata of a physical column in a row group lie."""
-        described = self._groups.element(3, group)
-        section = described.element(0, column)
+        section = self._group(group).element(0, column)
         return _section(section, f"metadata of column {column}, row group {group}")
 
     def columns(self, group: int) -> int:
         """How many physical columns a row group has."""
-        return self._groups.element(3, group).count(0)
+        return self._group(group).count(0)
+
+    def _group(self, group: int) -> Table:
+        if group not in self._described:
+            self._described[group] = self._groups.element(3, group)
+        return self._described[group]
 
     def optional_section(self, name: str) -> Section | None:
         """A section by its name; None where there is none."""
@@ -118,38 +125,44 @@ class Footer:
         if name not in names:
             return None
         place = names.index(name)
-        offsets, sizes, packed = sections.u64s(1), sections.u32s(2), sections.u8s(3)
+        offsets, sizes, packed = sections.u64s(1), sections.u32s(2), sections.bytes(3)
         if offsets is None or sizes is None or not place < min(len(offsets), len(sizes)):
             raise F3Error(f"footer: the section {name} has no place")
         if packed is not None and place < len(packed) and packed[place] != UNCOMPRESSED:
             raise F3Error(f"footer: the section {name} is compressed, which is not read")
         return Section(offsets[place], sizes[place])
 
-    @property
-    def dictionary_chunks(self) -> list[Chunk]:
-        """The IOUnits of all shared dictionaries."""
-        table = self._table.table(5)
-        if table is None:
-            return []
-        return [_chunk(each, f"shared dictionary unit {place}") for place, each in enumerate(table.elements(0))]
+    @cached_property
+    def _shared(self) -> Table:
+        return self._table.needed(5, "table of shared dictionaries")
 
     @property
-    def dictionary_positions(self) -> list[tuple[int, ...]]:
-        """For each shared dictionary, the chunks that it is the concatenation of."""
-        table = self._table.table(5)
-        if table is None:
-            return []
-        return [tuple(each.u32s(0) or ()) for each in table.elements(1)]
+    def dictionaries(self) -> int:
+        """How many shared dictionaries there are."""
+        return 0 if self._table.table(5) is None else self._shared.count(1)
+
+    def dictionary(self, number: int) -> tuple[int, ...]:
+        """The numbers of the IOUnits that one shared dictionary is the concatenation of."""
+        ids = self._shared.element(1, number).u32s(0)
+        if ids is None or len(ids) > self._shared.count(0) or len(set(ids)) != len(ids):
+            raise F3Error(f"shared dictionary {number}: names no IOUnits, or one of them twice")
+        return tuple(ids)
+
+    def dictionary_chunk(self, number: int) -> Chunk:
+        """One of the IOUnits that shared dictionaries consist of."""
+        return _chunk(self._shared.element(0, number), f"shared dictionary IOUnit {number}")
 
     @property
-    def dictionary_schema(self) -> memoryview | None:
+    def dictionary_schema(self) -> memoryview:
         """The value types of the shared dictionaries, as a bare IPC message."""
-        table = self._table.table(5)
-        return None if table is None else table.bytes(2)
+        found = self._shared.bytes(2)
+        if found is None:
+            raise F3Error("footer: the shared dictionaries have no schema")
+        return found
 
 
 def read_column(data: memoryview, what: str) -> list[Chunk]:
-    """The chunks of one column in one row group. Raises F3Error."""
+    """The IOUnits of one column in one row group. Raises F3Error."""
     table = root(data, what)
     return [_chunk(each, f"{what}, IOUnit {place}") for place, each in enumerate(table.elements(0))]
 
@@ -166,18 +179,12 @@ def _section(table: Table, what: str) -> Section:
     return Section(table.u64(0), table.u32(1))
 
 
-def _tree(table: Table, depth: int) -> LogicalTree:
-    if depth > _DEEPEST:
-        raise F3Error(f"footer: columns nest deeper than {_DEEPEST} levels")
-    return LogicalTree(table.u8(0), tuple(_tree(each, depth + 1) for each in table.elements(1)))
-
-
 def _chunk(table: Table, what: str) -> Chunk:
     scope = table.u8(3)
-    if scope not in (NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY):
+    if scope not in SCOPES:
         raise F3Error(f"{what}: has a dictionary scope of type {scope}, which does not exist")
     described = table.needed(4, "dictionary scope")
-    units = tuple(_unit(each, f"{what}, EncUnit {place}") for place, each in enumerate(table.elements(5)))
+    units = tuple(_unit(each, what, place) for place, each in enumerate(table.elements(5)))
     chunk = Chunk(
         offset=table.u64(0),
         size_bytes=table.u32(1),
@@ -185,7 +192,7 @@ def _chunk(table: Table, what: str) -> Chunk:
         scope=scope,
         units=units,
         dictionary=described.u32(0) if scope == SHARED_DICTIONARY else None,
-        dictionary_units=tuple(described.u32s(0) or ()) if scope == LOCAL_DICTIONARY else (),
+        dictionary_units=_ordinals(described, len(units), what) if scope == LOCAL_DICTIONARY else (),
         checksum=table.u64(6) if table.has(6) else None,
     )
     stored = sum(unit.size_bytes for unit in units)
@@ -194,13 +201,24 @@ def _chunk(table: Table, what: str) -> Chunk:
     return chunk
 
 
-def _unit(table: Table, what: str) -> EncUnit:
-    encoding = table.needed(1, "encoding")
+def _ordinals(table: Table, units: int, what: str) -> tuple[int, ...]:
+    ordinals = table.u32s(0)
+    if ordinals is None:
+        return ()
+    if len(ordinals) > units:
+        raise F3Error(f"{what}: names {len(ordinals)} dictionaries among {units} EncUnits")
+    return tuple(ordinals)
+
+
+def _unit(table: Table, what: str, place: int) -> EncUnit:
+    encoding = table.table(1)
+    compression = table.u8(3)
+    if encoding is None:
+        raise F3Error(f"{what}, EncUnit {place}: has no encoding")
+    if compression > LZ4:
+        raise F3Error(f"{what}, EncUnit {place}: is packed in a way of type {compression}, which does not exist")
     # A table without slots is module 0: that it is there decides.
     wasm = encoding.table(1)
-    compression = table.u8(3)
-    if compression not in (UNCOMPRESSED, ZSTD, LZ4):
-        raise F3Error(f"{what}: is packed in a way of type {compression}, which does not exist")
     return EncUnit(
         size_bytes=table.u32(0),
         rows=table.u32(2),
@@ -215,16 +233,22 @@ def _unit(table: Table, what: str) -> EncUnit:
 
 def packed_column(chunks: Sequence[Chunk]) -> bytes:
     """The metadata of one column in one row group."""
-    builder = flatbuffers.Builder(256 + 64 * len(chunks))
-    made = _vector(builder, [_packed_chunk(builder, chunk) for chunk in chunks])
-    return _finished(builder, {0: lambda slot: builder.PrependUOffsetTRelativeSlot(slot, made, 0)}, 1)
+    builder = flatbuffers.Builder(256 + 64 * sum(1 + len(chunk.units) for chunk in chunks))
+    made = _chunks(builder, chunks)
+    builder.StartObject(1)
+    builder.PrependUOffsetTRelativeSlot(0, made, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
 
 
 def packed_modules(sections: Sequence[Section]) -> bytes:
     """The directory of embedded modules."""
     builder = flatbuffers.Builder(64 + 32 * len(sections))
     made = _vector(builder, [_packed_section(builder, section) for section in sections])
-    return _finished(builder, {0: lambda slot: builder.PrependUOffsetTRelativeSlot(slot, made, 0)}, 2)
+    builder.StartObject(2)
+    builder.PrependUOffsetTRelativeSlot(0, made, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,14 +286,6 @@ def packed_footer(
     return bytes(builder.Output())
 
 
-def _finished(builder: flatbuffers.Builder, fields: dict[int, Callable[[int], None]], slots: int) -> bytes:
-    builder.StartObject(slots)
-    for slot, add in fields.items():
-        add(slot)
-    builder.Finish(builder.EndObject())
-    return bytes(builder.Output())
-
-
 def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
     builder.StartVector(4, len(offsets), 4)
     for offset in reversed(offsets):
@@ -295,8 +311,44 @@ def _packed_section(builder: flatbuffers.Builder, section: Section) -> int:
     return made
 
 
-def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk) -> int:
-    units = _vector(builder, [_packed_unit(builder, unit) for unit in chunk.units])
+def _chunks(builder: flatbuffers.Builder, chunks: Sequence[Chunk]) -> int:
+    """A vector of IOUnits. Their encodings, few and always the same, are stored once."""
+    encodings: dict[tuple[int, int | None], int] = {}
+    for chunk in chunks:
+        for unit in chunk.units:
+            kind = (unit.encoding, unit.wasm_id)
+            if kind not in encodings:
+                encodings[kind] = _packed_encoding(builder, *kind)
+    return _vector(builder, [_packed_chunk(builder, chunk, encodings) for chunk in chunks])
+
+
+def _packed_encoding(builder: flatbuffers.Builder, encoding: int, wasm_id: int | None) -> int:
+    wasm = 0
+    if wasm_id is not None:
+        sizes = _numbers(builder, (), 4)
+        builder.StartObject(2)
+        builder.PrependUint32Slot(0, wasm_id, 0)
+        builder.PrependUOffsetTRelativeSlot(1, sizes, 0)
+        wasm = builder.EndObject()
+    builder.StartObject(2)
+    builder.PrependUint8Slot(0, encoding, 0)
+    builder.PrependUOffsetTRelativeSlot(1, wasm, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_chunk(
+    builder: flatbuffers.Builder, chunk: Chunk, encodings: Mapping[tuple[int, int | None], int]
+) -> int:
+    made_units = []
+    for unit in chunk.units:
+        builder.StartObject(4)
+        builder.PrependUint32Slot(0, unit.size_bytes, 0)
+        builder.PrependUOffsetTRelativeSlot(1, encodings[unit.encoding, unit.wasm_id], 0)
+        builder.PrependUint32Slot(2, unit.rows, 0)
+        builder.PrependUint8Slot(3, unit.compression, 0)
+        made_units.append(builder.EndObject())
+    units = _vector(builder, made_units)
     ordinals = _numbers(builder, chunk.dictionary_units, 4) if chunk.scope == LOCAL_DICTIONARY else 0
     builder.StartObject(1)
     if chunk.scope == SHARED_DICTIONARY:
@@ -318,34 +370,20 @@ def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk) -> int:
     return made
 
 
-def _packed_unit(builder: flatbuffers.Builder, unit: EncUnit) -> int:
-    wasm = 0
-    if unit.wasm_id is not None:
-        sizes = _numbers(builder, (), 4)
-        builder.StartObject(2)
-        builder.PrependUint32Slot(0, unit.wasm_id, 0)
-        builder.PrependUOffsetTRelativeSlot(1, sizes, 0)
-        wasm = builder.EndObject()
-    builder.StartObject(2)
-    builder.PrependUint8Slot(0, unit.encoding, 0)
-    builder.PrependUOffsetTRelativeSlot(1, wasm, 0)
-    encoding = builder.EndObject()
-    builder.StartObject(4)
-    builder.PrependUint32Slot(0, unit.size_bytes, 0)
-    builder.PrependUOffsetTRelativeSlot(1, encoding, 0)
-    builder.PrependUint32Slot(2, unit.rows, 0)
-    builder.PrependUint8Slot(3, unit.compression, 0)
-    made: int = builder.EndObject()
-    return made
-
-
 def _packed_tree(builder: flatbuffers.Builder, tree: LogicalTree) -> int:
-    children = _vector(builder, [_packed_tree(builder, child) for child in tree.children])
-    builder.StartObject(2)
-    builder.PrependUint8Slot(0, tree.kind, 0)
-    builder.PrependUOffsetTRelativeSlot(1, children, 0)
-    made: int = builder.EndObject()
-    return made
+    packed: dict[LogicalTree, int] = {}
+
+    def pack(node: LogicalTree) -> int:
+        # Leaves are all alike: stored once, not 10,000 times.
+        if node not in packed:
+            children = _vector(builder, [pack(child) for child in node.children])
+            builder.StartObject(2)
+            builder.PrependUint8Slot(0, node.kind, 0)
+            builder.PrependUOffsetTRelativeSlot(1, children, 0)
+            packed[node] = builder.EndObject()
+        return packed[node]
+
+    return pack(tree)
 
 
 def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> int:
@@ -399,7 +437,7 @@ def _packed_version(builder: flatbuffers.Builder, encoding: int, major: int, min
 def _packed_shared(
     builder: flatbuffers.Builder, chunks: Sequence[Chunk], positions: Sequence[Sequence[int]], schema: bytes
 ) -> int:
-    chunks_made = _vector(builder, [_packed_chunk(builder, chunk) for chunk in chunks])
+    chunks_made = _chunks(builder, chunks)
     placed = []
     for ids in positions:
         numbers = _numbers(builder, ids, 4)
@@ -413,11 +451,3 @@ def _packed_shared(
         builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
     made: int = builder.EndObject()
     return made
-
-
-def units_of(chunk: Chunk) -> Iterator[tuple[EncUnit, int]]:
-    """Each unit of a chunk with where it begins in it."""
-    start = 0
-    for unit in chunk.units:
-        yield unit, start
-        start += unit.size_bytes

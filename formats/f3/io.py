@@ -1,0 +1,236 @@
+"""Where a file's bytes come from and go to: local paths, URLs that fsspec knows, and open files.
+
+It knows offsets and sizes, and nothing of what lies there. Faults of the device are OSErrors, as everywhere in Python.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+
+from formats.f3.errors import F3Error
+
+_NEAR_BYTES = 64 * 1024
+"""A gap that is cheaper read along than left out by a second read."""
+_HASHED_AT_ONCE_BYTES = 4 * 1024 * 1024
+
+Location = str | os.PathLike[str] | BinaryIO
+
+
+class Source(Protocol):
+    """What is read: bytes at an offset, each time into memory of their own."""
+
+    name: str
+    size_bytes: int
+
+    def read(self, offset: int, size_bytes: int) -> memoryview:
+        """Raises F3Error where the file has no such bytes (any more)."""
+
+    def close(self) -> None:
+        """Give back what was opened here."""
+
+
+class Target(Protocol):
+    """What is written: nothing is seen under the final name before `commit`."""
+
+    def write(self, data: bytes) -> None:
+        """Append."""
+
+    def commit(self) -> None:
+        """Make it durable and give it its name."""
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+
+
+def open_source(location: Location) -> Source:
+    """Raises OSError where there is no such file, F3Error where fsspec would be needed and is not there."""
+    if not isinstance(location, str | os.PathLike):
+        return _OpenSource(location, getattr(location, "name", "an open file"), ours=False)
+    name = os.fspath(location)
+    if "://" in name:
+        filesystem, path = _filesystem(name)
+        return _OpenSource(filesystem.open(path, "rb"), name, ours=True)
+    return _LocalSource(name)
+
+
+def open_target(location: Location) -> Target:
+    """Raises OSError where no file can be written, F3Error where fsspec would be needed and is not there."""
+    if not isinstance(location, str | os.PathLike):
+        return _OpenTarget(location)
+    name = os.fspath(location)
+    if "://" in name:
+        filesystem, path = _filesystem(name)
+        return _RemoteTarget(filesystem.open(path, "wb", autocommit=False))
+    return _LocalTarget(Path(name))
+
+
+def read_spans(source: Source, spans: Iterable[tuple[int, int]]) -> dict[tuple[int, int], memoryview]:
+    """The bytes of each (start, stop), those that lie next to each other by one read.
+
+    Raises F3Error for spans that overlap: no two things of a file lie in the same place, and a file that says so could
+    make a reader work without end.
+    """
+    wanted = sorted(set(spans))
+    found: dict[tuple[int, int], memoryview] = {}
+    first = 0
+    while first < len(wanted):
+        start, stop = wanted[first]
+        last = first + 1
+        while last < len(wanted) and wanted[last][0] <= stop + _NEAR_BYTES:
+            if wanted[last][0] < stop:
+                raise F3Error(f"two parts of the file overlap at {wanted[last][0]}")
+            stop = wanted[last][1]
+            last += 1
+        block = source.read(start, stop - start)
+        for span in wanted[first:last]:
+            found[span] = block[span[0] - start : span[1] - start]
+        first = last
+    return found
+
+
+def pieces(source: Source, size_bytes: int) -> Iterable[memoryview]:
+    """The beginning of a file, piece by piece."""
+    for start in range(0, size_bytes, _HASHED_AT_ONCE_BYTES):
+        yield source.read(start, min(_HASHED_AT_ONCE_BYTES, size_bytes - start))
+
+
+class _LocalSource:
+    """A file of this machine, read by position: threads do not get in each other's way."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        status = os.fstat(self._descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._descriptor)
+            raise F3Error(f"{name}: is no file")
+        self.size_bytes = status.st_size
+
+    def read(self, offset: int, size_bytes: int) -> memoryview:
+        _check_within(self, offset, size_bytes)
+        # Not zeroed before it is overwritten, as a bytearray would be.
+        data = memoryview(np.empty(size_bytes, np.uint8))
+        done = 0
+        while done < size_bytes:
+            count = os.preadv(self._descriptor, [data[done:]], offset + done)
+            if count == 0:
+                raise F3Error(f"{self.name}: ended at {offset + done} while it was read")
+            done += count
+        return data.toreadonly()
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class _OpenSource:
+    """Anything that can seek and read; closed only by who opened it."""
+
+    def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
+        self.name = str(name)
+        self._file, self._ours, self._lock = file, ours, threading.Lock()
+        self.size_bytes = file.seek(0, os.SEEK_END)
+
+    def read(self, offset: int, size_bytes: int) -> memoryview:
+        _check_within(self, offset, size_bytes)
+        parts: list[bytes] = []
+        missing = size_bytes
+        with self._lock:
+            self._file.seek(offset)
+            while missing:
+                part = self._file.read(missing)
+                if not part:
+                    raise F3Error(f"{self.name}: ended at {offset + size_bytes - missing} while it was read")
+                parts.append(part)
+                missing -= len(part)
+        return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def close(self) -> None:
+        if self._ours:
+            self._file.close()
+
+
+def _check_within(source: Source, offset: int, size_bytes: int) -> None:
+    if not 0 <= offset <= offset + size_bytes <= source.size_bytes:
+        raise F3Error(f"{source.name}: {size_bytes} bytes at {offset} do not lie in a file of {source.size_bytes}")
+
+
+class _LocalTarget:
+    """A temporary file beside the final one, on the same file system, so that the renaming is one step."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+        # Not by tempfile: the file keeps its permissions, which are those of every new file.
+        descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        self._file = os.fdopen(descriptor, "wb")
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def commit(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        os.replace(self._temporary, self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def abort(self) -> None:
+        self._file.close()
+        self._temporary.unlink(missing_ok=True)
+
+
+class _RemoteTarget:
+    """A file of fsspec, which its file system keeps out of sight until it is committed."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def commit(self) -> None:
+        self._file.close()
+        self._file.commit()
+
+    def abort(self) -> None:
+        self._file.close()
+        self._file.discard()
+
+
+class _OpenTarget:
+    """A file that the caller opened and will close: what is written stays."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+
+    def commit(self) -> None:
+        self._file.flush()
+
+    def abort(self) -> None:
+        """Nothing of it is ours to take back."""
+
+
+def _filesystem(name: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
+    filesystem, path = url_to_fs(name)
+    return filesystem, path
