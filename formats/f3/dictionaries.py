@@ -1,8 +1,8 @@
-"""Dictionaries that the container knows of (specification 4.2 to 4.4 and 9.4): how wide indices are, how a dictionary is
-made and looked up, which columns share one, and whether one pays.
+"""Dictionaries that the container knows of (specification 4.2 to 4.4 and 9.4): how wide indices are, how a dictionary
+is made and looked up, which columns share one, and whether one pays.
 
-An encoding may use dictionaries of its own inside a unit; those are not seen here. It knows arrays, and neither files nor
-payloads: what a payload would take is asked of a function.
+An encoding may use dictionaries of its own inside a unit; those are not seen here. It knows arrays, and neither files
+nor payloads: what a payload would take is asked of a function.
 """
 
 from __future__ import annotations
@@ -68,15 +68,21 @@ class Dictionary:
 
 
 def build(arrays: Sequence[pa.Array]) -> Dictionary:
-    """The dictionary of arrays of one type. Floats are distinct by their bits, so that each NaN comes back as it was."""
-    arrow_type = arrays[0].type
-    bits = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}.get(arrow_type)
-    viewed = [array if bits is None else array.view(bits) for array in arrays]
-    encoded = pa.chunked_array(viewed).dictionary_encode().unify_dictionaries()
-    values = encoded.chunk(0).dictionary
-    return Dictionary(
-        values if bits is None else values.view(arrow_type), tuple(chunk.indices for chunk in encoded.chunks)
-    )
+    """The dictionary of arrays of one type. Floats are distinct by their bits: each NaN comes back as it was."""
+    # Arrow leaves empty chunks out, so that they are put back.
+    filled = [_as_bits(array) for array in arrays if len(array)]
+    nothing = pa.array([], pa.int32())
+    if not filled:
+        return Dictionary(arrays[0].slice(0, 0), (nothing,) * len(arrays))
+    encoded = pa.chunked_array(filled).dictionary_encode().unify_dictionaries()
+    values = encoded.chunk(0).dictionary.view(arrays[0].type)
+    places = iter(chunk.indices for chunk in encoded.chunks)
+    return Dictionary(values, tuple(next(places) if len(array) else nothing for array in arrays))
+
+
+def _as_bits(array: pa.Array) -> pa.Array:
+    bits = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}.get(array.type)
+    return array if bits is None else array.view(bits)
 
 
 def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
@@ -210,12 +216,9 @@ def _common(first: pa.Array, second: pa.Array) -> pa.Array | None:
 
 
 def _held(values: pa.Array, among: pa.Array) -> pa.Array:
-    bits = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}.get(values.type)
-    return pc.is_in(values, among) if bits is None else pc.is_in(values.view(bits), among.view(bits))
+    return pc.is_in(_as_bits(values), _as_bits(among))
 
 
 def _reordered(dictionary: Dictionary, values: pa.Array) -> Dictionary:
-    bits = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}.get(values.type)
-    before, after = (dictionary.values, values) if bits is None else (dictionary.values.view(bits), values.view(bits))
-    moved = pc.index_in(before, after)
+    moved = pc.index_in(_as_bits(dictionary.values), _as_bits(values))
     return Dictionary(values, tuple(moved.take(each) for each in dictionary.places))

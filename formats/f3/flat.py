@@ -1,10 +1,10 @@
 """FlatBuffers that nobody vouches for: every offset and length is checked against the buffer before it is followed.
 
-The `flatbuffers` package has no verifier for Python, and reading through it walks wherever the bytes say. Here a table is
-a view of a buffer, and a field is looked up when it is asked for: a footer of 10,000 columns costs what is read of it.
-Walks over vectors of tables have a budget, because tables that point to each other would make them endless. This module
-knows the wire format (https://flatbuffers.dev/internals) and no schema. Every method raises F3Error where the bytes
-do not hold what is asked of them.
+The `flatbuffers` package has no verifier for Python, and reading through it walks wherever the bytes say. Here a table
+is a view of a buffer, and a field is looked up when it is asked for: a footer of 10,000 columns costs what is read of
+it. Walks over vectors of tables have a budget, because tables that point to each other would make them endless. This
+module knows the wire format (https://flatbuffers.dev/internals) and no schema. Every method raises F3Error where the
+bytes do not hold what is asked of them.
 """
 
 from __future__ import annotations
@@ -94,17 +94,13 @@ class Table:
 
     def u32s(self, slot: int) -> memoryview | None:
         """A vector of four-byte numbers; None when absent."""
-        return self._numbers(slot, 4, "I")
+        found = self._vector(slot, 4)
+        return None if found is None else self._data[found[0] : found[0] + found[1] * 4].cast("I")
 
     def u64s(self, slot: int) -> memoryview | None:
         """A vector of eight-byte numbers; None when absent."""
-        return self._numbers(slot, 8, "Q")
-
-    def _numbers(self, slot: int, width: int, code: str) -> memoryview | None:
-        found = self._vector(slot, width)
-        if found is None:
-            return None
-        return self._data[found[0] : found[0] + found[1] * width].cast(code)
+        found = self._vector(slot, 8)
+        return None if found is None else self._data[found[0] : found[0] + found[1] * 8].cast("Q")
 
     def count(self, slot: int) -> int:
         """How many tables a vector of tables holds; 0 when absent."""

@@ -1,8 +1,8 @@
 """Several payloads in one EncUnit: what a list's column stores (specification 3.3 and 5.3).
 
-A list's EncUnit holds two payloads, which lists are there and their offsets, and has to stay one EncUnit: a list's units
-and its items' are matched by their ordinals. The specification delimits the two only for its built-in encoding, where a
-blob tells its length. Here a frame names all lengths in front:
+A list's EncUnit holds two payloads, which lists are there and their offsets, and has to stay one EncUnit: a list's
+units and its items' are matched by their ordinals. The specification delimits the two only for its built-in encoding,
+where a blob tells its length. Here a frame names all lengths in front:
 
     4 bytes  b"F3P" and the number of payloads
     4 bytes  the length of each payload, unsigned, little endian
@@ -64,8 +64,8 @@ def _blobs(unit: memoryview, count: int) -> list[memoryview]:
 
 
 def _blob_bytes(data: memoryview) -> int:
-    """The length of the blob that the data begin with: two messages with their lengths, then the buffers that the second
-    message names (specification 5.1 to 5.3)."""
+    """The length of the blob that the data begin with: two messages with their lengths, then the buffers that the
+    second message names (specification 5.1 to 5.3)."""
     message = _BLOB_ALIGNMENT + _length_at(data, 0)
     length = _length_at(data, message)
     start = message + 4

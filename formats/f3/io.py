@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -103,7 +102,7 @@ def pieces(source: Source, size_bytes: int) -> Iterable[memoryview]:
 
 
 class _LocalSource:
-    """A file of this machine, read by position: threads do not get in each other's way."""
+    """A file of this machine, read by position."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -117,7 +116,7 @@ class _LocalSource:
     def read(self, offset: int, size_bytes: int) -> memoryview:
         _check_within(self, offset, size_bytes)
         # Not zeroed before it is overwritten, as a bytearray would be.
-        data = memoryview(np.empty(size_bytes, np.uint8))
+        data = np.empty(size_bytes, np.uint8).data
         done = 0
         while done < size_bytes:
             count = os.preadv(self._descriptor, [data[done:]], offset + done)
@@ -137,21 +136,20 @@ class _OpenSource:
 
     def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
         self.name = str(name)
-        self._file, self._ours, self._lock = file, ours, threading.Lock()
+        self._file, self._ours = file, ours
         self.size_bytes = file.seek(0, os.SEEK_END)
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
         _check_within(self, offset, size_bytes)
         parts: list[bytes] = []
         missing = size_bytes
-        with self._lock:
-            self._file.seek(offset)
-            while missing:
-                part = self._file.read(missing)
-                if not part:
-                    raise F3Error(f"{self.name}: ended at {offset + size_bytes - missing} while it was read")
-                parts.append(part)
-                missing -= len(part)
+        self._file.seek(offset)
+        while missing:
+            part = self._file.read(missing)
+            if not part:
+                raise F3Error(f"{self.name}: ended at {offset + size_bytes - missing} while it was read")
+            parts.append(part)
+            missing -= len(part)
         return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def close(self) -> None:

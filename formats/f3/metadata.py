@@ -95,12 +95,9 @@ class Footer:
             raise F3Error("footer: has no schema")
         return found
 
-    def kind(self, path: Sequence[int]) -> int:
-        """Which LogicalId the node has that is reached by these child numbers from the root."""
-        node = self._table.needed(1, "logical tree")
-        for child in path:
-            node = node.element(1, child)
-        return node.u8(0)
+    def kind(self, place: int) -> int:
+        """Which LogicalId a top-level column has."""
+        return self._table.needed(1, "logical tree").element(1, place).u8(0)
 
     def column(self, group: int, column: int) -> Section:
         """Where the metadata of a physical column in a row group lie."""
@@ -276,7 +273,8 @@ def packed_footer(
     tree_made = _packed_tree(builder, tree)
     groups_made = _packed_groups(builder, groups)
     optional_made = _packed_optional(builder, modules)
-    versions_made = _vector(builder, [_packed_version(builder, CASCADE, 0, 21), _packed_version(builder, CUSTOM_WASM, 1, 0)])
+    versions = [_packed_version(builder, CASCADE, 0, 21), _packed_version(builder, CUSTOM_WASM, 1, 0)]
+    versions_made = _vector(builder, versions)
     shared_made = _packed_shared(builder, dictionary_chunks, dictionary_positions, dictionary_schema)
     made = (schema_made, tree_made, groups_made, optional_made, versions_made, shared_made)
     builder.StartObject(6)

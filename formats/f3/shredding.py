@@ -1,5 +1,5 @@
-"""Nested columns as flat ones, and back (specification section 3): which physical columns an Arrow schema has, what each
-of them holds of an array, and how arrays are put together again. It knows nothing of units, encodings and files.
+"""Nested columns as flat ones, and back (specification section 3): which physical columns an Arrow schema has, what
+each of them holds of an array, and how arrays are put together again. It knows nothing of units, encodings and files.
 
 Physical columns are numbered by a walk over the fields, parents before children. A list takes a column of its own
 (which lists are there, and their offsets, beginning at 0) before those of its items; a struct takes one (which structs
@@ -44,8 +44,8 @@ class TooLongError(F3Error):
 class Node:
     """One Arrow node: its type, its name in messages, its physical column, and its parts.
 
-    `pushed_down` is the layout of lists of structs that only original files have: the node has no column of its own, and
-    each field's column holds presence and offsets of the lists too.
+    `pushed_down` is the layout of lists of structs that only original files have: the node has no column of its own,
+    and each field's column holds presence and offsets of the lists too.
     """
 
     what: str
@@ -55,9 +55,10 @@ class Node:
     pushed_down: bool = False
 
     @property
-    def columns(self) -> int:
-        """How many physical columns it takes, with its children."""
-        return (not self.pushed_down) + sum(child.columns for child in self.children)
+    def numbers(self) -> range:
+        """Its physical columns, those of its children among them."""
+        end = self.children[-1].numbers.stop if self.children else self.column + 1
+        return range(self.column, end)
 
     @property
     def is_list(self) -> bool:
@@ -94,9 +95,10 @@ def is_flat(arrow_type: pa.DataType) -> bool:
 
 def may_push_down(arrow_type: pa.DataType) -> bool:
     """Whether an original file may hold it as LIST_OF_STRUCT_OF_PRIMITIVE."""
-    if not is_list(arrow_type) or not pa.types.is_struct(arrow_type.value_type) or not arrow_type.value_type.num_fields:
+    if not is_list(arrow_type) or not pa.types.is_struct(arrow_type.value_type):
         return False
-    return all(is_flat(field.type) for field in _fields(arrow_type.value_type))
+    fields = _fields(arrow_type.value_type)
+    return bool(fields) and all(is_flat(field.type) for field in fields)
 
 
 def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int = 0) -> Node:
@@ -115,7 +117,7 @@ def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int
         for part in _fields(field.type):
             child = node_of(part, following, name=f"{what}.{part.name}", depth=depth + 1)
             children.append(child)
-            following += child.columns
+            following = child.numbers.stop
         return Node(what, field.type, column, tuple(children))
     raise F3Error(
         f"column {what}: the type {field.type} cannot be stored in F3; it has booleans, numbers, decimals (128, 256), "
@@ -141,7 +143,7 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one physical column holds of an array: values, or of lists which are there (`values`) and their `offsets`."""
+    """What one physical column holds of an array: values, or which lists are there and their `offsets`."""
 
     node: Node
     values: pa.Array

@@ -1,9 +1,9 @@
-"""Writing F3 files: rows come in as Arrow, leave as EncUnits that are gathered in IOUnits, and an IOUnit is written as
-soon as it is full. What is held in memory are the open IOUnits, however large row groups are, and with dictionary scopes
-the rows of the open scope.
+"""Writing F3 files: rows come in as Arrow, leave as EncUnits that are gathered in IOUnits, and an IOUnit is written
+as soon as it is full. What is held in memory are the open IOUnits, however large row groups are, and with dictionary
+scopes the rows of the open scope.
 
-How an array becomes a payload is the business of `formats.f3.coders`; this module decides what goes where (specification
-sections 1, 4 and 9).
+How an array becomes a payload is the business of `formats.f3.coders`; this module decides what goes where
+(specification sections 1, 4 and 9).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import xxhash
 from formats.f3 import dictionaries, framing, io, metadata
 from formats.f3.coders import Coding, Encoded, default_coding
 from formats.f3.compression import CODECS, compress
-from formats.f3.errors import F3Error
+from formats.f3.errors import F3Error, Placed
 from formats.f3.layout import Postscript
 from formats.f3.metadata import Chunk, EncUnit, RowGroup, Section
 from formats.f3.shredding import Node, Piece, node_of, shred
@@ -30,6 +30,8 @@ _MOST_UNIT_BYTES = 2**31
 _MOST_GROUP_ROWS = 2**31
 _MOST_METADATA_BYTES = 2**32 - 1
 DICTIONARIES = ("none", "local", "shared", "best")
+_LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary", "patched", "widened"))
+"""What presence and offsets of lists may be in: what is named is of the package's own module."""
 
 Scope = Literal["none", "local", "shared", "best"]
 
@@ -76,8 +78,8 @@ def write(
 class Writer:
     """Writes one file, piece by piece; to be used in a `with` block, whose end completes the file.
 
-    The file has its name only when it is complete and synced to the disk: an error in the block, or a crash, leaves what
-    was there before.
+    The file has its name only when it is complete and synced to the disk: an error in the block, or a crash, leaves
+    what was there before.
     """
 
     def __init__(
@@ -110,8 +112,8 @@ class Writer:
             scope_rows: how many rows share a dictionary; so many are held in memory
             coding: encodings other than this package's own
 
-        Raises F3Error for a type that cannot be stored and for a parameter that cannot be, OSError where the file cannot
-        be written.
+        Raises F3Error for a type that cannot be stored and for a parameter that cannot be, OSError where the file
+        cannot be written.
         """
         _check("rows_per_unit", rows_per_unit, 2**24)
         _check("unit_bytes", unit_bytes, _MOST_UNIT_BYTES - 1)
@@ -126,7 +128,7 @@ class Writer:
         first = 0
         for field in schema:
             self._nodes.append(node_of(field, first))
-            first += self._nodes[-1].columns
+            first = self._nodes[-1].numbers.stop
         self._rows_per_unit = rows_per_unit
         self._row_group_rows = row_group_rows or _MOST_GROUP_ROWS
         self._scope = dictionary
@@ -294,10 +296,9 @@ class _Encoder:
         return self._packed(encoded.payload, len(array), encoded.module)
 
     def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:
-        """The unit of a list's column. It has one decoder, so that both payloads are by the same module."""
-        first, second = self._coding.encode(present), self._coding.encode(offsets)
-        if first.module != second.module:
-            raise F3Error(f"its presence is encoded by {first.module}, its offsets by {second.module}")
+        """The unit of a list's column: a unit has one decoder, so that both payloads are by the package's own."""
+        first = self._coding.encode(present, allow=_LIST_ENCODINGS)
+        second = self._coding.encode(offsets, allow=_LIST_ENCODINGS)
         return self._packed(framing.join([first.payload, second.payload]), len(present), first.module)
 
     def used_modules(self) -> list[bytes]:
@@ -410,24 +411,8 @@ class _Column:
         if self._stored_bytes > self._unit_bytes:
             self.flush()
 
-    def _named(self) -> _Named:
-        return _Named(self._node.what)
-
-
-class _Named:
-    """Puts the column's name before what went wrong in it."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, F3Error):
-            raise F3Error(f"column {self._what}: {error}") from error
+    def _named(self) -> Placed:
+        return Placed(f"column {self._node.what}")
 
 
 class _Output:

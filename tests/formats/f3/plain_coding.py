@@ -71,7 +71,9 @@ class Decoder:
         return pa.Array.from_buffers(arrow_type, rows, [bitmap, pa.py_buffer(values)])
 
     def decode_into(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
-        return pa.concat_arrays([self.decode(*each) for each in zip(payloads, [arrow_type] * len(rows), rows)])
+        return pa.concat_arrays(
+            [self.decode(payload, arrow_type, count) for payload, count in zip(payloads, rows, strict=True)]
+        )
 
 
 def _texts(values: bytes, arrow_type: pa.DataType, rows: int, present: np.ndarray) -> pa.Array:

@@ -1,0 +1,142 @@
+"""Units, whose bytes are there, become arrays: unpacked, decoded, and looked up in their dictionaries (specification
+sections 4 and 5). What arrays mean together is the business of `formats.f3.plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from formats.f3 import framing, metadata
+from formats.f3.compression import decompress
+from formats.f3.contents import Contents, Held
+from formats.f3.dictionaries import index_type, looked_up
+from formats.f3.errors import F3Error
+from formats.f3.metadata import EncUnit
+from formats.f3.shredding import TooLongError
+from formats.f3.units import Unit, key_of
+
+_MOST_SHORT_BYTES = 2**31 - 1
+"""What 32-bit offsets reach over."""
+
+
+class Values:
+    """Turns units whose bytes are held into arrays."""
+
+    def __init__(self, contents: Contents, held: Held) -> None:
+        self._contents, self._held = contents, held
+
+    def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
+        """The values of units of one column in one array. Raises F3Error, TooLongError for more than one holds."""
+        arrays: list[pa.Array] = []
+        # The payload of a unit without rows is not looked at.
+        for (scope, number, _), run in groupby((unit for unit in units if unit.rows), key=lambda unit: unit.kind):
+            members = list(run)
+            if scope == metadata.LOCAL_DICTIONARY:
+                arrays += [self._local(arrow_type, unit) for unit in members]
+            elif scope == metadata.SHARED_DICTIONARY:
+                arrays.append(self._looked_up(arrow_type, self._dictionary(number, arrow_type), members))
+            else:
+                arrays.append(self._run(arrow_type, members))
+        if len(arrays) == 1:
+            return arrays[0]
+        try:
+            return pa.concat_arrays(arrays) if arrays else pa.array([], arrow_type)
+        except pa.ArrowInvalid as error:
+            raise TooLongError(str(error)) from None
+
+    def lists(
+        self, list_type: pa.DataType, units: Sequence[Unit], count: int
+    ) -> tuple[pa.Array, list[np.ndarray], list[memoryview]]:
+        """Of units with so many payloads each: which lists are there, the offsets of each unit, and the last payload of
+        each, which are the items' where there are three."""
+        offsets_type = pa.int64() if pa.types.is_large_list(list_type) else pa.int32()
+        present: list[pa.Array] = []
+        parts: list[np.ndarray] = []
+        rest: list[memoryview] = []
+        for unit in units:
+            if unit.chunk.scope != metadata.NO_DICTIONARY:
+                raise F3Error("lists have a dictionary, which is for values")
+            if unit.rows == 0:
+                parts.append(np.empty(0, offsets_type.to_pandas_dtype()))
+                rest.append(memoryview(b""))
+                continue
+            payloads = framing.split(self._payload(unit, unit.start, unit.values), count)
+            present.append(self.decoded(payloads[0], unit.values, pa.bool_(), unit.rows))
+            offsets = self.decoded(payloads[1], unit.values, offsets_type, unit.rows + 1)
+            if offsets.null_count:
+                raise F3Error("offsets of lists are missing")
+            parts.append(offsets.to_numpy())
+            rest.append(payloads[-1])
+        return pa.concat_arrays(present) if present else pa.array([], pa.bool_()), parts, rest
+
+    def decoded(self, payload: memoryview, stored: EncUnit, arrow_type: pa.DataType, rows: int) -> pa.Array:
+        """The array of one payload."""
+        if rows == 0:
+            return pa.array([], arrow_type)
+        return _checked(self._contents.decoder(stored).decode(payload, arrow_type, rows), arrow_type, rows)
+
+    def _run(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
+        """Units of one module."""
+        payloads = [self._payload(unit, unit.start, unit.values) for unit in units]
+        if len(units) == 1:
+            return self.decoded(payloads[0], units[0].values, arrow_type, units[0].rows)
+        rows = [unit.rows for unit in units]
+        try:
+            array = self._contents.decoder(units[0].values).decode_into(payloads, arrow_type, rows)
+        except F3Error:
+            # Either one of them is broken, and its own error is raised here, or they are too long together.
+            if _has_short_offsets(arrow_type) and self._bytes_alone(arrow_type, units, payloads) > _MOST_SHORT_BYTES:
+                raise TooLongError(f"{sum(rows)} rows do not fit into one array of {arrow_type}") from None
+            raise
+        return _checked(array, arrow_type, sum(rows))
+
+    def _bytes_alone(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> int:
+        return sum(
+            self.decoded(payload, unit.values, arrow_type, unit.rows).nbytes
+            for unit, payload in zip(units, payloads, strict=True)
+        )
+
+    def _local(self, arrow_type: pa.DataType, unit: Unit) -> pa.Array:
+        dictionary = unit.dictionary
+        assert dictionary is not None  # the scope is local
+        payload = self._payload(unit, unit.first_byte, dictionary) if dictionary.rows else memoryview(b"")
+        return self._looked_up(arrow_type, self.decoded(payload, dictionary, arrow_type, dictionary.rows), [unit])
+
+    def _looked_up(self, arrow_type: pa.DataType, values: pa.Array, units: Sequence[Unit]) -> pa.Array:
+        if len(values) == 0:
+            # All null: the indices, which may be anything, are not looked at.
+            return pa.nulls(sum(unit.rows for unit in units), arrow_type)
+        return looked_up(values, self._run(index_type(len(values)), units))
+
+    def _dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array:
+        """A shared dictionary, decoded when it is first needed."""
+        known = self._contents.known_dictionary(number, arrow_type)
+        if known is None:
+            parts = [
+                Values(self._contents, held).array(arrow_type, stored.units)
+                for stored, held in self._contents.dictionary_parts(number, arrow_type)
+            ]
+            known = pa.concat_arrays(parts) if parts else pa.array([], arrow_type)
+            self._contents.keep_dictionary(number, arrow_type, known)
+        return known
+
+    def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
+        base, data = self._held[key_of(unit.chunk)]
+        begin = start - base
+        return decompress(data[begin : begin + stored.size_bytes], stored.compression, f"EncUnit at {start}")
+
+
+def _has_short_offsets(arrow_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(arrow_type) or pa.types.is_binary(arrow_type))
+
+
+def _checked(array: pa.Array, arrow_type: pa.DataType, rows: int) -> pa.Array:
+    if array.type != arrow_type:
+        raise F3Error(f"{array.type} was decoded where {arrow_type} is stored")
+    if len(array) != rows:
+        raise F3Error(f"{len(array)} rows were decoded where {rows} are stored")
+    return array

@@ -1,0 +1,261 @@
+"""What was written comes back: whole, by columns, by rows, in batches, with as little reading as that takes."""
+
+import io
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+
+from formats import f3
+from tests.formats.f3 import plain_coding
+from tests.formats.f3.tables import opened, stored, varied
+
+SMALL = {"rows_per_unit": 64, "unit_bytes": 500}
+TABLE = varied()
+
+
+@pytest.mark.parametrize("dictionary", ["none", "local", "shared", "best"])
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+@pytest.mark.parametrize("row_group_rows", [None, 300])
+def test_a_table_comes_back(dictionary, codec, row_group_rows):
+    file = stored(
+        TABLE, **SMALL, dictionary=dictionary, codec=codec, row_group_rows=row_group_rows, scope_rows=256, checksums=True
+    )
+    for verify in ("units", "file", "none"):
+        read = opened(file, verify=verify).read()
+        read.validate(full=True)
+        assert read.equals(TABLE)
+    assert pa.Table.from_batches(list(opened(file).batches())).equals(TABLE)
+
+
+ROWS = [
+    slice(10, 20),
+    slice(100, 900),
+    slice(-3, None),
+    slice(None, None, 7),
+    slice(None, None, -1),
+    slice(500, 500),
+    range(3, 990),
+    range(63, 65),
+    range(300, 301),
+    [5, 5, 999, 0, 500],
+    np.array([1], np.uint8),
+    [],
+]
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=str)
+@pytest.mark.parametrize("dictionary", ["none", "local", "shared"])
+def test_some_rows_of_some_columns_come_back(rows, dictionary):
+    file = stored(TABLE, **SMALL, dictionary=dictionary, row_group_rows=300)
+    names = ["struct", "list", "text", "deep"]
+    numbers = range(1000)[rows] if isinstance(rows, slice) else rows
+    expected = TABLE.select(names).take(pa.array(numbers, pa.int64()))
+    read = opened(file).read(names, rows)
+    read.validate(full=True)
+    assert read.equals(expected)
+
+
+def test_row_groups_become_one_array():
+    read = opened(stored(TABLE, **SMALL, row_group_rows=300)).read()
+    assert {column.num_chunks for column in read.columns} == {1}
+
+
+def test_metadata_of_the_schema_and_of_fields_come_back():
+    schema = pa.schema([pa.field("a", pa.int32(), nullable=False, metadata={"unit": "m"})], metadata={"by": "us"})
+    read = opened(stored(pa.table({"a": pa.array([1], pa.int32())}).cast(schema))).read()
+    assert read.schema.equals(schema, check_metadata=True)
+    assert opened(stored(read)).read(["a"]).schema.equals(schema, check_metadata=True)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("dictionary", ["none", "local", "shared", "best"])
+def test_tables_of_next_to_nothing_come_back(rows, dictionary):
+    table = TABLE.slice(0, rows)
+    file = opened(stored(table, dictionary=dictionary))
+    assert file.read().equals(table)
+    assert file.num_rows == rows
+    assert sum(batch.num_rows for batch in file.batches()) == rows
+
+
+def test_a_table_without_columns_keeps_its_schema():
+    table = pa.table({})
+    assert opened(stored(table)).read().equals(table)
+    assert opened(stored(TABLE)).read([]).num_rows == len(TABLE)
+    assert opened(stored(TABLE)).read([], rows=slice(0, 5)).num_rows == 5
+
+
+def test_columns_of_the_same_name_come_back_and_cannot_be_told_apart():
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2.0])], names=["a", "a"])
+    file = opened(stored(table))
+    assert file.read().equals(table)
+    with pytest.raises(f3.F3Error, match="2 columns are called 'a'"):
+        file.read(["a"])
+
+
+def test_a_column_may_be_asked_for_twice():
+    assert opened(stored(TABLE)).read(["text", "text"]).column(1).equals(TABLE["text"])
+
+
+def test_unknown_columns_are_told_with_those_that_there_are():
+    with pytest.raises(f3.F3Error, match="no columns are called 'nope'; there are: int, float, .*, long, ..."):
+        opened(stored(TABLE)).read(["nope"])
+    with pytest.raises(f3.F3Error, match="is a text"):
+        opened(stored(TABLE)).read("int")
+
+
+@pytest.mark.parametrize("rows", [[1000], [-1], range(990, 1001), range(-1, 3), [0, 10**12]])
+def test_rows_that_there_are_none_of_are_refused(rows):
+    with pytest.raises(f3.F3Error, match="there are 1000, counted from 0"):
+        opened(stored(TABLE)).read(rows=rows)
+
+
+@pytest.mark.parametrize("rows", [[1.5], [True, False], [[1], [2]], ["a"]])
+def test_rows_that_are_no_numbers_are_refused(rows):
+    with pytest.raises(f3.F3Error, match="no slice, range or list of row numbers"):
+        opened(stored(TABLE)).read(rows=rows)
+
+
+@pytest.mark.parametrize("parameter", [{"verify": "all"}, {"prefer": "fast"}])
+def test_unknown_parameters_are_refused(parameter):
+    with pytest.raises(f3.F3Error, match="is none of"):
+        opened(stored(TABLE), **parameter)
+
+
+class Watched(io.BytesIO):
+    """A file that remembers what was read of it."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.reads = []
+
+    def read(self, size=-1):
+        start = self.tell()
+        data = super().read(size)
+        self.reads.append((start, start + len(data)))
+        return data
+
+
+class Counting:
+    """The plain coding, counting what it decodes."""
+
+    encode, modules = staticmethod(plain_coding.encode), staticmethod(plain_coding.modules)
+
+    def __init__(self):
+        self.decoded = []
+        outer = self
+
+        class Decoder(plain_coding.Decoder):
+            def decode(self, payload, arrow_type, rows):
+                outer.decoded.append((str(arrow_type), rows))
+                return super().decode(payload, arrow_type, rows)
+
+        self.Decoder = Decoder
+
+
+def test_only_units_that_hold_the_rows_are_decoded():
+    coding = Counting()
+    file = f3.open(stored(TABLE, rows_per_unit=100), coding=coding)
+    file.read(["int"], rows=[250])
+    assert coding.decoded == [("int64", 100)]
+    coding.decoded.clear()
+    file.read(["float"], rows=slice(199, 301))
+    assert coding.decoded == [("double", 100)] * 3
+
+
+def test_a_projection_reads_its_columns_alone():
+    wide = pa.table({f"c{number}": np.arange(20_000) + number for number in range(40)})
+    data = Watched(stored(wide).getvalue())
+    file = opened(data)
+    data.reads.clear()
+    assert file.read(["c7"])["c7"].equals(wide["c7"])
+    assert sum(stop - start for start, stop in data.reads) < 1.2 * len(data.getvalue()) / 40
+
+
+def test_a_row_reads_its_unit_alone_unless_the_whole_is_verified():
+    numbers = pa.table({"a": np.arange(100_000)})
+    for checksums, most in ((False, 20_000), (True, 1_000_000)):
+        data = Watched(stored(numbers, rows_per_unit=1000, checksums=checksums).getvalue())
+        file = opened(data)
+        data.reads.clear()
+        assert file.read(rows=[54_321])["a"].to_pylist() == [54_321]
+        assert most / 20 < sum(stop - start for start, stop in data.reads) < most
+
+
+@pytest.mark.parametrize("call", [lambda file: file.read(), lambda file: list(file.batches())])
+def test_no_byte_of_data_is_read_twice(call, monkeypatch):
+    # Gaps that are read along may hold what was read before.
+    monkeypatch.setattr(f3.reader.io, "_NEAR_BYTES", 0)
+    data = Watched(stored(TABLE, **SMALL, checksums=True).getvalue())
+    file = opened(data)
+    data.reads.clear()
+    call(file)
+    ranges = sorted(data.reads)
+    assert all(first[1] <= second[0] for first, second in pairwise(ranges))
+
+
+def test_batches_hold_the_io_units_of_one_batch():
+    """A file of many IOUnits is walked through with a few of them in memory."""
+    table = pa.table({"a": np.arange(200_000)})
+    file = opened(stored(table, rows_per_unit=1000, unit_bytes=20_000))
+    batches = file.batches()
+    next(batches)
+    before = pa.total_allocated_bytes()
+    for batch in batches:
+        assert batch.num_rows == 1000
+        assert pa.total_allocated_bytes() - before < 200_000
+
+
+def test_batches_of_columns_with_other_units_each():
+    """Files of others have columns whose units end elsewhere; batches are those of the largest."""
+    read = opened(stored(TABLE, **SMALL)).batches(["int", "text"])
+    assert {batch.num_rows for batch in read} == {64, 1000 % 64}
+
+
+def test_describe_tells_how_a_file_is_made():
+    file = opened(stored(TABLE, **SMALL, codec="zstd", row_group_rows=300, checksums=True))
+    told = file.describe()
+    assert (told.rows, told.row_groups, told.checksums) == (1000, 4, True)
+    assert [column.name for column in told.columns] == [
+        "int", "float", "text", "bool", "list", "list[]", "deep", "deep[]", "deep[][]", "deep[][].x", "deep[][].y",
+        "struct", "struct.a", "struct.b", "struct.b[]", "long", "time",
+    ]  # fmt: skip
+    text = told.columns[2]
+    # 300 rows are four units of 64 and one of 44; the last 100 rows two.
+    assert (text.rows, text.enc_units, text.scopes, text.modules) == (1000, 17, ("none",), (1,))
+    assert text.codecs == ("zstd",)
+    # Units that a codec makes no smaller are stored as they are.
+    assert told.codecs == ("none", "zstd")
+    assert [module.xxh64 for module in told.modules] == [
+        xxhash.xxh64_intdigest(code) for code in plain_coding.MODULES.values()
+    ]
+
+
+def test_a_path_is_opened_and_given_back(tmp_path):
+    path = tmp_path / "table.f3"
+    path.write_bytes(stored(TABLE).getvalue())
+    with opened(path) as file:
+        read = file.read()
+    path.write_bytes(b"")
+    assert read.equals(TABLE)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        file.read(rows=[1])
+
+
+def test_what_is_no_file_is_told(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        f3.open(tmp_path / "nothing.f3", coding=plain_coding)
+    with pytest.raises(f3.F3Error, match="is no file"):
+        f3.open(tmp_path, coding=plain_coding)
+    (tmp_path / "short.f3").write_bytes(b"F3")
+    with pytest.raises(f3.F3Error, match=r"short\.f3: 2 bytes are too few"):
+        f3.open(tmp_path / "short.f3", coding=plain_coding)
+
+
+def test_a_file_of_fsspec_is_read_and_written():
+    name = "memory://f3-tests/table.f3"
+    f3.write(TABLE, name, coding=plain_coding)
+    with opened(name) as file:
+        assert file.read().equals(TABLE)
