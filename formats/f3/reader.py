@@ -202,7 +202,7 @@ class File:
 def _rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
     """A table without columns still has rows."""
     nothing = pa.Array.from_buffers(pa.struct([]), rows, [None])
-    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)]).replace_schema_metadata(schema.metadata)
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)], schema=schema)
 
 
 def _described(node: Node, stored: Sequence[StoredColumn]) -> ColumnInfo:

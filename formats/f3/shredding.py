@@ -18,6 +18,8 @@ from formats.f3.errors import F3Error
 from formats.f3.metadata import FLAT, LIST, STRUCT, LogicalTree
 
 _DEEPEST = 64
+_MOST_ITEMS = 2**31 - 1
+"""What 32-bit offsets reach over."""
 _FLAT = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -222,7 +224,7 @@ def lists(arrow_type: pa.DataType, present: pa.Array, parts: list[np.ndarray], i
     if total != len(items):
         raise F3Error(f"lists of {total} items have {len(items)}")
     width = np.int64 if pa.types.is_large_list(arrow_type) else np.int32
-    if total > np.iinfo(width).max:
+    if width is np.int32 and total > _MOST_ITEMS:
         raise TooLongError(f"{total} items are too many for one array of {arrow_type}")
     offsets = np.empty(rows + 1, width)
     offsets[0] = 0

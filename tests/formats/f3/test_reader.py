@@ -20,14 +20,15 @@ TABLE = varied()
 @pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
 @pytest.mark.parametrize("row_group_rows", [None, 300])
 def test_a_table_comes_back(dictionary, codec, row_group_rows):
+    table = TABLE.slice(0, 400)
     file = stored(
-        TABLE, **SMALL, dictionary=dictionary, codec=codec, row_group_rows=row_group_rows, scope_rows=256, checksums=True
+        table, **SMALL, dictionary=dictionary, codec=codec, row_group_rows=row_group_rows, scope_rows=256, checksums=True
     )
     for verify in ("units", "file", "none"):
         read = opened(file, verify=verify).read()
         read.validate(full=True)
-        assert read.equals(TABLE)
-    assert pa.Table.from_batches(list(opened(file).batches())).equals(TABLE)
+        assert read.equals(table)
+    assert pa.Table.from_batches(list(opened(file).batches())).equals(table)
 
 
 ROWS = [
@@ -61,6 +62,25 @@ def test_some_rows_of_some_columns_come_back(rows, dictionary):
 def test_row_groups_become_one_array():
     read = opened(stored(TABLE, **SMALL, row_group_rows=300)).read()
     assert {column.num_chunks for column in read.columns} == {1}
+
+
+def test_what_is_too_long_for_one_array_becomes_several(monkeypatch):
+    """2 GB of texts or 2 billion items; here as if it were 400."""
+    monkeypatch.setattr(f3.shredding, "_MOST_ITEMS", 400)
+    monkeypatch.setattr(f3.values, "_MOST_SHORT_BYTES", 400)
+
+    def refusing(self, payloads, arrow_type, rows, whole=plain_coding.Decoder.decode_into):
+        array = whole(self, payloads, arrow_type, rows)
+        if pa.types.is_string(arrow_type) and array.nbytes > 400:
+            raise f3.F3Error("does not fit")
+        return array
+
+    monkeypatch.setattr(plain_coding.Decoder, "decode_into", refusing)
+    read = opened(stored(TABLE, rows_per_unit=10)).read()
+    assert read.equals(TABLE)
+    assert {name: read[name].num_chunks > 1 for name in ("list", "text", "int")} == {
+        "list": True, "text": True, "int": False,
+    }  # fmt: skip
 
 
 def test_metadata_of_the_schema_and_of_fields_come_back():
@@ -226,8 +246,7 @@ def test_describe_tells_how_a_file_is_made():
     # 300 rows are four units of 64 and one of 44; the last 100 rows two.
     assert (text.rows, text.enc_units, text.scopes, text.modules) == (1000, 17, ("none",), (1,))
     assert text.codecs == ("zstd",)
-    # Units that a codec makes no smaller are stored as they are.
-    assert told.codecs == ("none", "zstd")
+    assert told.codecs == ("zstd",)
     assert [module.xxh64 for module in told.modules] == [
         xxhash.xxh64_intdigest(code) for code in plain_coding.MODULES.values()
     ]
