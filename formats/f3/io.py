@@ -67,7 +67,7 @@ def open_target(location: Location) -> Target:
     name = os.fspath(location)
     if "://" in name:
         filesystem, path = _filesystem(name)
-        return _RemoteTarget(filesystem.open(path, "wb", autocommit=False))
+        return _RemoteTarget(filesystem, path)
     return _LocalTarget(Path(name))
 
 
@@ -192,21 +192,23 @@ class _LocalTarget:
 
 
 class _RemoteTarget:
-    """A file of fsspec, which its file system keeps out of sight until it is committed."""
+    """A file of fsspec, written in a transaction, which keeps it out of sight until it is complete."""
 
-    def __init__(self, file: Any) -> None:
-        self._file = file
+    def __init__(self, filesystem: Any, path: str) -> None:
+        self._filesystem = filesystem
+        filesystem.start_transaction()
+        self._file = filesystem.open(path, "wb")
 
     def write(self, data: bytes) -> None:
         self._file.write(data)
 
     def commit(self) -> None:
         self._file.close()
-        self._file.commit()
+        self._filesystem.end_transaction()
 
     def abort(self) -> None:
         self._file.close()
-        self._file.discard()
+        self._filesystem.transaction.complete(commit=False)
 
 
 class _OpenTarget:
@@ -230,5 +232,6 @@ def _filesystem(name: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
-    filesystem, path = url_to_fs(name)
+    # An instance of our own: a transaction is one of the whole instance.
+    filesystem, path = url_to_fs(name, skip_instance_cache=True)
     return filesystem, path

@@ -287,4 +287,4 @@ def message(schema: pa.Schema) -> bytes:
 
 
 def opened(data: bytes, **parameters: Any) -> f3.File:
-    return f3.open(io.BytesIO(data), coding=Coding, **parameters)
+    return f3.open(io.BytesIO(data), **{"coding": Coding} | parameters)

@@ -15,7 +15,7 @@ from tests.formats.f3 import plain_coding
 def stored(table: Any, **parameters: Any) -> io.BytesIO:
     """A table as a file in memory."""
     out = io.BytesIO()
-    f3.write(table, out, coding=plain_coding, **parameters)
+    f3.write(table, out, **{"coding": plain_coding} | parameters)
     return out
 
 

@@ -1,5 +1,6 @@
 """FlatBuffers of strangers: what the public builder writes is read, and no bytes lead outside."""
 
+import contextlib
 import random
 import struct
 
@@ -18,7 +19,8 @@ def example() -> bytes:
     builder.PrependUint32Slot(0, 7, 0)
     inner = builder.EndObject()
     vectors = []
-    for width, prepend, values in ((4, builder.PrependUint32, (1, 2**32 - 1)), (8, builder.PrependUint64, (3, 2**64 - 1))):
+    numbers = ((4, builder.PrependUint32, (1, 2**32 - 1)), (8, builder.PrependUint64, (3, 2**64 - 1)))
+    for width, prepend, values in numbers:
         builder.StartVector(width, len(values), width)
         for value in reversed(values):
             prepend(value)
@@ -63,7 +65,8 @@ def everything(table: Table) -> list[object]:
 
 
 EXPECTED = [
-    200, 60_000, 2**32 - 1, 2**64 - 1, [1, 2**32 - 1], [3, 2**64 - 1], ["one", "zwölf"], [7, 7, 7], b"abc", 7, 3, True, False,
+    200, 60_000, 2**32 - 1, 2**64 - 1, [1, 2**32 - 1], [3, 2**64 - 1], ["one", "zwölf"], [7, 7, 7], b"abc", 7, 3, True,
+    False,
 ]  # fmt: skip
 
 
@@ -85,10 +88,8 @@ def test_absent_fields_are_zero_or_nothing():
 
 def attempted(data: bytes) -> None:
     """Reads everything, and lets no error through but one."""
-    try:
+    with contextlib.suppress(F3Error):
         everything(root(memoryview(data), "example"))
-    except F3Error:
-        pass
 
 
 def test_every_offset_and_length_may_be_forged():
@@ -124,22 +125,14 @@ def test_a_vector_that_is_too_long_is_told():
 
 
 def test_tables_that_point_to_each_other_are_walked_over_for_a_while_only():
-    """One table, whose vector of 1,000 tables is 1,000 times itself: four levels are 10^12 tables."""
+    """1,000 offsets to one table: were there such vectors in it too, four levels would be 10^12 tables."""
     count = 1000
-    # The table at 12: its layout at 4 (8 bytes: two fields), then a field with the offset to the vector at 24.
+    # A layout at 4 with one field, the table at 12, which points to the vector at 24.
     data = struct.pack("<I4H", 12, 6, 8, 4, 0) + struct.pack("<iI", 8, 8) + bytes(4)
-    vector = struct.pack("<I", count)
-    for index in range(count):
-        vector += struct.pack("<I", (12 - (28 + 4 * index)) % 2**32)
-    loop = bytearray(data + vector)
-    # Offsets are unsigned: the elements lead forwards to a copy of the table behind the vector instead.
-    copy = len(loop)
-    for index in range(count):
-        struct.pack_into("<I", loop, 28 + 4 * index, copy - (28 + 4 * index))
-    loop += struct.pack("<iI", copy - 4, 0)
-    table = root(memoryview(bytes(loop)), "loop")
+    last = 28 + 4 * count
+    vector = struct.pack("<I", count) + b"".join(struct.pack("<I", last - place) for place in range(28, last, 4))
+    table = root(memoryview(data + vector + struct.pack("<iI", last - 4, 0)), "loop")
 
+    assert len(list(table.elements(0))) == count
     with pytest.raises(F3Error, match="more tables than fit"):
-        for _ in range(10):
-            for each in table.elements(0):
-                each.has(0)
+        list(table.elements(0))

@@ -56,7 +56,8 @@ def test_units_that_end_elsewhere_in_each_column_are_read():
 @pytest.mark.parametrize("row", range(7))
 def test_each_row_is_found(row):
     assert opened(flat_file().bytes()).read(rows=[row]).equals(FLAT_TABLE.slice(row, 1).combine_chunks())
-    assert opened(flat_file().bytes()).read(["b"], rows=slice(row, 6)).equals(FLAT_TABLE.select(["b"]).slice(row, 6 - row))
+    following = opened(flat_file().bytes()).read(["b"], rows=slice(row, 6))
+    assert following.equals(FLAT_TABLE.select(["b"]).slice(row, 6 - row))
 
 
 def test_checksums_of_io_units_are_verified_when_they_are_there():
@@ -102,8 +103,8 @@ def test_a_built_in_unit_without_code_is_refused_with_that_reason():
     with pytest.raises(F3Error) as told:
         opened(file.bytes()).read()
     assert str(told.value) == (
-        "an open file: column a: is in the original's built-in encoding, and the file does not carry the code that reads "
-        "it; have it written again with the original's option write_built_in_wasm"
+        "an open file: column a: is in the original's built-in encoding, and the file does not carry the code that "
+        "reads it; have it written again with the original's option write_built_in_wasm"
     )
     assert opened(file.bytes()).schema.names == ["a", "b"]
 

@@ -21,9 +21,8 @@ TABLE = varied()
 @pytest.mark.parametrize("row_group_rows", [None, 300])
 def test_a_table_comes_back(dictionary, codec, row_group_rows):
     table = TABLE.slice(0, 400)
-    file = stored(
-        table, **SMALL, dictionary=dictionary, codec=codec, row_group_rows=row_group_rows, scope_rows=256, checksums=True
-    )
+    groups = {"row_group_rows": row_group_rows, "scope_rows": 256}
+    file = stored(table, **SMALL, **groups, dictionary=dictionary, codec=codec, checksums=True)
     for verify in ("units", "file", "none"):
         read = opened(file, verify=verify).read()
         read.validate(full=True)
@@ -120,7 +119,7 @@ def test_a_column_may_be_asked_for_twice():
 
 
 def test_unknown_columns_are_told_with_those_that_there_are():
-    with pytest.raises(f3.F3Error, match="no columns are called 'nope'; there are: int, float, .*, long, ..."):
+    with pytest.raises(f3.F3Error, match=r"no columns are called 'nope'; there are: int, float, .*, long, \.\.\."):
         opened(stored(TABLE)).read(["nope"])
     with pytest.raises(f3.F3Error, match="is a text"):
         opened(stored(TABLE)).read("int")

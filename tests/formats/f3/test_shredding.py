@@ -18,9 +18,10 @@ FLAT_TYPES = [
 ]  # fmt: skip
 
 OTHER_TYPES = [
-    pa.null(), pa.map_(pa.string(), pa.int32()), pa.list_(pa.int8(), 3), pa.binary(16), pa.dictionary(pa.int8(), pa.string()),
-    pa.string_view(), pa.binary_view(), pa.list_view(pa.int8()), pa.large_list_view(pa.int8()), pa.uuid(), pa.decimal32(5),
-    pa.run_end_encoded(pa.int32(), pa.int8()), pa.dense_union([pa.field("a", pa.int8())]), pa.decimal64(9),
+    pa.null(), pa.map_(pa.string(), pa.int32()), pa.list_(pa.int8(), 3), pa.binary(16), pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()), pa.binary_view(), pa.list_view(pa.int8()), pa.large_list_view(pa.int8()),
+    pa.uuid(), pa.decimal32(5), pa.decimal64(9), pa.run_end_encoded(pa.int32(), pa.int8()),
+    pa.dense_union([pa.field("a", pa.int8())]),
 ]  # fmt: skip
 
 
