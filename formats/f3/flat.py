@@ -17,36 +17,44 @@ from formats.f3.errors import F3Error
 _U8, _U16, _U32, _U64, _I32 = (struct.Struct(f"<{code}") for code in "BHIQi")
 
 
-class _Walk:
-    """How many tables may still be walked over. A buffer without shared tables holds at most one in eight bytes (the
-    offset to it, and its own to its layout); twice that leaves room for shared ones."""
+_MOST_SLOTS = 16
+"""More than any table of ours has, and few enough that forged layouts cost nothing."""
 
-    __slots__ = ("left",)
+
+class _Walk:
+    """What the tables of a buffer share: the layouts that were read, because most have the same few, and how many tables
+    may still be walked over.
+
+    A buffer without shared tables holds at most one in eight bytes (the offset to it, and its own to its layout); twice
+    that leaves room for shared ones.
+    """
+
+    __slots__ = ("layouts", "left")
 
     def __init__(self, size_bytes: int) -> None:
         self.left = size_bytes // 4 + 16
+        self.layouts: dict[int, tuple[int, ...]] = {}
 
 
 class Table:
     """One table of a buffer. `what` names it in errors: 'footer', 'column metadata 3'."""
 
-    __slots__ = ("_data", "_fields", "_layout_bytes", "_position", "_walk", "_what")
+    __slots__ = ("_data", "_offsets", "_position", "_walk", "_what")
 
     def __init__(self, data: memoryview, position: int, what: str, walk: _Walk) -> None:
         """Check that the table's layout lies in the buffer."""
         self._data, self._position, self._what, self._walk = data, position, what, walk
         layout = position - _at(_I32, data, position, what)
-        self._layout_bytes = _at(_U16, data, layout, what)
-        if self._layout_bytes < 4 or self._layout_bytes % 2 or layout + self._layout_bytes > len(data):
-            raise F3Error(f"{what}: a table's layout at {layout} does not fit into {len(data)} bytes")
-        self._fields = layout
+        offsets = walk.layouts.get(layout)
+        if offsets is None:
+            offsets = walk.layouts[layout] = _layout(data, layout, what)
+        self._offsets = offsets
 
     def _slot(self, slot: int) -> int:
         """Where a field lies; 0 when it is absent."""
-        entry = 4 + 2 * slot
-        if entry >= self._layout_bytes:
+        if slot >= len(self._offsets):
             return 0
-        offset = _at(_U16, self._data, self._fields + entry, self._what)
+        offset = self._offsets[slot]
         return self._position + offset if offset else 0
 
     def has(self, slot: int) -> bool:
@@ -156,6 +164,14 @@ def root(data: memoryview, what: str) -> Table:
     return Table(data, _followed(data, 0, what), what, _Walk(len(data)))
 
 
+def _layout(data: memoryview, place: int, what: str) -> tuple[int, ...]:
+    """Where the fields of a table lie from its beginning; 0 for an absent one."""
+    size_bytes = _at(_U16, data, place, what)
+    if size_bytes < 4 or size_bytes % 2 or place + size_bytes > len(data):
+        raise F3Error(f"{what}: a table's layout at {place} does not fit into {len(data)} bytes")
+    return struct.unpack_from(f"<{min((size_bytes - 4) // 2, _MOST_SLOTS)}H", data, place + 4)
+
+
 def _checked_vector(data: memoryview, place: int, width: int, what: str) -> tuple[int, int]:
     count = _at(_U32, data, place, what)
     if place + 4 + count * width > len(data):
@@ -172,10 +188,14 @@ def _followed(data: memoryview, place: int, what: str) -> int:
 
 
 def _at(kind: struct.Struct, data: memoryview, place: int, what: str) -> int:
-    if not 0 <= place <= len(data) - kind.size:
-        raise F3Error(f"{what}: {kind.size} bytes at {place} do not lie in the {len(data)} bytes that there are")
-    value: int = kind.unpack_from(data, place)[0]
-    return value
+    if place >= 0:
+        try:
+            value: int = kind.unpack_from(data, place)[0]
+        except struct.error:
+            pass
+        else:
+            return value
+    raise F3Error(f"{what}: {kind.size} bytes at {place} do not lie in the {len(data)} bytes that there are")
 
 
 def _text(data: memoryview, what: str) -> str:
