@@ -22,8 +22,8 @@ _MOST_SLOTS = 16
 
 
 class _Walk:
-    """What the tables of a buffer share: the layouts that were read, because most have the same few, and how many tables
-    may still be walked over.
+    """What the tables of a buffer share: the layouts that were read, because most have the same few, and how many
+    tables may still be walked over.
 
     A buffer without shared tables holds at most one in eight bytes (the offset to it, and its own to its layout); twice
     that leaves room for shared ones.

@@ -5,6 +5,7 @@ It knows offsets and sizes, and nothing of what lies there. Faults of the device
 
 from __future__ import annotations
 
+import importlib
 import os
 import secrets
 import stat
@@ -229,9 +230,9 @@ class _OpenTarget:
 
 def _filesystem(name: str) -> tuple[Any, str]:
     try:
-        from fsspec.core import url_to_fs
+        fsspec = importlib.import_module("fsspec.core")
     except ImportError:
         raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
     # An instance of our own: a transaction is one of the whole instance.
-    filesystem, path = url_to_fs(name, skip_instance_cache=True)
+    filesystem, path = fsspec.url_to_fs(name, skip_instance_cache=True)
     return filesystem, path

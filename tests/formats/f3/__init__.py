@@ -1,1 +1,1 @@
-"""Tests of formats/f3."""
+"""Tests of the F3 package."""
