@@ -32,9 +32,7 @@ class Decoder(Protocol):
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
         """The array of one EncUnit."""
 
-    def decode_into(
-        self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]
-    ) -> pa.Array:
+    def decode_into(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
         """Consecutive EncUnits of one column as one contiguous array."""
 
 

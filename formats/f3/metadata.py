@@ -335,9 +335,7 @@ def _packed_encoding(builder: flatbuffers.Builder, encoding: int, wasm_id: int |
     return made
 
 
-def _packed_chunk(
-    builder: flatbuffers.Builder, chunk: Chunk, encodings: Mapping[tuple[int, int | None], int]
-) -> int:
+def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk, encodings: Mapping[tuple[int, int | None], int]) -> int:
     made_units = []
     for unit in chunk.units:
         builder.StartObject(4)

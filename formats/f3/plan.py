@@ -85,9 +85,7 @@ class Plan:
             for column in columns:
                 stored = self._contents.column(group, column)
                 if stored.rows != rows:
-                    raise F3Error(
-                        f"column {node.what}: has {stored.rows} rows in row group {group}, which has {rows}"
-                    )
+                    raise F3Error(f"column {node.what}: has {stored.rows} rows in row group {group}, which has {rows}")
         if node.is_struct:
             for child in node.children:
                 self._check_rows(child, groups)

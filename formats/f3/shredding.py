@@ -130,9 +130,7 @@ def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int
 def pushed_down(field: pa.Field, column: int) -> Node:
     """A list of structs as LIST_OF_STRUCT_OF_PRIMITIVE: one column for each field of the struct."""
     parts = _fields(field.type.value_type)
-    children = tuple(
-        Node(f"{field.name}[].{part.name}", part.type, column + place) for place, part in enumerate(parts)
-    )
+    children = tuple(Node(f"{field.name}[].{part.name}", part.type, column + place) for place, part in enumerate(parts))
     return Node(field.name, field.type, column, children, pushed_down=True)
 
 

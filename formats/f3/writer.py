@@ -257,9 +257,7 @@ class Writer:
         metadata_bytes = self._out.position - metadata_start
         if metadata_bytes > _MOST_METADATA_BYTES:
             raise F3Error(f"{metadata_bytes} bytes of metadata are more than a file can have; use larger units")
-        postscript = Postscript(
-            metadata_bytes, len(footer), self._out.checksum(), xxhash.xxh64_intdigest(schema)
-        )
+        postscript = Postscript(metadata_bytes, len(footer), self._out.checksum(), xxhash.xxh64_intdigest(schema))
         self._out.write(postscript.packed())
 
     def _write_dictionaries(self) -> list[Chunk]:

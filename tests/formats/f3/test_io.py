@@ -1,0 +1,84 @@
+"""Bytes of files: spans next to each other are one read, and none lies outside or in another."""
+
+import io
+
+import pytest
+
+from formats.f3 import io as f3_io
+from formats.f3.compression import compress, decompress
+from formats.f3.errors import F3Error
+
+DATA = bytes(range(256)) * 1000
+
+
+class Reads(io.BytesIO):
+    """Remembers what was read."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.reads = []
+
+    def read(self, size=-1):
+        self.reads.append((self.tell(), size))
+        return super().read(size)
+
+
+class Dripping(io.BytesIO):
+    """Gives no more than seven bytes at once, as sockets and pipes may."""
+
+    def read(self, size=-1):
+        return super().read(min(size, 7))
+
+
+@pytest.mark.parametrize(
+    ("spans", "reads"),
+    [
+        ([(0, 10), (10, 20)], [(0, 20)]),
+        ([(10, 20), (0, 10), (10, 20)], [(0, 20)]),
+        ([(0, 10), (1000, 1010)], [(0, 1010)]),
+        ([(0, 10), (200_000, 200_010)], [(0, 10), (200_000, 10)]),
+        ([], []),
+    ],
+)
+def test_spans_next_to_each_other_are_one_read(spans, reads):
+    file = Reads(DATA)
+    found = f3_io.read_spans(f3_io.open_source(file), spans)
+    assert {span: bytes(data) for span, data in found.items()} == {each: DATA[slice(*each)] for each in spans}
+    assert file.reads == reads
+
+
+def test_spans_that_overlap_are_refused():
+    with pytest.raises(F3Error, match="two parts of the file overlap at 9"):
+        f3_io.read_spans(f3_io.open_source(io.BytesIO(DATA)), [(0, 10), (9, 20)])
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+@pytest.mark.parametrize(("offset", "size"), [(0, len(DATA) + 1), (len(DATA), 1), (-1, 1), (2**63, 2**63), (5, -1)])
+def test_nothing_outside_of_a_file_is_read(tmp_path, on_disk, offset, size):
+    (tmp_path / "data").write_bytes(DATA)
+    source = f3_io.open_source(tmp_path / "data" if on_disk else io.BytesIO(DATA))
+    assert bytes(source.read(len(DATA), 0)) == b""
+    assert bytes(source.read(3, 5)) == DATA[3:8]
+    with pytest.raises(F3Error, match=f"do not lie in a file of {len(DATA)}"):
+        source.read(offset, size)
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_told(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(DATA)
+    source = f3_io.open_source(path)
+    path.write_bytes(b"short")
+    with pytest.raises(F3Error, match="ended at 5 while it was read"):
+        source.read(0, 100)
+
+
+def test_a_file_that_gives_few_bytes_at_once_is_read():
+    assert bytes(f3_io.open_source(Dripping(DATA)).read(10, 1000)) == DATA[10:1010]
+
+
+@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
+@pytest.mark.parametrize("payload", [b"", b"a", bytes(100_000), DATA])
+def test_payloads_come_back(codec, payload):
+    stored, compression = compress(payload, codec)
+    assert len(stored) <= len(payload)
+    assert bytes(decompress(memoryview(stored), compression, "unit")) == payload
