@@ -1,5 +1,7 @@
 """Files of the original: what the specification says of them is read, what cannot be is refused with the reason."""
 
+import struct
+
 import pyarrow as pa
 import pytest
 
@@ -84,11 +86,12 @@ def test_compressed_units_are_read(compression, compress):
     [
         (1, b"not zstd at all", "cannot be decompressed"),
         (1, streamed_zstd(bytes(2**28)), "more than is read"),
+        (1, pa.compress(bytes(2**28), codec="zstd", asbytes=True), "hold 268435456, which is more than is read"),
         (2, prepended_lz4(bytes(100))[:-3], "cannot be decompressed"),
         (2, b"\xff\xff\xff\xff" + bytes(10), "say that they hold 4294967295"),
         (2, b"abc", "too few for an LZ4 block"),
     ],
-    ids=["zstd", "zstd bomb", "lz4", "lz4 bomb", "lz4 length"],
+    ids=["zstd", "zstd bomb", "zstd bomb with its size", "lz4", "lz4 bomb", "lz4 length"],
 )
 def test_broken_compression_is_refused(compression, stored, told):
     file = Original(pa.schema({"a": INT}))
@@ -339,4 +342,41 @@ def test_a_unit_of_more_rows_than_are_read_is_refused():
     file = Original(pa.schema({"a": INT}))
     file.group(2**25, [file.chunk([unit(plain([1], INT), 2**25)], 2**25)])
     with pytest.raises(F3Error, match="larger than is read"):
+        opened(file.bytes()).read()
+
+
+def test_an_io_unit_that_reaches_into_the_metadata_is_refused():
+    file = Original(pa.schema({"a": INT}), modules=())
+    chunk = file.chunk([numbers([1])], 1)
+    size = len(file.data)
+    longer = unit(plain([1], INT) + bytes(50), 1)[1]
+    chunk |= {1: originals.u32(size + 50), 5: [longer]}
+    # Between the data and the metadata lies the directory of modules, which has fewer bytes.
+    with pytest.raises(F3Error, match="reaches into the metadata"):
+        opened(file.group(1, [chunk]).bytes()).read()
+
+
+@pytest.mark.parametrize("change", [-1, 1, 32])
+@pytest.mark.parametrize("place", [32, 28])
+def test_a_postscript_with_other_sizes_is_refused(place, change):
+    """What no checksum covers: metadata lie from there to the footer, all of them."""
+    data = bytearray(flat_file().bytes())
+    (size,) = struct.unpack_from("<I", data, len(data) - place)
+    struct.pack_into("<I", data, len(data) - place, size + change)
+    with pytest.raises(F3Error):
+        opened(bytes(data), verify="none").schema  # noqa: B018 - opening is what fails
+
+
+def test_units_without_rows_are_not_looked_at():
+    file = Original(pa.schema({"a": INT}))
+    nothing = unit(b"whatever stands here", 0)
+    file.group(2, [file.chunk([nothing, numbers([1]), nothing, numbers([2]), nothing], 2)])
+    assert opened(file.bytes()).read()["a"].to_pylist() == [1, 2]
+
+
+def test_offsets_that_are_missing_are_refused():
+    file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS])
+    lists = [unit(list_unit([True, True], [0, None, 1]), 2)]
+    file.group(2, [file.chunk(lists, 2)], [file.chunk([unit(blob(plain([1], INT)), 1)], 1)])
+    with pytest.raises(F3Error, match="column a: offsets of lists are missing"):
         opened(file.bytes()).read()
