@@ -55,22 +55,24 @@ class Values:
         each, which are the items' where there are three."""
         offsets_type = pa.int64() if pa.types.is_large_list(list_type) else pa.int32()
         present: list[pa.Array] = []
-        parts: list[np.ndarray] = []
-        rest: list[memoryview] = []
-        for unit in units:
-            if unit.chunk.scope != metadata.NO_DICTIONARY:
+        parts: list[np.ndarray] = [np.empty(0, offsets_type.to_pandas_dtype())] * len(units)
+        rest: list[memoryview] = [memoryview(b"")] * len(units)
+        filled = [place for place, unit in enumerate(units) if unit.rows]
+        for (scope, _, _), run in groupby(filled, key=lambda place: units[place].kind):
+            if scope != metadata.NO_DICTIONARY:
                 raise F3Error("lists have a dictionary, which is for values")
-            if unit.rows == 0:
-                parts.append(np.empty(0, offsets_type.to_pandas_dtype()))
-                rest.append(memoryview(b""))
-                continue
-            payloads = framing.split(self._payload(unit, unit.start, unit.values), count)
-            present.append(self.decoded(payloads[0], unit.values, pa.bool_(), unit.rows))
-            offsets = self.decoded(payloads[1], unit.values, offsets_type, unit.rows + 1)
+            places = list(run)
+            members = [units[place] for place in places]
+            payloads = [framing.split(self._payload(unit, unit.start, unit.values), count) for unit in members]
+            rows = [unit.rows for unit in members]
+            present.append(self._together(members[0], [each[0] for each in payloads], pa.bool_(), rows))
+            edges = [each + 1 for each in rows]
+            offsets = self._together(members[0], [each[1] for each in payloads], offsets_type, edges)
             if offsets.null_count:
                 raise F3Error("offsets of lists are missing")
-            parts.append(offsets.to_numpy())
-            rest.append(payloads[-1])
+            split = np.split(offsets.to_numpy(), np.cumsum(edges)[:-1])
+            for place, part, each in zip(places, split, payloads, strict=True):
+                parts[place], rest[place] = part, each[-1]
         return pa.concat_arrays(present) if present else pa.array([], pa.bool_()), parts, rest
 
     def decoded(self, payload: memoryview, stored: EncUnit, arrow_type: pa.DataType, rows: int) -> pa.Array:
@@ -82,16 +84,24 @@ class Values:
     def _run(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
         """Units of one module."""
         payloads = [self._payload(unit, unit.start, unit.values) for unit in units]
-        if len(units) == 1:
-            return self.decoded(payloads[0], units[0].values, arrow_type, units[0].rows)
         rows = [unit.rows for unit in units]
         try:
-            array = self._contents.decoder(units[0].values).decode_into(payloads, arrow_type, rows)
+            return self._together(units[0], payloads, arrow_type, rows)
         except F3Error:
+            if len(units) == 1:
+                raise
             # Either one of them is broken, and its own error is raised here, or they are too long together.
             if _has_short_offsets(arrow_type) and self._bytes_alone(arrow_type, units, payloads) > _MOST_SHORT_BYTES:
                 raise TooLongError(f"{sum(rows)} rows do not fit into one array of {arrow_type}") from None
             raise
+
+    def _together(
+        self, unit: Unit, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]
+    ) -> pa.Array:
+        """Payloads of units of that unit's module, in one array."""
+        if len(payloads) == 1:
+            return self.decoded(payloads[0], unit.values, arrow_type, rows[0])
+        array = self._contents.decoder(unit.values).decode_into(payloads, arrow_type, rows)
         return _checked(array, arrow_type, sum(rows))
 
     def _bytes_alone(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> int:
