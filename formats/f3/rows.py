@@ -55,7 +55,8 @@ def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
     else:
         lowest, highest = int(wanted.min()), int(wanted.max())
     if lowest < 0 or highest >= count:
-        raise F3Error(f"rows {lowest} to {highest} are asked for; there are {count}, counted from 0")
+        asked = f"row {highest} is" if lowest == highest else f"rows {lowest} to {highest} are"
+        raise F3Error(f"{asked} asked for; there are {count}, counted from 0")
     if isinstance(wanted, range):
         first, after = _reach(wanted, group_starts)
         base = int(group_starts[first])
