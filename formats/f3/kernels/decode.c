@@ -1,0 +1,822 @@
+/* The decoding kernels: one EncUnit's payload into Arrow buffers. Compiled to the native library and to the Wasm module
+ * that files carry. The payload is hostile: whatever it says is checked before it is used, nothing is written outside
+ * the target and the scratch memory, nothing is read outside the payload, and the work is bounded by the rows.
+ * No allocation, no library: scratch memory is the caller's. */
+#include "kernels.h"
+
+struct room {
+    u8 *base;
+    size_t used, bytes;
+    u64 work; /* values that may still be decoded: a tree of nodes can ask for far more than its rows */
+};
+
+struct span {
+    const u8 *at, *end;
+};
+
+struct node {
+    u32 tag, a;
+    struct span body;
+};
+
+#define TRY(call)                    \
+    do {                             \
+        int fault_ = (call);         \
+        if (fault_ != FINE)          \
+            return fault_;           \
+    } while (0)
+
+static u32 load32(const u8 *at) { return *(const u32_at *)at; }
+static u64 load64(const u8 *at) { return *(const u64_at *)at; }
+static size_t left(const struct span *span) { return (size_t)(span->end - span->at); }
+
+static int take(struct room *room, u64 bytes, u8 **taken) {
+    bytes = (bytes + 127) & ~(u64)63; /* aligned, and 64 bytes that may be read behind what was asked for */
+    if (bytes > room->bytes - room->used)
+        return NO_ROOM;
+    *taken = room->base + room->used;
+    room->used += (size_t)bytes;
+    return FINE;
+}
+
+static int spend(struct room *room, u64 values) {
+    values += 16;
+    if (values > room->work)
+        return TOO_MUCH;
+    room->work -= values;
+    return FINE;
+}
+
+static int open_node(struct span *in, struct node *node) {
+    if (left(in) < NODE_BYTES)
+        return CUT;
+    node->tag = in->at[0];
+    node->a = in->at[1];
+    u32 bytes = load32(in->at + 4);
+    in->at += NODE_BYTES;
+    if (bytes > left(in))
+        return CUT;
+    node->body.at = in->at;
+    node->body.end = in->at + bytes;
+    in->at += bytes;
+    return FINE;
+}
+
+static int read_u32(struct span *body, u32 *value) {
+    if (left(body) < 4)
+        return CUT;
+    *value = load32(body->at);
+    body->at += 4;
+    return FINE;
+}
+
+/* ---- bit packing ------------------------------------------------------------------------------------------------ */
+
+/* A block is 1,024 values in their order; word k of a lane holds the bits of the values lane, lanes + lane, ...: the
+ * inner loop runs over lanes with one shift for all of them. */
+#define UNPACK(name, out_type, word_type, word_bits)                                                                 \
+    static void name(const u8 *restrict in, u32 bits, out_type reference, u8 *restrict out, size_t blocks) {         \
+        enum { LANES = BLOCK / word_bits };                                                                           \
+        const word_type mask = (word_type)(~(word_type)0 >> (word_bits - bits));                                      \
+        for (size_t block = 0; block < blocks; block++) {                                                             \
+            for (u32 row = 0; row < word_bits; row++) {                                                               \
+                u32 start = row * bits, word = start / word_bits, shift = start % word_bits;                          \
+                const word_type##_at *low = (const word_type##_at *)in + word * LANES;                                \
+                out_type##_at *to = (out_type##_at *)out + row * LANES;                                               \
+                if (shift + bits <= word_bits) {                                                                      \
+                    for (u32 lane = 0; lane < LANES; lane++)                                                          \
+                        to[lane] = (out_type)((out_type)((low[lane] >> shift) & mask) + reference);                   \
+                } else {                                                                                              \
+                    const word_type##_at *high = low + LANES;                                                         \
+                    u32 back = word_bits - shift;                                                                     \
+                    for (u32 lane = 0; lane < LANES; lane++)                                                          \
+                        to[lane] = (out_type)((out_type)(((low[lane] >> shift) | (high[lane] << back)) & mask) +      \
+                                              reference);                                                             \
+                }                                                                                                     \
+            }                                                                                                         \
+            in += (size_t)bits * (BLOCK / 8);                                                                         \
+            out += BLOCK * sizeof(out_type);                                                                          \
+        }                                                                                                             \
+    }
+
+UNPACK(unpack_8, u8, u32, 32)
+UNPACK(unpack_16, u16, u32, 32)
+UNPACK(unpack_32, u32, u32, 32)
+UNPACK(unpack_64_of_32, u64, u32, 32)
+UNPACK(unpack_64, u64, u64, 64)
+
+static void store_number(u8 *out, u32 width, size_t index, u64 value) {
+    switch (width) {
+    case 1: out[index] = (u8)value; break;
+    case 2: ((u16_at *)out)[index] = (u16)value; break;
+    case 4: ((u32_at *)out)[index] = (u32)value; break;
+    default: ((u64_at *)out)[index] = value; break;
+    }
+}
+
+static u64 load_number(const u8 *in, u32 width) {
+    switch (width) {
+    case 1: return in[0];
+    case 2: return *(const u16_at *)in;
+    case 4: return load32(in);
+    default: return load64(in);
+    }
+}
+
+/* The values behind the last whole block: one stream of bits, lowest first. */
+static void unpack_rest(const u8 *in, size_t in_bytes, u32 bits, u64 reference, u8 *out, u32 width, u32 count) {
+    u64 mask = ~(u64)0 >> (64 - bits);
+    for (u32 index = 0; index < count; index++) {
+        u64 position = (u64)index * bits;
+        size_t byte = (size_t)(position / 8);
+        u32 shift = (u32)(position % 8);
+        u64 value = 0;
+        if (byte + 8 <= in_bytes) {
+            value = load64(in + byte) >> shift;
+        } else {
+            for (size_t next = byte; next < in_bytes; next++)
+                value |= (u64)in[next] << (8 * (next - byte));
+            value >>= shift;
+        }
+        if (shift + bits > 64)
+            value |= (u64)in[byte + 8] << (64 - shift);
+        store_number(out, width, index, (value & mask) + reference);
+    }
+}
+
+static void fill(u8 *out, u32 width, u64 count, const u8 *value) {
+    switch (width) {
+    case 1: memset(out, value[0], (size_t)count); return;
+    case 2: {
+        u16 pattern = *(const u16_at *)value;
+        for (u64 index = 0; index < count; index++)
+            ((u16_at *)out)[index] = pattern;
+        return;
+    }
+    case 4: {
+        u32 pattern = load32(value);
+        for (u64 index = 0; index < count; index++)
+            ((u32_at *)out)[index] = pattern;
+        return;
+    }
+    case 8: {
+        u64 pattern = load64(value);
+        for (u64 index = 0; index < count; index++)
+            ((u64_at *)out)[index] = pattern;
+        return;
+    }
+    default:
+        for (u64 index = 0; index < count; index++)
+            memcpy(out + index * width, value, width);
+    }
+}
+
+static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
+    u32 bits = node->a;
+    if (width > 8 || bits > 8 * width)
+        return MALFORMED;
+    if (left(&node->body) < 8)
+        return CUT;
+    u64 reference = load64(node->body.at);
+    const u8 *in = node->body.at + 8;
+    if (bits == 0) {
+        u8 value[8];
+        memcpy(value, &reference, 8);
+        fill(out, width, count, value);
+        return FINE;
+    }
+    size_t blocks = count / BLOCK;
+    u32 rest = count % BLOCK;
+    size_t block_bytes = blocks * bits * (BLOCK / 8), rest_bytes = ((size_t)rest * bits + 7) / 8;
+    if (left(&node->body) - 8 < block_bytes + rest_bytes)
+        return CUT;
+    switch (width) {
+    case 1: unpack_8(in, bits, (u8)reference, out, blocks); break;
+    case 2: unpack_16(in, bits, (u16)reference, out, blocks); break;
+    case 4: unpack_32(in, bits, (u32)reference, out, blocks); break;
+    default:
+        if (bits <= 32)
+            unpack_64_of_32(in, bits, reference, out, blocks);
+        else
+            unpack_64(in, bits, reference, out, blocks);
+    }
+    unpack_rest(in + block_bytes, rest_bytes, bits, reference, out + blocks * BLOCK * width, width, rest);
+    return FINE;
+}
+
+/* ---- nodes of values of one width ------------------------------------------------------------------------------- */
+
+static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth);
+
+static int decode_runs(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    u32 runs;
+    TRY(read_u32(&node->body, &runs));
+    if (runs > count)
+        return MALFORMED;
+    u8 *lengths, *values;
+    TRY(take(room, (u64)runs * 4, &lengths));
+    TRY(take(room, (u64)runs * width, &values));
+    TRY(decode_values(room, &node->body, 4, runs, lengths, depth));
+    TRY(decode_values(room, &node->body, width, runs, values, depth));
+    u32 unfilled = count;
+    for (u32 run = 0; run < runs; run++) {
+        u32 length = ((u32_at *)lengths)[run];
+        if (length > unfilled)
+            return OUTSIDE;
+        fill(out, width, length, values + (size_t)run * width);
+        out += (size_t)length * width;
+        unfilled -= length;
+    }
+    return unfilled ? MALFORMED : FINE;
+}
+
+#define PREFIX_SUM(name, type)                                     \
+    static void name(u8 *out, u32 count, type sum) {               \
+        type##_at *values = (type##_at *)out;                      \
+        values[0] = sum;                                           \
+        for (u32 index = 1; index < count; index++) {              \
+            sum = (type)(sum + values[index]);                     \
+            values[index] = sum;                                   \
+        }                                                          \
+    }
+PREFIX_SUM(prefix_sum_8, u8)
+PREFIX_SUM(prefix_sum_16, u16)
+PREFIX_SUM(prefix_sum_32, u32)
+PREFIX_SUM(prefix_sum_64, u64)
+
+static int decode_delta(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    if (width > 8 || count == 0)
+        return MALFORMED;
+    if (left(&node->body) < 8)
+        return CUT;
+    u64 first = load64(node->body.at);
+    node->body.at += 8;
+    TRY(decode_values(room, &node->body, width, count, out, depth));
+    switch (width) {
+    case 1: prefix_sum_8(out, count, (u8)first); break;
+    case 2: prefix_sum_16(out, count, (u16)first); break;
+    case 4: prefix_sum_32(out, count, (u32)first); break;
+    default: prefix_sum_64(out, count, first);
+    }
+    return FINE;
+}
+
+#define LARGEST(name, type)                                                                     \
+    static u32 name(const u8 *in, u32 count) {                                                  \
+        const type##_at *codes = (const type##_at *)in;                                         \
+        type largest = 0;                                                                       \
+        for (u32 index = 0; index < count; index++)                                             \
+            largest = codes[index] > largest ? codes[index] : largest;                          \
+        return largest;                                                                         \
+    }
+LARGEST(largest_8, u8)
+LARGEST(largest_16, u16)
+LARGEST(largest_32, u32)
+
+static u32 code_at(const u8 *codes, u32 width, u32 index) {
+    return width == 1 ? codes[index] : width == 2 ? ((const u16_at *)codes)[index] : ((const u32_at *)codes)[index];
+}
+
+/* The codes of a dictionary, all of them smaller than `entries`. */
+static int decode_codes(struct room *room, struct span *body, u32 width, u32 count, u32 entries, u8 **codes, u32 depth) {
+    if (width != 1 && width != 2 && width != 4)
+        return MALFORMED;
+    if (entries > count || (count && !entries))
+        return MALFORMED;
+    TRY(take(room, (u64)count * width, codes));
+    TRY(decode_values(room, body, width, count, *codes, depth));
+    u32 largest = width == 1   ? largest_8(*codes, count)
+                  : width == 2 ? largest_16(*codes, count)
+                               : largest_32(*codes, count);
+    return count && largest >= entries ? OUTSIDE : FINE;
+}
+
+#define GATHER(name, type, code_type)                                                                      \
+    static void name(const u8 *codes_in, const u8 *values_in, u32 count, u8 *out) {                        \
+        const code_type##_at *codes = (const code_type##_at *)codes_in;                                    \
+        const type##_at *values = (const type##_at *)values_in;                                            \
+        for (u32 index = 0; index < count; index++)                                                        \
+            ((type##_at *)out)[index] = values[codes[index]];                                              \
+    }
+#define GATHERS(type)                        \
+    GATHER(gather_##type##_8, type, u8)      \
+    GATHER(gather_##type##_16, type, u16)    \
+    GATHER(gather_##type##_32, type, u32)
+GATHERS(u8)
+GATHERS(u16)
+GATHERS(u32)
+GATHERS(u64)
+
+#define GATHER_BY(type)                                                                         \
+    (code_width == 1   ? gather_##type##_8(codes, values, count, out)                           \
+     : code_width == 2 ? gather_##type##_16(codes, values, count, out)                          \
+                       : gather_##type##_32(codes, values, count, out))
+
+static void gather(const u8 *codes, u32 code_width, const u8 *values, u32 width, u32 count, u8 *out) {
+    switch (width) {
+    case 1: GATHER_BY(u8); return;
+    case 2: GATHER_BY(u16); return;
+    case 4: GATHER_BY(u32); return;
+    case 8: GATHER_BY(u64); return;
+    default:
+        for (u32 index = 0; index < count; index++)
+            memcpy(out + (size_t)index * width, values + (size_t)code_at(codes, code_width, index) * width, width);
+    }
+}
+
+static int decode_dictionary(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    u32 entries;
+    u8 *codes, *values;
+    TRY(read_u32(&node->body, &entries));
+    TRY(decode_codes(room, &node->body, node->a, count, entries, &codes, depth));
+    TRY(take(room, (u64)entries * width, &values));
+    TRY(decode_values(room, &node->body, width, entries, values, depth));
+    gather(codes, node->a, values, width, count, out);
+    return FINE;
+}
+
+static int decode_positions(struct room *room, struct span *body, u32 positions, u32 count, u8 **out, u32 depth) {
+    if (positions > count)
+        return MALFORMED;
+    TRY(take(room, (u64)positions * 4, out));
+    TRY(decode_values(room, body, 4, positions, *out, depth));
+    return positions && largest_32(*out, positions) >= count ? OUTSIDE : FINE;
+}
+
+static int decode_patched(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    u32 patches;
+    u8 *positions, *values;
+    TRY(read_u32(&node->body, &patches));
+    TRY(decode_values(room, &node->body, width, count, out, depth));
+    TRY(decode_positions(room, &node->body, patches, count, &positions, depth));
+    TRY(take(room, (u64)patches * width, &values));
+    TRY(decode_values(room, &node->body, width, patches, values, depth));
+    for (u32 patch = 0; patch < patches; patch++) {
+        u8 *to = out + (size_t)((u32_at *)positions)[patch] * width;
+        const u8 *from = values + (size_t)patch * width;
+        switch (width) {
+        case 1: *to = *from; break;
+        case 2: *(u16_at *)to = *(const u16_at *)from; break;
+        case 4: *(u32_at *)to = load32(from); break;
+        case 8: *(u64_at *)to = load64(from); break;
+        default: memcpy(to, from, width);
+        }
+    }
+    return FINE;
+}
+
+static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Decimals as integers: one division by an exact power of ten is rounded correctly, so it gives back what a parser of
+ * the decimal's text gave. */
+static int decode_decimal(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    if (node->a > 22 || (width != 4 && width != 8))
+        return MALFORMED;
+    TRY(decode_values(room, &node->body, width, count, out, depth));
+    double power = POWERS[node->a];
+    if (width == 4) {
+        for (u32 index = 0; index < count; index++)
+            ((f32_at *)out)[index] = (float)((double)(i32)((u32_at *)out)[index] / power);
+        return FINE;
+    }
+    /* Integers below 2^51 added to the bits of 3 * 2^51 are that double plus the integer: vectors have no conversion. */
+    for (u32 index = 0; index < count; index++) {
+        u64 shifted = ((u64_at *)out)[index] + 0x4338000000000000u;
+        double number;
+        __builtin_memcpy(&number, &shifted, 8);
+        ((f64_at *)out)[index] = (number - 6755399441055744.0) / power;
+    }
+    return FINE;
+}
+
+static int decode_split(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    u32 low_bits = node->a;
+    if ((width != 4 && width != 8) || low_bits == 0 || low_bits >= 8 * width)
+        return MALFORMED;
+    u8 *high;
+    TRY(decode_values(room, &node->body, width, count, out, depth));
+    TRY(take(room, (u64)count * 2, &high));
+    TRY(decode_values(room, &node->body, 2, count, high, depth));
+    if (width == 4)
+        for (u32 index = 0; index < count; index++)
+            ((u32_at *)out)[index] |= (u32)((u16_at *)high)[index] << low_bits;
+    else
+        for (u32 index = 0; index < count; index++)
+            ((u64_at *)out)[index] |= (u64)((u16_at *)high)[index] << low_bits;
+    return FINE;
+}
+
+static int decode_widened(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    u32 narrow = node->a;
+    if ((narrow != 1 && narrow != 2 && narrow != 4 && narrow != 8) || narrow >= width)
+        return MALFORMED;
+    u8 *values;
+    TRY(take(room, (u64)count * narrow, &values));
+    TRY(decode_values(room, &node->body, narrow, count, values, depth));
+    for (u32 index = 0; index < count; index++) {
+        u64 value = load_number(values + (size_t)index * narrow, narrow);
+        u32 unused = 64 - 8 * narrow;
+        i64 extended = (i64)(value << unused) >> unused;
+        if (width <= 8) {
+            store_number(out, width, index, (u64)extended);
+            continue;
+        }
+        u8 *to = out + (size_t)index * width;
+        *(i64_at *)to = extended;
+        memset(to + 8, extended < 0 ? 255 : 0, width - 8);
+    }
+    return FINE;
+}
+
+/* Bytes as codes of up to 255 symbols of one to eight bytes; code 255 announces a byte as it is. */
+static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
+    u32 symbols = node->a;
+    if (width != 1 || symbols > 255)
+        return MALFORMED;
+    if (left(&node->body) < (size_t)symbols * 9)
+        return CUT;
+    u8 lengths[256];
+    u64 texts[256];
+    memset(lengths, 0, sizeof lengths);
+    memset(texts, 0, sizeof texts);
+    for (u32 symbol = 0; symbol < symbols; symbol++) {
+        lengths[symbol] = node->body.at[symbol];
+        texts[symbol] = load64(node->body.at + symbols + (size_t)symbol * 8);
+        if (lengths[symbol] == 0 || lengths[symbol] > 8)
+            return MALFORMED;
+    }
+    const u8 *in = node->body.at + (size_t)symbols * 9, *in_end = node->body.end;
+    u8 *end = out + count;
+    /* Whole words while there is room for one; a code without a symbol has length 0 and ends the loop below. */
+    while (in_end - in >= 2 && end - out >= 8) {
+        u8 code = *in++;
+        if (code == 255) {
+            *out++ = *in++;
+            continue;
+        }
+        *(u64_at *)out = texts[code];
+        out += lengths[code];
+        if (code >= symbols)
+            return OUTSIDE;
+    }
+    while (in < in_end) {
+        u8 code = *in++;
+        if (code == 255) {
+            if (in == in_end)
+                return CUT;
+            if (out == end)
+                return MALFORMED;
+            *out++ = *in++;
+            continue;
+        }
+        if (code >= symbols)
+            return OUTSIDE;
+        if (lengths[code] > end - out)
+            return MALFORMED;
+        memcpy(out, &texts[code], lengths[code]);
+        out += lengths[code];
+    }
+    return out == end ? FINE : MALFORMED;
+}
+
+static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth) {
+    struct node node;
+    TRY(open_node(in, &node));
+    TRY(spend(room, count));
+    if (depth >= MOST_DEPTH)
+        return TOO_DEEP;
+    size_t used = room->used;
+    int fault;
+    switch (node.tag) {
+    case TAG_PLAIN:
+        if (left(&node.body) < (u64)count * width)
+            return CUT;
+        memcpy(out, node.body.at, (size_t)count * width);
+        return FINE;
+    case TAG_CONSTANT:
+        if (left(&node.body) < width)
+            return CUT;
+        fill(out, width, count, node.body.at);
+        return FINE;
+    case TAG_PACKED: return decode_packed(&node, width, count, out);
+    case TAG_SYMBOLS: return decode_symbols(&node, width, count, out);
+    case TAG_RUNS: fault = decode_runs(room, &node, width, count, out, depth + 1); break;
+    case TAG_DELTA: fault = decode_delta(room, &node, width, count, out, depth + 1); break;
+    case TAG_DICTIONARY: fault = decode_dictionary(room, &node, width, count, out, depth + 1); break;
+    case TAG_PATCHED: fault = decode_patched(room, &node, width, count, out, depth + 1); break;
+    case TAG_DECIMAL: fault = decode_decimal(room, &node, width, count, out, depth + 1); break;
+    case TAG_SPLIT: fault = decode_split(room, &node, width, count, out, depth + 1); break;
+    case TAG_WIDENED: fault = decode_widened(room, &node, width, count, out, depth + 1); break;
+    default: return MALFORMED;
+    }
+    room->used = used;
+    return fault;
+}
+
+/* ---- bitmaps ---------------------------------------------------------------------------------------------------- */
+
+static void set_bits(u8 *out, u64 from, u64 until) {
+    while (from < until && from % 8)
+        out[from / 8] |= (u8)(1u << (from % 8)), from++;
+    u64 whole = (until - from) / 8;
+    memset(out + from / 8, 255, (size_t)whole);
+    for (from += whole * 8; from < until; from++)
+        out[from / 8] |= (u8)(1u << (from % 8));
+}
+
+/* A bitmap of `count` bits from bit 0 on; the bits behind them in the last byte are 0. */
+static int decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
+    struct node node;
+    TRY(open_node(in, &node));
+    TRY(spend(room, count));
+    size_t bytes = ((size_t)count + 7) / 8;
+    size_t used = room->used;
+    u32 items;
+    u8 *numbers;
+    switch (node.tag) {
+    case TAG_PLAIN:
+        if (left(&node.body) < bytes)
+            return CUT;
+        memcpy(out, node.body.at, bytes);
+        break;
+    case TAG_CONSTANT: memset(out, node.a ? 255 : 0, bytes); break;
+    case TAG_RUNS:
+        TRY(read_u32(&node.body, &items));
+        if (items > count)
+            return MALFORMED;
+        TRY(take(room, (u64)items * 4, &numbers));
+        TRY(decode_values(room, &node.body, 4, items, numbers, 1));
+        memset(out, 0, bytes);
+        u64 bit = 0;
+        for (u32 run = 0; run < items; run++) {
+            u32 length = ((u32_at *)numbers)[run];
+            if (length > count - bit)
+                return OUTSIDE;
+            if ((run & 1) != (node.a & 1))
+                set_bits(out, bit, bit + length);
+            bit += length;
+        }
+        if (bit != count)
+            return MALFORMED;
+        break;
+    case TAG_PATCHED:
+        TRY(read_u32(&node.body, &items));
+        TRY(decode_positions(room, &node.body, items, count, &numbers, 1));
+        memset(out, node.a ? 255 : 0, bytes);
+        for (u32 patch = 0; patch < items; patch++) {
+            u32 position = ((u32_at *)numbers)[patch];
+            u8 mask = (u8)(1u << (position % 8));
+            if (node.a)
+                out[position / 8] &= (u8)~mask;
+            else
+                out[position / 8] |= mask;
+        }
+        break;
+    default: return MALFORMED;
+    }
+    room->used = used;
+    if (count % 8)
+        out[bytes - 1] &= (u8)((1u << (count % 8)) - 1);
+    return FINE;
+}
+
+/* Bits behind the ones that are there already: what lies in the target above `at` is not set yet. */
+static void append_bits(u8 *out, u64 at, const u8 *bits, u32 count) {
+    size_t bytes = ((size_t)count + 7) / 8;
+    out += at / 8;
+    u32 shift = (u32)(at % 8);
+    if (shift == 0) {
+        memcpy(out, bits, bytes);
+        return;
+    }
+    u64 end = shift + (u64)count;
+    for (size_t byte = 0; byte < bytes; byte++) {
+        out[byte] |= (u8)(bits[byte] << shift);
+        if ((byte + 1) * 8 < end)
+            out[byte + 1] = (u8)(bits[byte] >> (8 - shift));
+    }
+}
+
+static u64 count_ones(const u8 *bits, u32 count) {
+    u64 ones = 0;
+    size_t bytes = ((size_t)count + 7) / 8, byte = 0;
+    for (; byte + 8 <= bytes; byte += 8)
+        ones += (u64)__builtin_popcountll(load64(bits + byte));
+    for (; byte < bytes; byte++)
+        ones += (u64)__builtin_popcount(bits[byte]);
+    return ones;
+}
+
+/* ---- strings ---------------------------------------------------------------------------------------------------- */
+
+/* Whether bytes are ASCII: then every cut of them is UTF-8. */
+static int is_ascii(const u8 *in, u64 bytes) {
+    u64 seen = 0, at = 0;
+    for (; at + 64 <= bytes; at += 64) {
+        for (u32 word = 0; word < 8; word++)
+            seen |= load64(in + at + 8 * word);
+    }
+    for (; at < bytes; at++)
+        seen |= in[at];
+    return !(seen & 0x8080808080808080u);
+}
+
+static int is_utf8(const u8 *in, u64 bytes) {
+    u64 at = 0;
+    while (at < bytes) {
+        u8 lead = in[at];
+        if (lead < 0x80) {
+            at++;
+            continue;
+        }
+        u32 more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+        if (lead < 0xC2 || lead > 0xF4 || more > bytes - at - 1)
+            return 0;
+        u8 second = in[at + 1];
+        u8 least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+        u8 most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+        if (second < least || second > most)
+            return 0;
+        for (u32 next = 2; next <= more; next++)
+            if ((in[at + next] & 0xC0) != 0x80)
+                return 0;
+        at += more + 1;
+    }
+    return 1;
+}
+
+/* Strings that lie behind each other are UTF-8 when all bytes together are and no string begins inside a character. */
+static int check_utf8(const u8 *data, u64 bytes, const u8 *lengths, u32 count) {
+    if (is_ascii(data, bytes))
+        return FINE;
+    if (!is_utf8(data, bytes))
+        return NOT_UTF8;
+    u64 at = 0;
+    for (u32 index = 0; index < count; index++) {
+        if (at < bytes && (data[at] & 0xC0) == 0x80)
+            return NOT_UTF8;
+        at += ((const u32_at *)lengths)[index];
+    }
+    return FINE;
+}
+
+static u64 sum_of(const u8 *lengths, u32 count) {
+    u64 sum = 0;
+    for (u32 index = 0; index < count; index++)
+        sum += ((const u32_at *)lengths)[index];
+    return sum;
+}
+
+/* `count` strings of `bytes` bytes together: their bytes into `data`, their lengths into `lengths`. */
+static int decode_strings(struct room *room, struct span *in, u32 count, u64 bytes, u8 *data, u8 *lengths, u32 utf8,
+                          u32 depth) {
+    struct node node;
+    TRY(open_node(in, &node));
+    TRY(spend(room, count));
+    if (depth >= MOST_DEPTH)
+        return TOO_DEEP;
+    size_t used = room->used;
+    if (node.tag == TAG_PLAIN) {
+        if (bytes > UINT32_MAX)
+            return MALFORMED;
+        TRY(decode_values(room, &node.body, 4, count, lengths, depth + 1));
+        if (sum_of(lengths, count) != bytes)
+            return MALFORMED;
+        TRY(decode_values(room, &node.body, 1, (u32)bytes, data, depth + 1));
+        room->used = used;
+        return utf8 ? check_utf8(data, bytes, lengths, count) : FINE;
+    }
+    if (node.tag == TAG_CONSTANT) {
+        u64 length = left(&node.body);
+        if (length * count != bytes)
+            return MALFORMED;
+        u32 short_length = (u32)length;
+        for (u32 index = 0; index < count; index++) {
+            ((u32_at *)lengths)[index] = short_length;
+            memcpy(data + index * length, node.body.at, (size_t)length);
+        }
+        return utf8 && !is_utf8(node.body.at, length) ? NOT_UTF8 : FINE;
+    }
+    if (node.tag != TAG_DICTIONARY)
+        return MALFORMED;
+    u32 entries, entry_bytes;
+    u8 *codes, *entry_data, *entry_lengths, *starts;
+    TRY(read_u32(&node.body, &entries));
+    TRY(read_u32(&node.body, &entry_bytes));
+    if (entry_bytes > bytes)
+        return MALFORMED;
+    TRY(decode_codes(room, &node.body, node.a, count, entries, &codes, depth + 1));
+    TRY(take(room, (u64)entry_bytes, &entry_data));
+    TRY(take(room, (u64)entries * 4, &entry_lengths));
+    TRY(take(room, (u64)entries * 4, &starts));
+    TRY(spend(room, entry_bytes));
+    TRY(decode_strings(room, &node.body, entries, entry_bytes, entry_data, entry_lengths, utf8, depth + 1));
+    u32 start = 0;
+    for (u32 entry = 0; entry < entries; entry++) {
+        ((u32_at *)starts)[entry] = start;
+        start += ((u32_at *)entry_lengths)[entry];
+    }
+    u64 unfilled = bytes;
+    TRY(spend(room, bytes / 16));
+    for (u32 index = 0; index < count; index++) {
+        u32 code = code_at(codes, node.a, index);
+        u32 length = ((u32_at *)entry_lengths)[code];
+        if (length > unfilled)
+            return OUTSIDE;
+        const u8 *from = entry_data + ((u32_at *)starts)[code];
+        ((u32_at *)lengths)[index] = length;
+        if (length <= 16 && unfilled >= 16)
+            __builtin_memcpy(data, from, 16); /* behind the entries there are 64 bytes of scratch that may be read */
+        else
+            memcpy(data, from, length);
+        data += length;
+        unfilled -= length;
+    }
+    room->used = used;
+    return unfilled ? MALFORMED : FINE;
+}
+
+static void store_offsets(const u8 *lengths, u32 count, u64 first, u8 *offsets, u32 width) {
+    if (width == 4) {
+        u32 sum = (u32)first;
+        for (u32 index = 0; index < count; index++) {
+            sum += ((const u32_at *)lengths)[index];
+            ((u32_at *)offsets)[index] = sum;
+        }
+        return;
+    }
+    for (u32 index = 0; index < count; index++) {
+        first += ((const u32_at *)lengths)[index];
+        ((u64_at *)offsets)[index] = first;
+    }
+}
+
+/* ---- an EncUnit ------------------------------------------------------------------------------------------------- */
+
+int f3_header(const u8 *payload, size_t bytes, struct header *header) {
+    if (bytes < HEADER_BYTES)
+        return CUT;
+    header->kind = payload[1];
+    header->width = payload[2];
+    header->has_nulls = payload[3] & HAS_NULLS;
+    header->rows = load32(payload + 4);
+    header->data_bytes = load64(payload + 8);
+    u32 width = header->width;
+    int sized = width == 1 || width == 2 || width == 4 || width == 8 || width == 16 || width == 32;
+    if (payload[0] != VERSION || header->kind > KIND_TEXT || sized != (header->kind == KIND_FIXED))
+        return MALFORMED;
+    return header->kind == KIND_TEXT && header->data_bytes > INT32_MAX ? MALFORMED : FINE;
+}
+
+/* `target` is left behind the rows that were decoded. On a fault what lies in the target means nothing. */
+int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target, u8 *scratch, size_t scratch_bytes) {
+    struct header header;
+    TRY(f3_header(payload, bytes, &header));
+    if (header.rows != rows || header.kind != target->kind || (header.kind == KIND_FIXED && header.width != target->width))
+        return MISMATCH;
+    struct room room = {scratch, 0, scratch_bytes, 24 * (u64)rows + 65536};
+    struct span in = {payload + HEADER_BYTES, payload + bytes};
+    u8 *bitmap;
+    TRY(take(&room, ((u64)rows + 7) / 8, &bitmap));
+    if (header.has_nulls) {
+        if (!target->validity)
+            return MISMATCH;
+        TRY(decode_bits(&room, &in, rows, bitmap));
+        target->nulls += rows - count_ones(bitmap, rows);
+        append_bits(target->validity, target->first_row, bitmap, rows);
+    } else if (target->validity) {
+        u64 end = target->first_row + rows;
+        u64 first_whole = (target->first_row + 7) / 8;
+        if (first_whole * 8 < end)
+            memset(target->validity + first_whole, 0, (size_t)((end + 7) / 8 - first_whole));
+        set_bits(target->validity, target->first_row, end);
+    }
+    switch (header.kind) {
+    case KIND_FIXED:
+        if ((target->first_row + rows) * target->width > target->values_bytes)
+            return MISMATCH;
+        TRY(decode_values(&room, &in, target->width, rows, target->values + target->first_row * target->width, 0));
+        break;
+    case KIND_BITS:
+        if ((target->first_row + rows + 7) / 8 > target->values_bytes)
+            return MISMATCH;
+        TRY(decode_bits(&room, &in, rows, bitmap));
+        append_bits(target->values, target->first_row, bitmap, rows);
+        break;
+    default: {
+        u8 *lengths;
+        if (target->first_byte + header.data_bytes > target->values_bytes)
+            return MISMATCH;
+        room.work += 8 * header.data_bytes;
+        TRY(take(&room, (u64)rows * 4, &lengths));
+        TRY(decode_strings(&room, &in, rows, header.data_bytes, target->values + target->first_byte, lengths,
+                           target->utf8, 0));
+        store_offsets(lengths, rows, target->first_byte, target->offsets + (target->first_row + 1) * target->width,
+                      target->width);
+        target->first_byte += header.data_bytes;
+    }
+    }
+    target->first_row += rows;
+    return FINE;
+}

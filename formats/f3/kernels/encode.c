@@ -1,0 +1,363 @@
+/* What is hot in encoding: statistics, bit packing, symbol tables. In the native library only; encoders.py does the same
+ * with numpy where the library is absent. The input is the caller's own array, so lengths are taken as they are told. */
+#include "kernels.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- statistics ------------------------------------------------------------------------------------------------- */
+
+struct statistics {
+    i64 least, most;            /* of the values as signed numbers */
+    i64 least_step, most_step;  /* of the differences of neighbours, modulo the width, as signed numbers */
+    u64 runs;
+};
+
+#define STATISTICS(name, type, unsigned_type)                                                    \
+    static void name(const void *in, u64 count, struct statistics *found) {                      \
+        const type *values = in;                                                                 \
+        type least = values[0], most = values[0], least_step = 0, most_step = 0;                 \
+        u64 changes = 0;                                                                         \
+        if (count > 1)                                                                           \
+            least_step = most_step = (type)((unsigned_type)values[1] - (unsigned_type)values[0]); \
+        for (u64 index = 1; index < count; index++) {                                            \
+            type value = values[index];                                                          \
+            type step = (type)((unsigned_type)value - (unsigned_type)values[index - 1]);         \
+            least = value < least ? value : least;                                               \
+            most = value > most ? value : most;                                                  \
+            least_step = step < least_step ? step : least_step;                                  \
+            most_step = step > most_step ? step : most_step;                                     \
+            changes += step != 0;                                                                \
+        }                                                                                        \
+        found->least = least, found->most = most;                                                \
+        found->least_step = least_step, found->most_step = most_step;                            \
+        found->runs = changes + 1;                                                               \
+    }
+STATISTICS(statistics_8, int8_t, u8)
+STATISTICS(statistics_16, int16_t, u16)
+STATISTICS(statistics_32, i32, u32)
+STATISTICS(statistics_64, i64, u64)
+
+EXPORT void f3_statistics(const void *values, u32 width, u64 count, struct statistics *found) {
+    switch (width) {
+    case 1: statistics_8(values, count, found); return;
+    case 2: statistics_16(values, count, found); return;
+    case 4: statistics_32(values, count, found); return;
+    default: statistics_64(values, count, found);
+    }
+}
+
+/* ---- bit packing ------------------------------------------------------------------------------------------------ */
+
+#define PACK(name, in_type, word_type, word_bits)                                                            \
+    static void name(const in_type *restrict in, u32 bits, u64 reference, word_type##_at *restrict out,      \
+                     u64 blocks) {                                                                           \
+        enum { LANES = BLOCK / word_bits };                                                                   \
+        for (u64 block = 0; block < blocks; block++) {                                                        \
+            memset(out, 0, (size_t)bits * (BLOCK / 8));                                                       \
+            for (u32 row = 0; row < word_bits; row++) {                                                       \
+                u32 start = row * bits, word = start / word_bits, shift = start % word_bits;                  \
+                word_type##_at *low = out + word * LANES;                                                     \
+                for (u32 lane = 0; lane < LANES; lane++)                                                      \
+                    low[lane] |= (word_type)(in_type)(in[row * LANES + lane] - (in_type)reference) << shift;  \
+                if (shift + bits > word_bits)                                                                 \
+                    for (u32 lane = 0; lane < LANES; lane++)                                                  \
+                        low[LANES + lane] |=                                                                  \
+                            (word_type)(in_type)(in[row * LANES + lane] - (in_type)reference) >>              \
+                            (word_bits - shift);                                                              \
+            }                                                                                                 \
+            in += BLOCK;                                                                                      \
+            out += (size_t)bits * LANES;                                                                      \
+        }                                                                                                     \
+    }
+PACK(pack_8, u8, u32, 32)
+PACK(pack_16, u16, u32, 32)
+PACK(pack_32, u32, u32, 32)
+PACK(pack_64_as_32, u64, u32, 32)
+PACK(pack_64, u64, u64, 64)
+
+static u64 value_at(const void *values, u32 width, u64 index) {
+    switch (width) {
+    case 1: return ((const u8 *)values)[index];
+    case 2: return ((const u16 *)values)[index];
+    case 4: return ((const u32 *)values)[index];
+    default: return ((const u64 *)values)[index];
+    }
+}
+
+/* All values less the reference, `bits` (1 to 8 * width) of each; the bytes written are returned. `out` has room for a
+ * word behind them. */
+EXPORT u64 f3_pack(const void *values, u32 width, u64 count, u32 bits, u64 reference, u8 *out) {
+    u64 blocks = count / BLOCK;
+    switch (width) {
+    case 1: pack_8(values, bits, reference, (u32_at *)out, blocks); break;
+    case 2: pack_16(values, bits, reference, (u32_at *)out, blocks); break;
+    case 4: pack_32(values, bits, reference, (u32_at *)out, blocks); break;
+    default:
+        if (bits <= 32)
+            pack_64_as_32(values, bits, reference, (u32_at *)out, blocks);
+        else
+            pack_64(values, bits, reference, (u64_at *)out, blocks);
+    }
+    u64 block_bytes = blocks * bits * (BLOCK / 8);
+    u8 *rest = out + block_bytes;
+    u64 rest_count = count % BLOCK, rest_bytes = (rest_count * bits + 7) / 8;
+    memset(rest, 0, (size_t)rest_bytes);
+    u64 mask = ~(u64)0 >> (64 - bits);
+    for (u64 index = 0; index < rest_count; index++) {
+        u64 value = (value_at(values, width, blocks * BLOCK + index) - reference) & mask;
+        u64 position = index * bits;
+        for (u32 written = 0; written < bits;) {
+            u32 shift = (u32)((position + written) % 8);
+            rest[(position + written) / 8] |= (u8)(value >> written << shift);
+            written += 8 - shift;
+        }
+    }
+    return block_bytes + rest_bytes;
+}
+
+/* ---- decimals --------------------------------------------------------------------------------------------------- */
+
+static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Doubles as integers of 10^-exponent; those that do not come back bit by bit get the integer before them, and their
+ * positions are listed. How many those are is returned. */
+EXPORT u64 f3_decimals_64(const double *values, u64 count, u32 exponent, i64 *integers, u32 *misses) {
+    double power = POWERS[exponent];
+    u64 missed = 0;
+    i64 last = 0;
+    for (u64 index = 0; index < count; index++) {
+        double scaled = values[index] * power;
+        double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
+        int small = rounded < 1e15 && rounded > -1e15;
+        i64 integer = small ? (i64)rounded : 0;
+        double back = (double)integer / power;
+        u64 bits, back_bits;
+        __builtin_memcpy(&bits, &values[index], 8);
+        __builtin_memcpy(&back_bits, &back, 8);
+        int exact = small && bits == back_bits;
+        misses[missed] = (u32)index;
+        missed += !exact;
+        last = exact ? integer : last;
+        integers[index] = last;
+    }
+    return missed;
+}
+
+EXPORT u64 f3_decimals_32(const float *values, u64 count, u32 exponent, i32 *integers, u32 *misses) {
+    double power = POWERS[exponent];
+    u64 missed = 0;
+    i32 last = 0;
+    for (u64 index = 0; index < count; index++) {
+        double scaled = (double)values[index] * power;
+        double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
+        int small = rounded < 2e9 && rounded > -2e9;
+        i32 integer = small ? (i32)rounded : 0;
+        float back = (float)((double)integer / power);
+        u32 bits, back_bits;
+        __builtin_memcpy(&bits, &values[index], 4);
+        __builtin_memcpy(&back_bits, &back, 4);
+        int exact = small && bits == back_bits;
+        misses[missed] = (u32)index;
+        missed += !exact;
+        last = exact ? integer : last;
+        integers[index] = last;
+    }
+    return missed;
+}
+
+/* ---- symbol tables (FSST: Boncz, Neumann, Leis; VLDB 2020) ------------------------------------------------------- */
+
+enum { SYMBOLS = 255, IDS = 512, SLOTS = 4096, CANDIDATE_SLOTS = 32768, GENERATIONS = 5 };
+
+struct symbols {
+    u64 texts[256];
+    u8 lengths[256];
+    u32 count;
+};
+
+/* Which symbol a text begins with: by its first three bytes, else its first two, else its first. */
+struct matcher {
+    u16 longer[SLOTS]; /* code + 1 */
+    u16 two[65536];
+    u16 one[256];
+};
+
+struct candidate {
+    u64 text;
+    u32 length, gain;
+};
+
+struct training {
+    struct symbols symbols;
+    struct matcher matcher;
+    u32 alone[IDS];
+    u16 pairs[IDS][IDS];
+    struct candidate candidates[CANDIDATE_SLOTS];
+    u32 used[CANDIDATE_SLOTS];
+    u32 best[SYMBOLS];
+};
+
+static u64 mask_of(u32 bytes) { return bytes >= 8 ? ~(u64)0 : ((u64)1 << (8 * bytes)) - 1; }
+static u32 slot_of(u64 text) { return (u32)(((text & 0xFFFFFF) * 2971215073u) >> 15) & (SLOTS - 1); }
+
+static u64 text_at(const u8 *in, u64 left) {
+    if (left >= 8)
+        return *(const u64_at *)in;
+    u64 text = 0;
+    for (u64 byte = 0; byte < left; byte++)
+        text |= (u64)in[byte] << (8 * byte);
+    return text;
+}
+
+static void make_matcher(const struct symbols *symbols, struct matcher *matcher) {
+    memset(matcher, 0, sizeof *matcher);
+    for (u32 code = 0; code < symbols->count; code++) {
+        u64 text = symbols->texts[code];
+        if (symbols->lengths[code] == 1) {
+            matcher->one[text & 0xFF] = (u16)(code + 1);
+        } else if (symbols->lengths[code] == 2) {
+            matcher->two[text & 0xFFFF] = (u16)(code + 1);
+        } else {
+            u16 *slot = &matcher->longer[slot_of(text)];
+            if (!*slot || symbols->lengths[code] > symbols->lengths[*slot - 1])
+                *slot = (u16)(code + 1);
+        }
+    }
+}
+
+/* The code + 1 of the symbol that a text of `left` bytes begins with; 0 where there is none. */
+static u32 match(const struct symbols *symbols, const struct matcher *matcher, u64 text, u64 left) {
+    u32 code = matcher->longer[slot_of(text)];
+    if (code) {
+        u32 length = symbols->lengths[code - 1];
+        if (length <= left && (text & mask_of(length)) == symbols->texts[code - 1])
+            return code;
+    }
+    code = matcher->two[text & 0xFFFF];
+    if (code && left >= 2)
+        return code;
+    return matcher->one[text & 0xFF];
+}
+
+static void count_pairs(struct training *work, const u8 *in, u64 bytes) {
+    memset(work->alone, 0, sizeof work->alone);
+    memset(work->pairs, 0, sizeof work->pairs);
+    u32 last = IDS;
+    for (u64 at = 0; at < bytes;) {
+        u64 text = text_at(in + at, bytes - at);
+        u32 code = match(&work->symbols, &work->matcher, text, bytes - at);
+        u32 id = code ? code - 1 : 256 + (u32)(text & 0xFF);
+        at += code ? work->symbols.lengths[code - 1] : 1;
+        work->alone[id]++;
+        if (last < IDS && work->pairs[last][id] < UINT16_MAX)
+            work->pairs[last][id]++;
+        last = id;
+    }
+}
+
+static u64 text_of(const struct training *work, u32 id) { return id < 256 ? work->symbols.texts[id] : id - 256; }
+static u32 length_of(const struct training *work, u32 id) { return id < 256 ? work->symbols.lengths[id] : 1; }
+
+static void propose(struct training *work, u32 *proposed, u64 text, u32 length, u32 gain) {
+    if (*proposed >= CANDIDATE_SLOTS / 2)
+        return;
+    u32 slot = (u32)((text * 0x9E3779B97F4A7C15u + length) >> 40) & (CANDIDATE_SLOTS - 1);
+    while (work->candidates[slot].length &&
+           (work->candidates[slot].text != text || work->candidates[slot].length != length))
+        slot = (slot + 1) & (CANDIDATE_SLOTS - 1);
+    struct candidate *candidate = &work->candidates[slot];
+    if (!candidate->length) {
+        candidate->text = text, candidate->length = length, candidate->gain = 0;
+        work->used[(*proposed)++] = slot;
+    }
+    candidate->gain += gain;
+}
+
+/* The heap's root is the least of the best. */
+static void sink(struct training *work, u32 at, u32 size) {
+    for (;;) {
+        u32 child = 2 * at + 1;
+        if (child >= size)
+            return;
+        if (child + 1 < size &&
+            work->candidates[work->best[child + 1]].gain < work->candidates[work->best[child]].gain)
+            child++;
+        if (work->candidates[work->best[at]].gain <= work->candidates[work->best[child]].gain)
+            return;
+        u32 moved = work->best[at];
+        work->best[at] = work->best[child];
+        work->best[child] = moved;
+        at = child;
+    }
+}
+
+static void choose(struct training *work, u32 proposed) {
+    u32 size = proposed < SYMBOLS ? proposed : SYMBOLS;
+    for (u32 index = 0; index < size; index++)
+        work->best[index] = work->used[index];
+    for (u32 at = size / 2; at-- > 0;)
+        sink(work, at, size);
+    for (u32 index = size; index < proposed; index++)
+        if (work->candidates[work->used[index]].gain > work->candidates[work->best[0]].gain) {
+            work->best[0] = work->used[index];
+            sink(work, 0, size);
+        }
+    work->symbols.count = size;
+    for (u32 code = 0; code < size; code++) {
+        work->symbols.texts[code] = work->candidates[work->best[code]].text;
+        work->symbols.lengths[code] = (u8)work->candidates[work->best[code]].length;
+    }
+    for (u32 index = 0; index < proposed; index++)
+        work->candidates[work->used[index]].length = 0;
+}
+
+EXPORT u64 f3_training_bytes(void) { return sizeof(struct training); }
+
+/* A symbol table for texts like the sample. `work` is zeroed memory of f3_training_bytes; the table is its beginning. */
+EXPORT u32 f3_train(const u8 *sample, u64 bytes, struct training *work) {
+    for (u32 generation = 0; generation < GENERATIONS; generation++) {
+        make_matcher(&work->symbols, &work->matcher);
+        count_pairs(work, sample, bytes);
+        u32 proposed = 0;
+        for (u32 first = 0; first < IDS; first++) {
+            if (!work->alone[first])
+                continue;
+            u32 length = length_of(work, first);
+            /* A lone byte is worth more than it saves: without a symbol it costs two. */
+            propose(work, &proposed, text_of(work, first), length, work->alone[first] * length * (length == 1 ? 8 : 1));
+            if (generation + 1 == GENERATIONS || length == 8)
+                continue;
+            for (u32 second = 0; second < IDS; second++) {
+                u32 seen = work->pairs[first][second];
+                if (seen < 2)
+                    continue;
+                u32 both = length + length_of(work, second);
+                if (both > 8)
+                    both = 8;
+                u64 text = (text_of(work, first) | text_of(work, second) << (8 * length)) & mask_of(both);
+                propose(work, &proposed, text, both, seen * both);
+            }
+        }
+        choose(work, proposed);
+    }
+    make_matcher(&work->symbols, &work->matcher);
+    return work->symbols.count;
+}
+
+/* Bytes as codes; `out` has room for twice the input. The bytes written are returned. */
+EXPORT u64 f3_to_symbols(const struct training *work, const u8 *in, u64 bytes, u8 *out) {
+    u8 *to = out;
+    for (u64 at = 0; at < bytes;) {
+        u64 text = text_at(in + at, bytes - at);
+        u32 code = match(&work->symbols, &work->matcher, text, bytes - at);
+        if (code) {
+            *to++ = (u8)(code - 1);
+            at += work->symbols.lengths[code - 1];
+        } else {
+            *to++ = 255;
+            *to++ = in[at++];
+        }
+    }
+    return (u64)(to - out);
+}

@@ -1,0 +1,39 @@
+/* What the native library offers to formats/f3/native.py: several EncUnits a call, decoded into buffers of a column. */
+#include "kernels.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What EncUnits need together: bytes of strings, and whether any has nulls. The number of a faulty EncUnit is left in
+ * `failed`. */
+EXPORT i32 f3_survey(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows, u32 kind, u32 width,
+                     u64 *data_bytes, u32 *has_nulls, u32 *failed) {
+    *data_bytes = 0;
+    *has_nulls = 0;
+    for (u32 unit = 0; unit < units; unit++) {
+        struct header header;
+        *failed = unit;
+        int fault = f3_header(payloads[unit], (size_t)bytes[unit], &header);
+        if (fault != FINE)
+            return fault;
+        if (header.rows != rows[unit] || header.kind != kind || (kind == KIND_FIXED && header.width != width))
+            return MISMATCH;
+        *has_nulls |= (u32)header.has_nulls;
+        if (kind == KIND_TEXT)
+            *data_bytes += header.data_bytes;
+    }
+    return FINE;
+}
+
+EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows,
+                           struct target *target, u8 *scratch, u64 scratch_bytes, u32 *next) {
+    for (; *next < units; ++*next) {
+        struct target before = *target;
+        int fault = f3_decode_unit(payloads[*next], (size_t)bytes[*next], rows[*next], target, scratch,
+                                   (size_t)scratch_bytes);
+        if (fault != FINE) {
+            *target = before;
+            return fault;
+        }
+    }
+    return FINE;
+}

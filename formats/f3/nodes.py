@@ -1,0 +1,51 @@
+"""The bytes of a payload: its header, and nodes that hold each other. docs/f3-encodings.md describes both.
+
+It knows how nodes are laid out, not which to choose.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+
+VERSION = 1
+_HAS_NULLS = 1
+_HEADER = struct.Struct("<BBBBIQ")
+_NODE = struct.Struct("<BBHI")
+HEADER_BYTES, NODE_BYTES = _HEADER.size, _NODE.size
+
+
+class Tag(IntEnum):
+    """What a node is. The numbers are those of kernels.h."""
+
+    PLAIN = 0
+    CONSTANT = 1
+    PACKED = 2
+    RUNS = 3
+    DELTA = 4
+    DICTIONARY = 5
+    PATCHED = 6
+    DECIMAL = 7
+    SPLIT = 8
+    WIDENED = 9
+    SYMBOLS = 10
+
+
+def header(kind: int, width_bytes: int, rows: int, *, nullable: bool, data_bytes: int = 0) -> bytes:
+    """The 16 bytes that a payload begins with."""
+    return _HEADER.pack(VERSION, kind, width_bytes, _HAS_NULLS if nullable else 0, rows, data_bytes)
+
+
+def node(tag: Tag, body: bytes | memoryview, parameter: int = 0) -> bytes:
+    """A node around its body."""
+    return b"".join((_NODE.pack(tag, parameter, 0, len(body)), body))
+
+
+def u32(number: int) -> bytes:
+    """Four bytes, unsigned."""
+    return number.to_bytes(4, "little")
+
+
+def u64(number: int) -> bytes:
+    """Eight bytes; numbers below zero as their two's complement."""
+    return (number % (1 << 64)).to_bytes(8, "little")
