@@ -661,6 +661,20 @@ static int check_utf8(const u8 *data, u64 bytes, const u8 *lengths, u32 count) {
     return FINE;
 }
 
+/* The same for strings with offsets, all of them at most `bytes`. */
+int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 count) {
+    if (is_ascii(data, bytes))
+        return FINE;
+    if (!is_utf8(data, bytes))
+        return NOT_UTF8;
+    for (u64 index = 0; index < count; index++) {
+        u64 at = width == 4 ? ((const u32_at *)offsets)[index] : ((const u64_at *)offsets)[index];
+        if (at < bytes && (data[at] & 0xC0) == 0x80)
+            return NOT_UTF8;
+    }
+    return FINE;
+}
+
 static u64 sum_of(const u8 *lengths, u32 count) {
     u64 sum = 0;
     for (u32 index = 0; index < count; index++)

@@ -78,5 +78,6 @@ struct header {
 
 int f3_header(const u8 *payload, size_t bytes, struct header *header);
 int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target, u8 *scratch, size_t scratch_bytes);
+int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 count);
 
 #endif

@@ -37,3 +37,25 @@ EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *byte
     }
     return FINE;
 }
+
+/* Strings that a Wasm module returned: `count` + 1 offsets that begin at 0, ascend, and end at `bytes`. */
+EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *data, u64 bytes, u32 utf8) {
+    u64 last = 0;
+    int ascends = 1;
+    if (width == 4) {
+        const u32_at *at = (const u32_at *)offsets;
+        for (u64 index = 0; index < count; index++)
+            ascends &= at[index] <= at[index + 1];
+        ascends &= at[0] == 0;
+        last = at[count];
+    } else {
+        const u64_at *at = (const u64_at *)offsets;
+        for (u64 index = 0; index < count; index++)
+            ascends &= at[index] <= at[index + 1];
+        ascends &= at[0] == 0;
+        last = at[count];
+    }
+    if (!ascends || last != bytes)
+        return OUTSIDE;
+    return utf8 ? f3_check_utf8(data, bytes, offsets, width, count) : FINE;
+}

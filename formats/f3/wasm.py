@@ -1,0 +1,495 @@
+"""Run the decoder module of a file in a sandbox: nothing outside its memory, a limit on that and on time.
+
+The module is as untrusted as the file. It gets no file, no clock, no network: the functions of WASI exist, because
+compilers ask for them, and do nothing. What it returns is addresses and lengths, checked against its memory; what lies
+there is copied once, and checked as Arrow data where a wrong number would lead outside. After a fault the instance is
+thrown away.
+
+Modules that have the exports of our own (`f3_room`, `f3_decode_units`, docs/f3-encodings.md) decode several EncUnits a
+call into one block; all others are called by F3's guest interface, an EncUnit at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from formats.f3 import module_cache, native
+from formats.f3.errors import F3Error
+from formats.f3.nodes import HEADER_BYTES
+from formats.f3.shapes import BITS, TEXT, Shape, shape_of
+
+_TICK_SECONDS = 0.05
+_WASI = "wasi_snapshot_preview1"
+_NOT_SUPPORTED = 52
+_MEMORY_BYTES_OF_ARRAY = 8
+_VERSION_PREFIX = "FFFUDE_VERSION_"
+_NEWEST_VERSION = 3
+_INTERFACE = {
+    "alloc": (2, 1),
+    "dealloc": (3, 0),
+    "decode_general_ffi": (3, 1),
+    "buffer_iterator_next": (3, 0),
+    "buffer_iterator_drop": (1, 0),
+    "buffer_drop": (1, 0),
+}
+"""Function -> how many i32 it takes and returns."""
+_OWN = {"f3_room": (1, 1), "f3_decode_units": (1, 1)}
+_RESULT = struct.Struct("<III")
+_MOST_BUFFERS = 5000
+_HEADER = struct.Struct("<BBBBIQ")
+_UNIT = struct.Struct("<III")
+_REQUEST = struct.Struct("<16I")
+_BATCH_BYTES = 1 << 21
+"""Of results in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a module may take: bytes of memory, and seconds for a call; large EncUnits get more of these."""
+
+    memory_bytes: int = 1 << 30
+    seconds: float = 1.0
+    seconds_per_mebibyte: float = 0.05
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class _Runtime:
+    engine: Any
+    driver: Any
+    version: str
+
+
+@cache
+def _wasmtime() -> Any:
+    try:
+        import wasmtime
+    except ImportError:
+        raise F3Error("decoding by Wasm needs the package wasmtime: pip install 'format-bench[f3]'") from None
+    return wasmtime
+
+
+@cache
+def _runtime_of(process: int) -> _Runtime:
+    """Engine and driver of a process: threads do not live on in its children, so they have their own."""
+    wasmtime = _wasmtime()
+    config = wasmtime.Config()
+    config.epoch_interruption = True
+    config.parallel_compilation = False
+    config.wasm_threads = False
+    engine = wasmtime.Engine(config)
+    driver = wasmtime.Module(engine, (Path(__file__).parent / "driver.wat").read_text())
+    ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
+    ticker.start()
+    return _Runtime(engine, driver, metadata.version("wasmtime"))
+
+
+def _runtime() -> _Runtime:
+    return _runtime_of(os.getpid())
+
+
+_running = threading.Event()
+_pause = threading.Event()
+
+
+def _tick(engine: Any) -> None:
+    """Time passes for modules only while one runs."""
+    while True:
+        _running.wait()
+        _pause.wait(_TICK_SECONDS)
+        engine.increment_epoch()
+
+
+def _harmless(name: str, results: int) -> Any:
+    """A function of WASI that gives nothing away."""
+
+    def answer(caller: Any, *arguments: int) -> Any:
+        if name in ("environ_sizes_get", "args_sizes_get"):
+            memory = caller.get("memory")
+            for address in arguments:
+                memory.write(caller, bytearray(4), address % (1 << 32))
+            return 0
+        if results == 0:
+            raise F3Error(f"calls {name}")
+        return 0 if name in ("environ_get", "args_get", "random_get") else _NOT_SUPPORTED
+
+    return answer
+
+
+class Sandbox:
+    """One module of a file. It is compiled when it is first needed; instances are made anew after a fault."""
+
+    def __init__(self, wasm: bytes, limits: Limits) -> None:
+        self._wasm, self._limits = bytes(wasm), limits
+        self._lock = threading.Lock()
+        self._module: Any = None
+        self._instance: _Instance | None = None
+        self._process = 0
+
+    def prepare(self) -> None:
+        """Compile the module, or load what an earlier process compiled. Raises F3Error for what is no decoder."""
+        if self._process != os.getpid():
+            self._module = self._instance = None
+            self._process = os.getpid()
+        if self._module is None:
+            self._module = _compiled(self._wasm)
+
+    def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
+        """EncUnits of one column as one array. Raises F3Error."""
+        with self._lock:
+            self.prepare()
+            try:
+                if self._instance is None:
+                    self._instance = _Instance(self._module, self._limits)
+                return self._instance.decode(payloads, arrow_type, rows)
+            except BaseException:
+                self._instance = None
+                raise
+
+
+def _compiled(wasm: bytes) -> Any:
+    wasmtime, runtime = _wasmtime(), _runtime()
+    name = module_cache.key(wasm, f"wasmtime {runtime.version}")
+    kept = module_cache.load(name)
+    if kept is not None:
+        try:
+            return wasmtime.Module.deserialize(runtime.engine, kept)
+        except wasmtime.WasmtimeError:
+            kept = None  # of a build of the runtime that says it is the same version: compiled again below
+    if not wasm.startswith(b"\0asm"):
+        raise F3Error("the decoder in the file is no Wasm module")
+    try:
+        module = wasmtime.Module(runtime.engine, wasm)
+    except wasmtime.WasmtimeError as error:
+        raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {_line(error)}") from None
+    _check_interface(module)
+    module_cache.keep(name, bytes(module.serialize()))
+    return module
+
+
+def _check_interface(module: Any) -> None:
+    wasmtime = _wasmtime()
+    for wanted in module.imports:
+        if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType):
+            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which no decoder is given")
+    exports = {export.name: export.type for export in module.exports}
+    versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
+    if not versions:
+        raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0: it is no decoder of F3")
+    major = versions[0].partition("_")[0]
+    if not major.isdecimal() or len(major) > 4 or int(major) > _NEWEST_VERSION:
+        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} are known")
+    if not isinstance(exports.get("memory"), wasmtime.MemoryType):
+        raise F3Error("the decoder in the file exports no memory")
+    for name, shape in _INTERFACE.items():
+        if not _is_function(exports.get(name), shape):
+            raise F3Error(f"the decoder in the file exports no function {name} of {shape[0]} to {shape[1]} numbers")
+
+
+def _is_function(exported: Any, shape: tuple[int, int]) -> bool:
+    wasmtime = _wasmtime()
+    if not isinstance(exported, wasmtime.FuncType):
+        return False
+    i32 = wasmtime.ValType.i32()
+    parameters, results = list(exported.params), list(exported.results)
+    return (len(parameters), len(results)) == shape and all(kind == i32 for kind in parameters + results)
+
+
+def _line(error: BaseException) -> str:
+    """The one line of an error of the runtime that says what happened: its last; those before are where."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
+
+
+@contextmanager
+def _faults(limits: Limits) -> Iterator[None]:
+    """What goes wrong inside a module, as F3Error."""
+    wasmtime = _wasmtime()
+    _running.set()
+    try:
+        yield
+    except wasmtime.Trap as trap:
+        if trap.trap_code == wasmtime.TrapCode.INTERRUPT:
+            raise F3Error(f"the decoder in the file was stopped after its {limits.seconds} s and more") from None
+        raise F3Error(f"the decoder in the file failed: {_line(trap)}") from None
+    except (wasmtime.WasmtimeError, IndexError) as error:
+        raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
+    except F3Error as error:
+        raise F3Error(f"the decoder in the file {error}") from None
+    finally:
+        _running.clear()
+
+
+class _Instance:
+    """A module at work: its memory, its functions, and what the last call left there."""
+
+    def __init__(self, module: Any, limits: Limits) -> None:
+        wasmtime, runtime = _wasmtime(), _runtime()
+        self._limits = limits
+        self._store = store = wasmtime.Store(runtime.engine)
+        store.set_limits(
+            memory_size=limits.memory_bytes, table_elements=100_000, instances=2, tables=16, memories=2
+        )  # fmt: skip
+        self._allow(0)
+        with _faults(limits):
+            imports = [
+                wasmtime.Func(store, wanted.type, _harmless(wanted.name, len(wanted.type.results)), access_caller=True)
+                for wanted in module.imports
+            ]
+            self._guest = wasmtime.Instance(store, module, imports)
+            exports = self._exports = self._guest.exports(store)
+            if _is_function_of(exports, "_initialize", store, (0, 0)):
+                exports["_initialize"](store)
+            names = ("memory", "decode_general_ffi", "buffer_iterator_next", "buffer_iterator_drop", "buffer_drop")
+            driver = wasmtime.Instance(store, runtime.driver, [exports[name] for name in names]).exports(store)
+        self._memory, self._results = exports["memory"], driver["results"]
+        self._run = _Call(driver["run"], store)
+        self._alloc, self._dealloc = _Call(exports["alloc"], store), _Call(exports["dealloc"], store)
+        self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
+        if self._has_own:
+            self._room, self._decode_units = (_Call(exports[name], store) for name in _OWN)
+        self._block = self._block_bytes = self._held = 0
+
+    def _allow(self, size_bytes: int) -> None:
+        """Time for a call that reads and writes so many bytes."""
+        seconds = self._limits.seconds + self._limits.seconds_per_mebibyte * size_bytes / (1 << 20)
+        self._store.set_epoch_deadline(int(seconds / _TICK_SECONDS) + 1)
+
+    def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
+        shape = shape_of(arrow_type)
+        if self._has_own:
+            return self._decode_together(payloads, arrow_type, shape, rows)
+        arrays = [self._decode_one(payload, arrow_type, shape, count) for payload, count in zip(payloads, rows)]
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def _place(self, address: int, size_bytes: int, what: str) -> int:
+        """Where a piece of the guest's memory lies in ours. Raises F3Error when it does not lie in the guest's."""
+        if address + size_bytes > self._memory.data_len(self._store):
+            raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
+        return ctypes.addressof(self._memory.data_ptr(self._store).contents) + address
+
+    # ---- F3's interface: an EncUnit a call
+
+    def _decode_one(self, payload: memoryview, arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
+        size = len(payload)
+        self._allow(size + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        most = _MOST_BUFFERS if shape.kind == TEXT else 2
+        with _faults(self._limits):
+            if self._block_bytes < size + 12:
+                if self._block_bytes:
+                    self._dealloc(self._block, self._block_bytes, 4)
+                self._block, self._block_bytes = self._alloc(size + 12, 4), size + 12
+        source = pa.py_buffer(payload)
+        ctypes.memmove(self._place(self._block, size + 12, "its input") + 12, source.address, size)
+        with _faults(self._limits):
+            count = self._run(self._held, self._block, size, most)
+        self._held = 0 if count > _MOST_BUFFERS else count
+        results = ctypes.string_at(self._results.data_ptr(self._store), 12 * _MOST_BUFFERS)
+        if count > _MOST_BUFFERS:
+            address, length, _ = _RESULT.unpack_from(results, 0)
+            raise F3Error(f"the decoder in the file says: {self._text(address, min(length, 200))}")
+        if count == _MOST_BUFFERS:
+            raise F3Error(f"the decoder in the file returns more than {_MOST_BUFFERS} buffers for an EncUnit")
+        if count < 2:
+            raise F3Error(f"the decoder in the file returns {count} buffers; an array has two or more")
+        buffers = []
+        for number in range(count):
+            address, length, _ = _RESULT.unpack_from(results, 12 * number)
+            place = self._place(address, length, "a buffer") if length else 0
+            buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
+        return _array_of(buffers, arrow_type, shape, rows)
+
+    def _text(self, address: int, length: int) -> str:
+        text = ctypes.string_at(self._place(address, length, "an error's text"), length)
+        return "".join(character for character in text.decode("utf-8", "replace") if character.isprintable())
+
+    # ---- our own exports: many EncUnits a call
+
+    def _decode_together(
+        self, payloads: Sequence[memoryview], arrow_type: pa.DataType, shape: Shape, rows: Sequence[int]
+    ) -> pa.Array:
+        units = [_sized(payload, count, shape) for payload, count in zip(payloads, rows)]
+        total, data_bytes = sum(rows), sum(unit.data_bytes for unit in units)
+        nullable = any(unit.nullable for unit in units)
+        validity, offsets, values = native.allocate(shape, total, data_bytes, nullable)
+        row = byte = 0
+        for batch in _batches(units, shape):
+            answer = self._call_together(batch, shape, nullable)
+            batch_rows, batch_bytes = sum(unit.rows for unit in batch), sum(unit.data_bytes for unit in batch)
+            if nullable:
+                bitmap_bytes = (batch_rows + 7) // 8
+                self._copy(answer.validity, validity, row // 8, bitmap_bytes, answer.validity_bytes)
+            if shape.kind == TEXT:
+                self._copy(answer.values, values, byte, batch_bytes, answer.values_bytes)
+                self._copy_offsets(answer, offsets, row, batch_rows, byte, shape.width_bytes)
+            elif shape.kind == BITS:
+                self._copy(answer.values, values, row // 8, (batch_rows + 7) // 8, answer.values_bytes)
+            else:
+                width = shape.width_bytes
+                self._copy(answer.values, values, row * width, batch_rows * width, answer.values_bytes)
+            row, byte = row + batch_rows, byte + batch_bytes
+        buffers = [validity, offsets, values] if offsets else [validity, values]
+        array = pa.Array.from_buffers(arrow_type, total, buffers)
+        if shape.kind == TEXT:
+            _check_strings(array, offsets, values, shape)
+        return array
+
+    def _call_together(self, batch: Sequence[_SizedUnit], shape: Shape, nullable: bool) -> _Answer:
+        table_at = _REQUEST.size
+        first = table_at + _UNIT.size * len(batch)
+        size = first + sum(len(unit.payload) + 8 for unit in batch)
+        rows, data_bytes = sum(unit.rows for unit in batch), sum(unit.data_bytes for unit in batch)
+        self._allow(size + data_bytes + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        if self._block_bytes < size:
+            with _faults(self._limits):
+                self._block, self._block_bytes = self._room(size), size
+        place, block = self._place(self._block, size, "its input"), self._block
+        request = (len(batch), block + table_at, shape.kind, shape.width_bytes, 0, int(nullable), rows, data_bytes)
+        head, position = [_REQUEST.pack(*request, *([0] * 8))], first
+        for unit in batch:
+            head.append(_UNIT.pack(block + position, len(unit.payload), unit.rows))
+            ctypes.memmove(place + position, pa.py_buffer(unit.payload).address, len(unit.payload))
+            position += len(unit.payload)
+        ctypes.memmove(place, b"".join(head), first)
+        with _faults(self._limits):
+            fault = self._decode_units(block)
+        place = self._place(block, _REQUEST.size, "its answer")
+        answer = _Answer(*_REQUEST.unpack(ctypes.string_at(place, _REQUEST.size))[8:])
+        if fault:
+            raise F3Error(f"EncUnit {answer.failed_unit}: {native.FAULTS.get(fault, f'fault {fault}')}")
+        return answer
+
+    def _copy(self, address: int, into: pa.Buffer, position: int, size_bytes: int, offered_bytes: int) -> None:
+        if offered_bytes < size_bytes:
+            raise F3Error(f"the decoder in the file returns {offered_bytes} bytes where {size_bytes} are needed")
+        ctypes.memmove(into.address + position, self._place(address, size_bytes, "a buffer"), size_bytes)
+
+    def _copy_offsets(self, answer: _Answer, into: pa.Buffer, row: int, rows: int, byte: int, width: int) -> None:
+        if answer.offsets_bytes < (rows + 1) * width:
+            raise F3Error(f"the decoder in the file returns {answer.offsets_bytes} bytes of offsets for {rows} strings")
+        place = self._place(answer.offsets, (rows + 1) * width, "a buffer")
+        dtype, kind = (np.int32, ctypes.c_int32) if width == 4 else (np.int64, ctypes.c_int64)
+        found = np.ctypeslib.as_array((kind * (rows + 1)).from_address(place))
+        stored = np.ctypeslib.as_array((kind * rows).from_address(into.address + (row + 1) * width))
+        np.add(found[1:], dtype(byte), out=stored)
+
+
+class _Call:
+    """A function of a module, of and to i32. The package looks its type up at each call; here that is done once."""
+
+    def __init__(self, function: Any, store: Any) -> None:
+        self._function, self._store = function, store
+
+    def __call__(self, *arguments: int) -> int:
+        """The answer as unsigned; 0 for a function that has none."""
+        signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
+        answer = self._function(self._store, *signed)
+        return 0 if answer is None else answer % (1 << 32)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The second half of `struct request` in guest.c."""
+
+    values: int
+    values_bytes: int
+    offsets: int
+    offsets_bytes: int
+    validity: int
+    validity_bytes: int
+    nulls: int
+    failed_unit: int
+
+
+@dataclass(frozen=True)
+class _SizedUnit:
+    payload: memoryview
+    rows: int
+    data_bytes: int
+    nullable: bool
+
+
+def _sized(payload: memoryview, rows: int, shape: Shape) -> _SizedUnit:
+    if len(payload) < HEADER_BYTES:
+        raise F3Error(native.FAULTS[1])
+    _, kind, width, flags, stored_rows, data_bytes = _HEADER.unpack_from(payload)
+    wrong_width = width != (shape.width_bytes if shape.kind not in (TEXT, BITS) else 0)
+    if kind != shape.kind or stored_rows != rows or wrong_width or data_bytes >= 1 << 31:
+        raise F3Error(native.FAULTS[6])
+    return _SizedUnit(payload, rows, data_bytes if kind == TEXT else 0, bool(flags & 1))
+
+
+def _batches(units: Sequence[_SizedUnit], shape: Shape) -> Iterator[list[_SizedUnit]]:
+    """EncUnits for one call each; bitmaps are copied by the byte, so a batch ends on one."""
+    batch: list[_SizedUnit] = []
+    rows = size = 0
+    for unit in units:
+        batch.append(unit)
+        rows += unit.rows
+        size += unit.rows * max(shape.width_bytes, 1) + unit.data_bytes
+        if size >= _BATCH_BYTES and rows % 8 == 0:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _is_function_of(exports: Any, name: str, store: Any, shape: tuple[int, int]) -> bool:
+    found = exports.get(name)
+    return isinstance(found, _wasmtime().Func) and _is_function(found.type(store), shape)
+
+
+def _array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
+    """The buffers of F3's interface as an array. Raises F3Error where they are too short or lead outside."""
+    validity = buffers[0] if buffers[0].size else None
+    if validity is not None and validity.size < (rows + 7) // 8:
+        raise F3Error(f"the decoder in the file returns {validity.size} bytes of validity for {rows} rows")
+    value_bytes = 16 * rows if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
+    if buffers[1].size < value_bytes:
+        raise F3Error(f"the decoder in the file returns {buffers[1].size} bytes where {rows} rows need {value_bytes}")
+    if shape.kind != TEXT:
+        return pa.Array.from_buffers(arrow_type, rows, [validity, buffers[1]])
+    views = np.frombuffer(buffers[1], np.uint8, 16 * rows).reshape(rows, 16)
+    if validity is not None:
+        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=rows)
+        views = np.where(valid[:, None], views, 0).astype(np.uint8)
+    view_type = pa.string_view() if shape.utf8 else pa.binary_view()
+    stored = [validity, pa.py_buffer(np.ascontiguousarray(views)), *buffers[2:]]
+    try:
+        array = pa.Array.from_buffers(view_type, rows, stored)
+        array.validate(full=True)
+        return array.cast(arrow_type)
+    except pa.ArrowException as error:
+        raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
+
+
+def _check_strings(array: pa.Array, offsets: pa.Buffer, values: pa.Buffer, shape: Shape) -> None:
+    """Offsets that ascend within the bytes, and UTF-8. The native library is faster at it where there is one."""
+    kernels = native.library()
+    if kernels is not None:
+        fault = kernels.f3_check_strings(
+            ctypes.c_void_p(offsets.address), shape.width_bytes, ctypes.c_uint64(len(array)),
+            ctypes.c_void_p(values.address), ctypes.c_uint64(values.size), int(shape.utf8),
+        )  # fmt: skip
+        if fault:
+            raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")
+        return
+    try:
+        array.validate(full=True)
+    except pa.ArrowException as error:
+        raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
