@@ -1,0 +1,36 @@
+"""Compile the kernels of F3 when the package is installed; everything else is in pyproject.toml.
+
+An installation never fails for them: without them F3 files are still read, by the Wasm module that each carries.
+"""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+F3 = Path("formats") / "f3"
+
+
+class BuildWithKernels(build_py):
+    """The usual step, and then the compiler: into the sources of an editable installation, else into the wheel."""
+
+    def run(self) -> None:
+        """Build, and say it when the kernels could not be."""
+        super().run()
+        spec = importlib.util.spec_from_file_location("f3_build", F3 / "build.py")
+        assert spec is not None
+        assert spec.loader is not None
+        compiler = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(compiler)
+        top = Path() if self.editable_mode else Path(self.build_lib)
+        try:
+            compiler.build(top / F3 / "kernels")
+        except (OSError, subprocess.CalledProcessError) as error:
+            words = getattr(error, "stderr", None) or str(error)
+            print(f"warning: the kernels of F3 are not built, F3 can be read but not written: {words}", file=sys.stderr)
+
+
+setup(cmdclass={"build_py": BuildWithKernels})
