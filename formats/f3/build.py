@@ -15,7 +15,7 @@ LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(
 MODULE_NAME = "core.wasm"
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O3", "-Wall", "-Wextra", "-Werror")
-_NATIVE = ("-shared", "-fPIC", "-fvisibility=hidden")
+_NATIVE = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 _MODULE = (
     "--target=wasm32-freestanding", "-msimd128", "-mbulk-memory", "-nostdlib", "-s", "-Wl,--no-entry",
     "-Wl,--export=FFFUDE_VERSION_1_0", "-Wl,-z,stack-size=65536",

@@ -60,7 +60,7 @@ _BATCH_BYTES = 1 << 21
 class Limits:
     """What a module may take: bytes of memory, and seconds for a call; large EncUnits get more of these."""
 
-    memory_bytes: int = 1 << 30
+    memory_bytes: int = 1 << 29
     seconds: float = 1.0
     seconds_per_mebibyte: float = 0.05
 
@@ -103,14 +103,30 @@ def _runtime() -> _Runtime:
     return _runtime_of(os.getpid())
 
 
-_running = threading.Event()
+class _Running:
+    """How many modules run at the moment, in all threads."""
+
+    def __init__(self) -> None:
+        self._lock, self._count = threading.Lock(), 0
+        self.some = threading.Event()
+
+    def change(self, by: int) -> None:
+        with self._lock:
+            self._count += by
+            if self._count:
+                self.some.set()
+            else:
+                self.some.clear()
+
+
+_running = _Running()
 _pause = threading.Event()
 
 
 def _tick(engine: Any) -> None:
     """Time passes for modules only while one runs."""
     while True:
-        _running.wait()
+        _running.some.wait()
         _pause.wait(_TICK_SECONDS)
         engine.increment_epoch()
 
@@ -220,7 +236,7 @@ def _line(error: BaseException) -> str:
 def _faults(limits: Limits) -> Iterator[None]:
     """What goes wrong inside a module, as F3Error."""
     wasmtime = _wasmtime()
-    _running.set()
+    _running.change(1)
     try:
         yield
     except wasmtime.Trap as trap:
@@ -232,7 +248,7 @@ def _faults(limits: Limits) -> Iterator[None]:
     except F3Error as error:
         raise F3Error(f"the decoder in the file {error}") from None
     finally:
-        _running.clear()
+        _running.change(-1)
 
 
 class _Instance:
@@ -242,9 +258,7 @@ class _Instance:
         wasmtime, runtime = _wasmtime(), _runtime()
         self._limits = limits
         self._store = store = wasmtime.Store(runtime.engine)
-        store.set_limits(
-            memory_size=limits.memory_bytes, table_elements=100_000, instances=2, tables=16, memories=2
-        )  # fmt: skip
+        store.set_limits(limits.memory_bytes, table_elements=100_000, instances=2, tables=16, memories=2)
         self._allow(0)
         with _faults(limits):
             imports = [
