@@ -1,0 +1,257 @@
+"""Decoder modules that nobody vouches for: honest ones decode, all others end in an F3Error within two seconds."""
+
+import os
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+wasmtime = pytest.importorskip("wasmtime")
+
+from formats.f3 import coding, module_cache, wasm  # noqa: E402
+from formats.f3.errors import F3Error  # noqa: E402
+from formats.f3.wasm import Limits  # noqa: E402
+from tests.formats.f3 import modules  # noqa: E402
+from tests.formats.f3.modules import module, returning  # noqa: E402
+
+pytestmark = pytest.mark.timeout(20)
+
+LOOP = "(loop $again (br $again))"
+NUMBERS = np.arange(1000, dtype=np.int64)
+PAYLOAD = NUMBERS.tobytes()
+QUICK = Limits(memory_bytes=1 << 24, seconds=0.3)
+
+
+@pytest.fixture(autouse=True)
+def no_module_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(module_cache, "folder", lambda: tmp_path / "modules")
+
+
+def decoded(wasm_module: bytes, arrow_type: pa.DataType = pa.int64(), rows: int = 1000, limits: Limits = QUICK) -> pa.Array:
+    return coding.Decoder(wasm_module, limits=limits).decode(PAYLOAD, arrow_type, rows)
+
+
+def test_an_unknown_module_that_keeps_the_interface_decodes():
+    decoder = coding.Decoder(module())
+    assert decoder.how == "wasm"
+    assert decoder.decode(PAYLOAD, pa.int64(), 1000).equals(pa.array(NUMBERS))
+    both = decoder.decode_into([PAYLOAD, PAYLOAD[:80]], pa.int64(), [1000, 10])
+    assert both.to_pylist() == [*range(1000), *range(10)]
+
+
+def test_buffers_may_be_longer_than_the_rows_need():
+    assert decoded(module(), rows=3).to_pylist() == [0, 1, 2]
+
+
+def test_strings_come_as_views_and_views_of_nulls_mean_nothing():
+    views = struct.pack("<i12s", 3, b"abc") + struct.pack("<i4sii", 14, b"four", 0, 2) + b"\xff" * 16
+    data = views.hex(" ").replace(" ", "\\")
+    text = b"..fourteen bytes".hex(" ").replace(" ", "\\")
+    segments = f'(data (i32.const 512) "\\{data}") (data (i32.const 600) "\\{text}") (data (i32.const 640) "\\03")'
+    strings = module(following=returning((640, 1), (512, 48), (600, 16)), more=segments)
+    assert decoded(strings, pa.string(), 3).to_pylist() == ["abc", "fourteen bytes", None]
+    assert decoded(strings, pa.large_binary(), 3).to_pylist() == [b"abc", b"fourteen bytes", None]
+
+
+HOSTILE = {
+    "endless loop": (module(decode=LOOP + "(i32.const 0)"), "stopped after"),
+    "endless loop in the next buffer": (module(following=LOOP), "stopped after"),
+    "endless loop in alloc": (module(alloc=LOOP + "(i32.const 0)"), "stopped after"),
+    "endless loop at its start": (module(more=f"(func $main {LOOP}) (start $main)"), "stopped after"),
+    "endless loop when initialized": (module(more=f'(func (export "_initialize") {LOOP})'), "stopped after"),
+    "memory bomb": (
+        module(decode="(loop $more (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable"),
+        "unreachable",
+    ),
+    "more memory than allowed at its start": (module(memory='(memory (export "memory") 4096)'), "failed: .*memory"),
+    "trap": (module(decode="unreachable"), "unreachable"),
+    "division by zero": (module(decode="(i32.div_u (i32.const 1) (i32.const 0))"), "divide by zero"),
+    "endless recursion": (
+        module(decode="(call $deeper)", more="(func $deeper (result i32) (i32.add (call $deeper) (i32.const 1)))"),
+        "stack",
+    ),
+    "read outside": (module(decode="(i32.load (i32.const -8))"), "out of bounds"),
+    "buffer outside": (module(following=returning((64, 0), (131000, 8000))), "outside its memory"),
+    "buffer that wraps around": (module(following=returning((64, 0), (4294967280, 8000))), "outside its memory"),
+    "input outside": (module(alloc="(i32.const 131071)"), "outside its memory"),
+    "input at the end of addresses": (module(alloc="(i32.const -4)"), "outside its memory"),
+    "too few bytes": (module(following=returning((64, 0), (64, 7999))), "7999 bytes where 1000 rows need 8000"),
+    "too few bits of validity": (module(following=returning((64, 124), (64, 8000))), "124 bytes of validity"),
+    "too few buffers": (module(following=returning((64, 0))), "returns 1 buffers"),
+    "no buffers": (module(following=returning()), "returns 0 buffers"),
+    "an error": (
+        module(decode="(i32.store (local.get 2) (i32.const 64)) (i32.store offset=4 (local.get 2) (i32.const 5))"
+               "(i32.const -1)", more='(data (i32.const 64) "no\\0away")'),
+        "says: nowa$",
+    ),
+    "an error outside": (
+        module(decode="(i32.store (local.get 2) (i32.const -2)) (i32.store offset=4 (local.get 2) (i32.const 99))"
+               "(i32.const 1)"),
+        "outside its memory",
+    ),
+    "file access": (module(before='(import "env" "open" (func (param i32) (result i32)))'), "imports env.open"),
+    "foreign memory": (
+        module(before='(import "wasi_snapshot_preview1" "memory" (memory 1))', memory='(memory (export "memory") 1)'),
+        "imports wasi_snapshot_preview1.memory",
+    ),
+    "exit": (
+        module(before='(import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))',
+               decode="(call $exit (i32.const 0)) (i32.const 0)"),
+        "calls proc_exit",
+    ),
+    "no version": (module(version="x").replace(b"FFFUDE_VERSION_", b"FFFUDE_DIVERSIO"), "exports no FFFUDE_VERSION_"),
+    "a version to come": (module(version="4_0"), "interface 4_0"),
+    "no memory": (module(memory="(memory 2)"), "exports no memory"),
+    "memory of 64 bits": (
+        module(memory='(memory (export "memory") i64 1) (memory 1)', decode="(i32.const 0)", following=""), "failed"
+    ),
+    "no Wasm": (b"\x7fELF" + bytes(100), "is no Wasm module"),
+    "cut Wasm": (module()[:-40], "cannot be|can be compiled"),
+    "nothing": (b"", "is no Wasm module"),
+    "own exports with a room outside": (
+        module(more='(func (export "f3_room") (param i32) (result i32) (i32.const -64))'
+               '(func (export "f3_decode_units") (param i32) (result i32) (i32.const 0))'),
+        "cut short|other rows|outside its memory",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_module_ends_in_an_error(name):
+    hostile, words = HOSTILE[name]
+    with pytest.raises(F3Error, match=words) as raised:
+        decoded(hostile)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.timeout(4)
+def test_an_endless_loop_ends_by_the_limits_that_are_set_by_default():
+    with pytest.raises(F3Error, match="stopped after"):
+        decoded(module(decode=LOOP + "(i32.const 0)"), limits=wasm.DEFAULT_LIMITS)
+
+
+STRINGS = {
+    "invalid UTF-8": (struct.pack("<i12s", 3, b"a\xff\xfe"), "UTF"),
+    "a length below zero": (struct.pack("<i12s", -1, b"abc"), "none"),
+    "a buffer that there is none of": (struct.pack("<i4sii", 13, b"aaaa", 1, 0), "none"),
+    "an offset behind its buffer": (struct.pack("<i4sii", 13, b"aaaa", 0, 20), "none"),
+    "an offset below zero": (struct.pack("<i4sii", 13, b"aaaa", 0, -4), "none"),
+    "another beginning than it says": (struct.pack("<i4sii", 13, b"bbbb", 0, 0), "none"),
+}
+
+
+@pytest.mark.parametrize("name", STRINGS)
+def test_hostile_views_end_in_an_error(name):
+    view, words = STRINGS[name]
+    data = "".join(f"\\{byte:02x}" for byte in view)
+    segments = f'(data (i32.const 512) "{data}") (data (i32.const 600) "{"a" * 20}")'
+    hostile = module(following=returning((64, 0), (512, 16), (600, 20)), more=segments)
+    with pytest.raises(F3Error, match=words):
+        decoded(hostile, pa.string(), 1)
+
+
+def test_buffers_without_end_end_in_an_error():
+    endless = "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 16))"
+    with pytest.raises(F3Error, match="more than 5000 buffers"):
+        decoded(module(following=endless), pa.string(), 1)
+
+
+def own(values: int, values_bytes: int, offsets: int = 0, offsets_bytes: int = 0) -> bytes:
+    """A module with our own exports, which answers with these places."""
+    answer = "".join(
+        f"(i32.store offset={offset} (local.get 0) (i32.const {number}))"
+        for offset, number in ((32, values), (36, values_bytes), (40, offsets), (44, offsets_bytes))
+    )
+    return module(
+        more='(func (export "f3_room") (param i32) (result i32) (i32.const 1024))'
+        f'(func (export "f3_decode_units") (param i32) (result i32) {answer} (i32.const 0))'
+    )
+
+
+def test_our_own_exports_are_believed_as_little():
+    numbers = coding.encode(pa.array(NUMBERS)).payload
+    for hostile, words in (
+        (own(0, 7999), "7999 bytes where 8000 are needed"),
+        (own(0xFFFFFFF0, 8000), "outside its memory"),
+        (own(125_000, 8000), "outside its memory"),
+    ):
+        with pytest.raises(F3Error, match=words):
+            coding.Decoder(hostile, limits=QUICK).decode(numbers, pa.int64(), 1000)
+    text = coding.encode(pa.array(["abc", "defg"])).payload
+    for hostile, words in (
+        (own(512, 7, 64, 8), "8 bytes of offsets for 2 strings"),
+        (own(512, 7, 0xFFFFFFF0, 12), "outside its memory"),
+        (own(512, 7, 64, 12), "leads outside"),
+    ):
+        with pytest.raises(F3Error, match=words):
+            coding.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
+
+
+def test_after_a_fault_the_next_call_finds_a_fresh_instance():
+    odd = "(if (i32.lt_u (local.get 1) (i32.const 100)) (then unreachable))" + modules.DECODE
+    decoder = coding.Decoder(module(decode=odd))
+    for _ in range(3):
+        with pytest.raises(F3Error, match="unreachable"):
+            decoder.decode(PAYLOAD[:80], pa.int64(), 10)
+        assert decoder.decode(PAYLOAD, pa.int64(), 1000).equals(pa.array(NUMBERS))
+
+
+def test_the_functions_of_wasi_answer_and_give_nothing_away():
+    imports = (
+        '(import "wasi_snapshot_preview1" "environ_sizes_get" (func $sizes (param i32 i32) (result i32)))'
+        '(import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))'
+        '(import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))'
+    )
+    decode = (
+        "(if (call $sizes (i32.const 8) (i32.const 12)) (then unreachable))"
+        "(if (i32.load (i32.const 8)) (then unreachable))"
+        "(if (i32.eqz (call $write (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0))) (then unreachable))"
+        "(if (i32.eqz (call $clock (i32.const 0) (i64.const 0) (i32.const 0))) (then unreachable))"
+    )
+    honest = module(before=imports, decode=decode + modules.DECODE, more='(data (i32.const 8) "\\07")')
+    assert decoded(honest).equals(pa.array(NUMBERS))
+    outside = module(before=imports, decode="(drop (call $sizes (i32.const -2) (i32.const 0)))" + modules.DECODE)
+    with pytest.raises(F3Error, match="the decoder in the file failed"):
+        decoded(outside)
+
+
+def test_a_module_is_compiled_once_and_kept_for_its_owner_alone(tmp_path, monkeypatch):
+    assert decoded(module()).equals(pa.array(NUMBERS))
+    (kept,) = (tmp_path / "modules").iterdir()
+    assert (tmp_path / "modules").stat().st_mode & 0o777 == 0o700
+    assert kept.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(wasmtime, "Module", LoadsOnly())
+    assert decoded(module()).equals(pa.array(NUMBERS))
+
+
+class LoadsOnly:
+    """In place of wasmtime.Module: loads what was compiled, compiles nothing."""
+
+    deserialize = staticmethod(wasmtime.Module.deserialize)
+
+
+def test_a_kept_module_that_others_could_have_written_is_not_loaded(tmp_path):
+    decoded(module())
+    (kept,) = (tmp_path / "modules").iterdir()
+    assert module_cache.load(kept.name) is not None
+    kept.chmod(0o620)
+    assert module_cache.load(kept.name) is None
+    kept.chmod(0o600)
+    os.chmod(tmp_path / "modules", 0o770)
+    assert module_cache.load(kept.name) is None
+    os.chmod(tmp_path / "modules", 0o700)
+    link = tmp_path / "modules" / "link"
+    link.symlink_to(kept)
+    assert module_cache.load("link") is None
+
+
+def test_a_kept_module_that_is_damaged_is_compiled_again(tmp_path):
+    decoded(module())
+    (kept,) = (tmp_path / "modules").iterdir()
+    kept.write_bytes(b"not what was compiled")
+    assert decoded(module()).equals(pa.array(NUMBERS))
+
+
+def test_another_runtime_or_module_has_another_name():
+    assert len({module_cache.key(*of) for of in ((b"a", "1"), (b"a", "2"), (b"b", "1"))}) == 3
