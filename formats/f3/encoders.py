@@ -337,7 +337,9 @@ def encode_bits(bits: Numbers, choice: Choice) -> bytes:
     if ones in (0, count) and "constant" in choice.allowed:
         return node(Tag.CONSTANT, b"", int(ones > 0))
     candidates = [
-        _Candidate(NODE_BYTES + (count + 7) // 8, lambda: node(Tag.PLAIN, np.packbits(bits, bitorder="little").tobytes()))
+        _Candidate(
+            NODE_BYTES + (count + 7) // 8, lambda: node(Tag.PLAIN, np.packbits(bits, bitorder="little").tobytes())
+        )
     ]
     few = min(ones, count - ones)
     if choice.allows("patched") and few < count / 16:

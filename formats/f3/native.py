@@ -124,7 +124,9 @@ def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[
     if max(values_bytes, rows * shape.width_bytes) > MOST_ARRAY_BYTES:
         raise F3Error(f"{rows} rows of {values_bytes} bytes together are too many for one array; read fewer at a time")
     if shape.kind == TEXT and shape.width_bytes == 4 and data_bytes > 2**31 - 1:
-        raise F3Error(f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store large_string")
+        raise F3Error(
+            f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store large_string"
+        )
     validity = pa.allocate_buffer(bitmap_bytes) if nullable else None
     offsets = None
     if shape.kind == TEXT:

@@ -41,7 +41,9 @@ def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
             case 1:
                 changed[position(1)] ^= 1 << int(rng.integers(0, 8))
             case 2 if len(changed) > 4:
-                forged = int(rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, size, size + 1, int(rng.integers(0, 5000))]))
+                forged = int(
+                    rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, size, size + 1, int(rng.integers(0, 5000))])
+                )
                 place = min(position(4), len(changed) - 4)
                 changed[place : place + 4] = forged.to_bytes(4, "little")
             case 3:

@@ -9,7 +9,9 @@ from formats.f3.errors import F3Error
 from formats.f3.nodes import HEADER_BYTES, Tag
 from tests.formats.f3.arrays import PATTERNS, TYPES, assert_same, made
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m formats.f3.build")
+pytestmark = pytest.mark.skipif(
+    native.library() is None, reason="the kernels are not built: python -m formats.f3.build"
+)
 
 ROWS = 2500
 """Two whole blocks of bit packing and a part of one."""
@@ -125,7 +127,9 @@ def test_what_is_allowed_names_encodings_that_there_are():
 
 
 def test_symbols_make_addresses_small(decoder, sandbox):
-    array = pa.array([f"https://www.example.com/item/{number * 7919 % 100003}?q={number % 17}" for number in range(9000)])
+    array = pa.array(
+        [f"https://www.example.com/item/{number * 7919 % 100003}?q={number % 17}" for number in range(9000)]
+    )
     payload = coding.encode(array).payload
     assert len(payload) < 0.35 * array.nbytes
     assert len(coding.encode(array, allow=frozenset({"packed"})).payload) > 2 * len(payload)
@@ -149,7 +153,12 @@ def test_random_arrays_come_back(decoder):
 
 def test_encoders_in_numpy_write_what_the_kernels_decode(decoder, monkeypatch):
     rng = np.random.default_rng(8)
-    arrays = [made(arrow_type, pattern, ROWS, rng, nulls) for arrow_type in TYPES for pattern in PATTERNS for nulls in (0, 0.1)]
+    arrays = [
+        made(arrow_type, pattern, ROWS, rng, nulls)
+        for arrow_type in TYPES
+        for pattern in PATTERNS
+        for nulls in (0, 0.1)
+    ]
     fast = [coding.encode(array, allow=encoders.NAMES - {"symbols"}).payload for array in arrays]
     monkeypatch.setattr(native, "library", lambda: None)
     slow = [coding.encode(array, allow=encoders.NAMES - {"symbols"}).payload for array in arrays]

@@ -14,7 +14,9 @@ from formats.f3.errors import F3Error
 from formats.f3.nodes import Tag, header, node, u32, u64
 from formats.f3.shapes import BITS, FIXED, TEXT
 
-pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m formats.f3.build")
+pytestmark = pytest.mark.skipif(
+    native.library() is None, reason="the kernels are not built: python -m formats.f3.build"
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -189,7 +191,9 @@ def test_the_library_and_numpy_pack_alike(monkeypatch):
         for bits in range(1, 8 * width + 1):
             count = int(rng.integers(1, 3000))
             most = (1 << bits) - 1
-            values = rng.integers(0, most, count, np.uint64, endpoint=True).astype(f"u{width}") + np.array([3], f"u{width}")
+            values = rng.integers(0, most, count, np.uint64, endpoint=True).astype(f"u{width}") + np.array(
+                [3], f"u{width}"
+            )
             made.append((values, bits, arithmetic.packed(values, 3, bits), arithmetic.statistics(values)))
     monkeypatch.setattr(native, "library", lambda: None)
     for values, bits, packed, statistics in made:
@@ -217,7 +221,9 @@ def test_the_texts_of_faults_are_as_many_as_the_kernels_know():
     faults = text.partition("enum fault {")[2].partition("}")[0]
     assert faults.count(" = ") - 1 == len(native.FAULTS)
     tags = text.partition("enum tag {")[2].partition("}")[0]
-    assert {f"TAG_{tag.name} = {tag.value}" for tag in Tag} == {line.strip(" ,") for line in tags.splitlines() if line.strip()}
+    assert {f"TAG_{tag.name} = {tag.value}" for tag in Tag} == {
+        line.strip(" ,") for line in tags.splitlines() if line.strip()
+    }
 
 
 def test_the_target_is_laid_out_as_the_library_has_it():
