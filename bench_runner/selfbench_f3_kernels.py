@@ -1,8 +1,9 @@
 """What F3's encodings cost beside uncompressed Parquet: `python -m bench_runner.selfbench_f3_kernels`.
 
-Of every column of the tables, alone and in memory: the time to decode its EncUnits by the native library and by the
+Of every column of the tables, alone and in memory: the processor time to decode its EncUnits by the native library and by the
 Wasm module, as ratios to `pq.read_table` of the same column on one thread; its size; the time to encode. Each figure is
-the best of several, taken in turns, so that a busy machine hits all alike.
+the best of several, taken in turns, so that a busy machine hits all alike. Results are freed at once, so memory that was
+touched before is used again: without the cost of fresh pages, which all have alike, ratios are harsher than for files.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench_runner.clock import now_ns
+from bench_runner.clock import cpu_ns
 from data_generator.catalogue import resolve
 from formats.f3 import coding
 from formats.f3.nodes import HEADER_BYTES, Tag
@@ -24,13 +25,13 @@ UNIT_ROWS = 65_536
 
 
 def best_of(times: int, calls: dict[str, Callable[[], object]]) -> dict[str, int]:
-    """The least nanoseconds of each call, made in turns."""
+    """The least nanoseconds of processor time of each call, made in turns."""
     best = dict.fromkeys(calls, math.inf)
     for _ in range(times):
         for name, call in calls.items():
-            started = now_ns()
+            started = cpu_ns()
             call()
-            best[name] = min(best[name], now_ns() - started)
+            best[name] = min(best[name], cpu_ns() - started)
     return {name: int(nanoseconds) for name, nanoseconds in best.items()}
 
 

@@ -1,5 +1,6 @@
 ;; One call from the host for one EncUnit. A call through the wasmtime package costs far more than a call between
-;; modules, and the guest interface asks for one a buffer: this module makes them all, and lists what came back.
+;; modules, most of all one with parameters, and the guest interface asks for one a buffer. This module makes them all:
+;; what it is told lies in its memory, and there it lists what came back.
 (module
   (import "guest" "memory" (memory $guest 0))
   (import "guest" "decode_general_ffi" (func $decode (param i32 i32 i32) (result i32)))
@@ -8,21 +9,29 @@
   (import "guest" "buffer_drop" (func $drop (param i32)))
   (memory $results (export "results") 1)
 
-  ;; Give back the `held` buffers of the call before; then decode the `bytes` behind the 12 of the block, and list up to
-  ;; `most` buffers as (address, bytes, box). The answer is how many, or -1: then the list holds the error's text.
-  (func (export "run") (param $held i32) (param $block i32) (param $bytes i32) (param $most i32) (result i32)
+  ;; At 65472: how many buffers of the call before to give back, the block, the bytes behind its first 12, the most
+  ;; buffers to list, and the answer: how many were listed as (address, bytes, box), or -1 and the text of an error.
+  (func (export "run")
+    (local $held i32) (local $block i32) (local $most i32)
     (local $queue i32) (local $count i32) (local $entry i32)
+    (local.set $held (i32.load $results offset=65472 (i32.const 0)))
+    (local.set $block (i32.load $results offset=65476 (i32.const 0)))
+    (local.set $most (i32.load $results offset=65484 (i32.const 0)))
+    (i32.store $results offset=65488 (i32.const 0) (i32.const -1))
     (loop $release
       (if (i32.gt_s (local.get $held) (i32.const 0))
         (then
           (local.set $held (i32.sub (local.get $held) (i32.const 1)))
           (call $drop (i32.load $results offset=8 (i32.mul (local.get $held) (i32.const 12))))
           (br $release))))
-    (if (call $decode (i32.add (local.get $block) (i32.const 12)) (local.get $bytes) (local.get $block))
+    (if (call $decode
+          (i32.add (local.get $block) (i32.const 12))
+          (i32.load $results offset=65480 (i32.const 0))
+          (local.get $block))
       (then
         (i32.store $results offset=0 (i32.const 0) (i32.load $guest offset=0 (local.get $block)))
         (i32.store $results offset=4 (i32.const 0) (i32.load $guest offset=4 (local.get $block)))
-        (return (i32.const -1))))
+        (return)))
     (local.set $queue (i32.load $guest offset=0 (local.get $block)))
     (block $done
       (loop $pull
@@ -36,4 +45,4 @@
         (local.set $count (i32.add (local.get $count) (i32.const 1)))
         (br $pull)))
     (call $finish (local.get $queue))
-    (local.get $count)))
+    (i32.store $results offset=65488 (i32.const 0) (local.get $count))))

@@ -48,11 +48,14 @@ _INTERFACE = {
 """Function -> how many i32 it takes and returns."""
 _OWN = {"f3_room": (1, 1), "f3_decode_units": (1, 1)}
 _RESULT = struct.Struct("<III")
+_TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
+_ANSWER = struct.Struct("<I")
+_PAGE_BYTES = 65_536
 _MOST_BUFFERS = 5000
 _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<16I")
-_BATCH_BYTES = 1 << 21
+_BATCH_BYTES = 1 << 20
 """Of results in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
 
 
@@ -69,9 +72,21 @@ DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
+class _Signature:
+    """In place of the package's own description of a function."""
+
+    params: tuple[()] = ()
+    results: tuple[()] = ()
+
+
+_NOTHING = _Signature()
+
+
+@dataclass(frozen=True)
 class _Runtime:
     engine: Any
     driver: Any
+    units_driver: Any
     version: str
 
 
@@ -93,10 +108,11 @@ def _runtime_of(process: int) -> _Runtime:
     config.parallel_compilation = False
     config.wasm_threads = False
     engine = wasmtime.Engine(config)
-    driver = wasmtime.Module(engine, (Path(__file__).parent / "driver.wat").read_text())
+    here = Path(__file__).parent
+    drivers = [wasmtime.Module(engine, (here / name).read_text()) for name in ("driver.wat", "driver_units.wat")]
     ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
     ticker.start()
-    return _Runtime(engine, driver, metadata.version("wasmtime"))
+    return _Runtime(engine, *drivers, metadata.version("wasmtime"))
 
 
 def _runtime() -> _Runtime:
@@ -258,7 +274,7 @@ class _Instance:
         wasmtime, runtime = _wasmtime(), _runtime()
         self._limits = limits
         self._store = store = wasmtime.Store(runtime.engine)
-        store.set_limits(limits.memory_bytes, table_elements=100_000, instances=2, tables=16, memories=2)
+        store.set_limits(limits.memory_bytes, table_elements=100_000, instances=3, tables=16, memories=3)
         self._allow(0)
         with _faults(limits):
             imports = [
@@ -270,14 +286,36 @@ class _Instance:
             if _is_function_of(exports, "_initialize", store, (0, 0)):
                 exports["_initialize"](store)
             names = ("memory", "decode_general_ffi", "buffer_iterator_next", "buffer_iterator_drop", "buffer_drop")
-            driver = wasmtime.Instance(store, runtime.driver, [exports[name] for name in names]).exports(store)
-        self._memory, self._results = exports["memory"], driver["results"]
-        self._run = _Call(driver["run"], store)
-        self._alloc, self._dealloc = _Call(exports["alloc"], store), _Call(exports["dealloc"], store)
-        self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
-        if self._has_own:
-            self._room, self._decode_units = (_Call(exports[name], store) for name in _OWN)
+            self._run, self._results = self._driver(runtime.driver, names)
+            self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
+            if self._has_own:
+                self._run_units, self._units_answer = self._driver(runtime.units_driver, ("f3_decode_units",))
+        self._memory = exports["memory"]
         self._block = self._block_bytes = self._held = 0
+        self._base = self._size = 0
+        self._look()
+
+    def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
+        """The function of a driver between us and the guest, and where its memory lies, which never grows."""
+        wasmtime, exports = _wasmtime(), self._exports
+        driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
+        run = driver["run"]
+        # The package asks for a function's type at each call, which takes longer than the call.
+        run.type = lambda store: _NOTHING
+        return run, ctypes.addressof(driver["results"].data_ptr(self._store).contents)
+
+    def _call(self, name: str, *arguments: int) -> int:
+        """A function of the guest, of and to i32; the answer as unsigned, 0 for a function that has none."""
+        signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
+        with _faults(self._limits):
+            answer = self._exports[name](self._store, *signed)
+        self._look()
+        return 0 if answer is None else answer % (1 << 32)
+
+    def _look(self) -> None:
+        """Where the guest's memory lies, and how large it is: it may have grown in a call."""
+        self._size = self._memory.data_len(self._store)
+        self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
     def _allow(self, size_bytes: int) -> None:
         """Time for a call that reads and writes so many bytes."""
@@ -288,14 +326,14 @@ class _Instance:
         shape = shape_of(arrow_type)
         if self._has_own:
             return self._decode_together(payloads, arrow_type, shape, rows)
-        arrays = [self._decode_one(payload, arrow_type, shape, count) for payload, count in zip(payloads, rows)]
+        arrays = [self._decode_one(payload, arrow_type, shape, count) for payload, count in zip(payloads, rows, strict=True)]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
         """Where a piece of the guest's memory lies in ours. Raises F3Error when it does not lie in the guest's."""
-        if address + size_bytes > self._memory.data_len(self._store):
+        if address + size_bytes > self._size:
             raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
-        return ctypes.addressof(self._memory.data_ptr(self._store).contents) + address
+        return self._base + address
 
     # ---- F3's interface: an EncUnit a call
 
@@ -303,17 +341,20 @@ class _Instance:
         size = len(payload)
         self._allow(size + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
         most = _MOST_BUFFERS if shape.kind == TEXT else 2
+        if self._block_bytes < size + 12:
+            if self._block_bytes:
+                self._call("dealloc", self._block, self._block_bytes, 4)
+            self._block, self._block_bytes = self._call("alloc", size + 12, 4), size + 12
+        place = self._place(self._block, size + 12, "its input")
+        ctypes.memmove(place + 12, pa.py_buffer(payload).address, size)
+        told = _TOLD.pack(self._held, self._block, size, most)
+        ctypes.memmove(self._results + _TOLD_AT, told, len(told))
         with _faults(self._limits):
-            if self._block_bytes < size + 12:
-                if self._block_bytes:
-                    self._dealloc(self._block, self._block_bytes, 4)
-                self._block, self._block_bytes = self._alloc(size + 12, 4), size + 12
-        source = pa.py_buffer(payload)
-        ctypes.memmove(self._place(self._block, size + 12, "its input") + 12, source.address, size)
-        with _faults(self._limits):
-            count = self._run(self._held, self._block, size, most)
+            self._run(self._store)
+        self._look()
+        results = ctypes.string_at(self._results, _PAGE_BYTES)
+        (count,) = _ANSWER.unpack_from(results, _TOLD_AT + _TOLD.size)
         self._held = 0 if count > _MOST_BUFFERS else count
-        results = ctypes.string_at(self._results.data_ptr(self._store), 12 * _MOST_BUFFERS)
         if count > _MOST_BUFFERS:
             address, length, _ = _RESULT.unpack_from(results, 0)
             raise F3Error(f"the decoder in the file says: {self._text(address, min(length, 200))}")
@@ -337,7 +378,7 @@ class _Instance:
     def _decode_together(
         self, payloads: Sequence[memoryview], arrow_type: pa.DataType, shape: Shape, rows: Sequence[int]
     ) -> pa.Array:
-        units = [_sized(payload, count, shape) for payload, count in zip(payloads, rows)]
+        units = [_sized(payload, count, shape) for payload, count in zip(payloads, rows, strict=True)]
         total, data_bytes = sum(rows), sum(unit.data_bytes for unit in units)
         nullable = any(unit.nullable for unit in units)
         validity, offsets, values = native.allocate(shape, total, data_bytes, nullable)
@@ -370,8 +411,7 @@ class _Instance:
         rows, data_bytes = sum(unit.rows for unit in batch), sum(unit.data_bytes for unit in batch)
         self._allow(size + data_bytes + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
         if self._block_bytes < size:
-            with _faults(self._limits):
-                self._block, self._block_bytes = self._room(size), size
+            self._block, self._block_bytes = self._call("f3_room", size), size
         place, block = self._place(self._block, size, "its input"), self._block
         request = (len(batch), block + table_at, shape.kind, shape.width_bytes, 0, int(nullable), rows, data_bytes)
         head, position = [_REQUEST.pack(*request, *([0] * 8))], first
@@ -380,8 +420,11 @@ class _Instance:
             ctypes.memmove(place + position, pa.py_buffer(unit.payload).address, len(unit.payload))
             position += len(unit.payload)
         ctypes.memmove(place, b"".join(head), first)
+        ctypes.memmove(self._units_answer, _ANSWER.pack(block), _ANSWER.size)
         with _faults(self._limits):
-            fault = self._decode_units(block)
+            self._run_units(self._store)
+        self._look()
+        fault = _ANSWER.unpack(ctypes.string_at(self._units_answer + _ANSWER.size, _ANSWER.size))[0]
         place = self._place(block, _REQUEST.size, "its answer")
         answer = _Answer(*_REQUEST.unpack(ctypes.string_at(place, _REQUEST.size))[8:])
         if fault:
@@ -401,19 +444,6 @@ class _Instance:
         found = np.ctypeslib.as_array((kind * (rows + 1)).from_address(place))
         stored = np.ctypeslib.as_array((kind * rows).from_address(into.address + (row + 1) * width))
         np.add(found[1:], dtype(byte), out=stored)
-
-
-class _Call:
-    """A function of a module, of and to i32. The package looks its type up at each call; here that is done once."""
-
-    def __init__(self, function: Any, store: Any) -> None:
-        self._function, self._store = function, store
-
-    def __call__(self, *arguments: int) -> int:
-        """The answer as unsigned; 0 for a function that has none."""
-        signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
-        answer = self._function(self._store, *signed)
-        return 0 if answer is None else answer % (1 << 32)
 
 
 @dataclass(frozen=True)

@@ -84,11 +84,13 @@ static int read_u32(struct span *body, u32 *value) {
                 const word_type##_at *low = (const word_type##_at *)in + word * LANES;                                \
                 out_type##_at *to = (out_type##_at *)out + row * LANES;                                               \
                 if (shift + bits <= word_bits) {                                                                      \
+                    WHOLLY_UNROLLED                                                                                   \
                     for (u32 lane = 0; lane < LANES; lane++)                                                          \
                         to[lane] = (out_type)((out_type)((low[lane] >> shift) & mask) + reference);                   \
                 } else {                                                                                              \
                     const word_type##_at *high = low + LANES;                                                         \
                     u32 back = word_bits - shift;                                                                     \
+                    WHOLLY_UNROLLED                                                                                   \
                     for (u32 lane = 0; lane < LANES; lane++)                                                          \
                         to[lane] = (out_type)((out_type)(((low[lane] >> shift) | (high[lane] << back)) & mask) +      \
                                               reference);                                                             \
@@ -149,18 +151,21 @@ static void fill(u8 *out, u32 width, u64 count, const u8 *value) {
     case 1: memset(out, value[0], (size_t)count); return;
     case 2: {
         u16 pattern = *(const u16_at *)value;
+        UNROLLED(8)
         for (u64 index = 0; index < count; index++)
             ((u16_at *)out)[index] = pattern;
         return;
     }
     case 4: {
         u32 pattern = load32(value);
+        UNROLLED(8)
         for (u64 index = 0; index < count; index++)
             ((u32_at *)out)[index] = pattern;
         return;
     }
     case 8: {
         u64 pattern = load64(value);
+        UNROLLED(8)
         for (u64 index = 0; index < count; index++)
             ((u64_at *)out)[index] = pattern;
         return;
@@ -223,7 +228,14 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
         u32 length = ((u32_at *)lengths)[run];
         if (length > unfilled)
             return OUTSIDE;
-        fill(out, width, length, values + (size_t)run * width);
+        if (width == 8 && length <= 8 && unfilled >= 8) {
+            u64 value = ((u64_at *)values)[run];
+            WHOLLY_UNROLLED
+            for (u32 index = 0; index < 8; index++)
+                ((u64_at *)out)[index] = value;
+        } else {
+            fill(out, width, length, values + (size_t)run * width);
+        }
         out += (size_t)length * width;
         unfilled -= length;
     }
@@ -234,6 +246,7 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
     static void name(u8 *out, u32 count, type sum) {               \
         type##_at *values = (type##_at *)out;                      \
         values[0] = sum;                                           \
+        UNROLLED(8)                                                \
         for (u32 index = 1; index < count; index++) {              \
             sum = (type)(sum + values[index]);                     \
             values[index] = sum;                                   \
@@ -265,6 +278,7 @@ static int decode_delta(struct room *room, struct node *node, u32 width, u32 cou
     static u32 name(const u8 *in, u32 count) {                                                  \
         const type##_at *codes = (const type##_at *)in;                                         \
         type largest = 0;                                                                       \
+        UNROLLED(8)                                                                             \
         for (u32 index = 0; index < count; index++)                                             \
             largest = codes[index] > largest ? codes[index] : largest;                          \
         return largest;                                                                         \
@@ -295,6 +309,7 @@ static int decode_codes(struct room *room, struct span *body, u32 width, u32 cou
     static void name(const u8 *codes_in, const u8 *values_in, u32 count, u8 *out) {                        \
         const code_type##_at *codes = (const code_type##_at *)codes_in;                                    \
         const type##_at *values = (const type##_at *)values_in;                                            \
+        UNROLLED(8)                                                                                        \
         for (u32 index = 0; index < count; index++)                                                        \
             ((type##_at *)out)[index] = values[codes[index]];                                              \
     }
@@ -381,6 +396,7 @@ static int decode_decimal(struct room *room, struct node *node, u32 width, u32 c
         return FINE;
     }
     /* Integers below 2^51 added to the bits of 3 * 2^51 are that double plus the integer: vectors have no conversion. */
+    UNROLLED(4)
     for (u32 index = 0; index < count; index++) {
         u64 shifted = ((u64_at *)out)[index] + 0x4338000000000000u;
         double number;
@@ -402,6 +418,7 @@ static int decode_split(struct room *room, struct node *node, u32 width, u32 cou
         for (u32 index = 0; index < count; index++)
             ((u32_at *)out)[index] |= (u32)((u16_at *)high)[index] << low_bits;
     else
+        UNROLLED(4)
         for (u32 index = 0; index < count; index++)
             ((u64_at *)out)[index] |= (u64)((u16_at *)high)[index] << low_bits;
     return FINE;
@@ -414,17 +431,17 @@ static int decode_widened(struct room *room, struct node *node, u32 width, u32 c
     u8 *values;
     TRY(take(room, (u64)count * narrow, &values));
     TRY(decode_values(room, &node->body, narrow, count, values, depth));
-    for (u32 index = 0; index < count; index++) {
+    u32 unused = 64 - 8 * narrow;
+    for (u32 index = 0; index < count; index++, out += width) {
         u64 value = load_number(values + (size_t)index * narrow, narrow);
-        u32 unused = 64 - 8 * narrow;
         i64 extended = (i64)(value << unused) >> unused;
         if (width <= 8) {
-            store_number(out, width, index, (u64)extended);
+            store_number(out, width, 0, (u64)extended);
             continue;
         }
-        u8 *to = out + (size_t)index * width;
-        *(i64_at *)to = extended;
-        memset(to + 8, extended < 0 ? 255 : 0, width - 8);
+        ((i64_at *)out)[0] = extended;
+        for (u32 word = 1; word < width / 8; word++)
+            ((i64_at *)out)[word] = extended >> 63;
     }
     return FINE;
 }
@@ -448,8 +465,19 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     }
     const u8 *in = node->body.at + (size_t)symbols * 9, *in_end = node->body.end;
     u8 *end = out + count;
-    /* Whole words while there is room for one; a code without a symbol has length 0 and ends the loop below. */
-    while (in_end - in >= 2 && end - out >= 8) {
+    /* Four at a time while there is room for whole words and none of them is an escape. A code without a symbol stands
+     * for nothing. */
+    while (in_end - in >= 4 && end - out >= 32) {
+        u32 codes = load32(in);
+        if (((~codes - 0x01010101u) & codes & 0x80808080u) == 0) {
+            for (u32 number = 0; number < 4; number++) {
+                u8 code = (u8)(codes >> (8 * number));
+                *(u64_at *)out = texts[code];
+                out += lengths[code];
+            }
+            in += 4;
+            continue;
+        }
         u8 code = *in++;
         if (code == 255) {
             *out++ = *in++;
@@ -457,8 +485,6 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
         }
         *(u64_at *)out = texts[code];
         out += lengths[code];
-        if (code >= symbols)
-            return OUTSIDE;
     }
     while (in < in_end) {
         u8 code = *in++;
@@ -470,12 +496,10 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
             *out++ = *in++;
             continue;
         }
-        if (code >= symbols)
-            return OUTSIDE;
         if (lengths[code] > end - out)
             return MALFORMED;
-        memcpy(out, &texts[code], lengths[code]);
-        out += lengths[code];
+        for (u32 byte = 0; byte < lengths[code]; byte++)
+            *out++ = (u8)(texts[code] >> (8 * byte));
     }
     return out == end ? FINE : MALFORMED;
 }
@@ -677,9 +701,21 @@ int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 c
 
 static u64 sum_of(const u8 *lengths, u32 count) {
     u64 sum = 0;
+    UNROLLED(8)
     for (u32 index = 0; index < count; index++)
         sum += ((const u32_at *)lengths)[index];
     return sum;
+}
+
+/* Sixteen bytes at a time: in the target there are `unfilled` bytes, and behind entries 64 bytes that may be read. */
+static inline void copy_text(u8 *restrict to, const u8 *restrict from, u32 length, u64 unfilled) {
+    if (unfilled < (u64)length + 16) {
+        memcpy(to, from, length);
+        return;
+    }
+    __builtin_memcpy(to, from, 16);
+    for (u32 at = 16; at < length; at += 16)
+        __builtin_memcpy(to + at, from + at, 16);
 }
 
 /* `count` strings of `bytes` bytes together: their bytes into `data`, their lengths into `lengths`. */
@@ -715,7 +751,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     if (node.tag != TAG_DICTIONARY)
         return MALFORMED;
     u32 entries, entry_bytes;
-    u8 *codes, *entry_data, *entry_lengths, *starts;
+    u8 *codes, *entry_data, *entry_lengths, *places;
     TRY(read_u32(&node.body, &entries));
     TRY(read_u32(&node.body, &entry_bytes));
     if (entry_bytes > bytes)
@@ -723,27 +759,24 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     TRY(decode_codes(room, &node.body, node.a, count, entries, &codes, depth + 1));
     TRY(take(room, (u64)entry_bytes, &entry_data));
     TRY(take(room, (u64)entries * 4, &entry_lengths));
-    TRY(take(room, (u64)entries * 4, &starts));
+    TRY(take(room, (u64)entries * 8, &places));
     TRY(spend(room, entry_bytes));
     TRY(decode_strings(room, &node.body, entries, entry_bytes, entry_data, entry_lengths, utf8, depth + 1));
     u32 start = 0;
     for (u32 entry = 0; entry < entries; entry++) {
-        ((u32_at *)starts)[entry] = start;
-        start += ((u32_at *)entry_lengths)[entry];
+        u32 length = ((u32_at *)entry_lengths)[entry];
+        ((u64_at *)places)[entry] = (u64)start << 32 | length;
+        start += length;
     }
     u64 unfilled = bytes;
     TRY(spend(room, bytes / 16));
     for (u32 index = 0; index < count; index++) {
-        u32 code = code_at(codes, node.a, index);
-        u32 length = ((u32_at *)entry_lengths)[code];
+        u64 place = ((u64_at *)places)[code_at(codes, node.a, index)];
+        u32 length = (u32)place;
         if (length > unfilled)
             return OUTSIDE;
-        const u8 *from = entry_data + ((u32_at *)starts)[code];
+        copy_text(data, entry_data + (place >> 32), length, unfilled);
         ((u32_at *)lengths)[index] = length;
-        if (length <= 16 && unfilled >= 16)
-            __builtin_memcpy(data, from, 16); /* behind the entries there are 64 bytes of scratch that may be read */
-        else
-            memcpy(data, from, length);
         data += length;
         unfilled -= length;
     }
@@ -754,6 +787,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
 static void store_offsets(const u8 *lengths, u32 count, u64 first, u8 *offsets, u32 width) {
     if (width == 4) {
         u32 sum = (u32)first;
+        UNROLLED(8)
         for (u32 index = 0; index < count; index++) {
             sum += ((const u32_at *)lengths)[index];
             ((u32_at *)offsets)[index] = sum;

@@ -148,7 +148,7 @@ FORGED_STRINGS = {
         node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + bytes(ROWS // 4), 2)), ROWS, "none of"
     ),
     "a symbol that there is none of": (
-        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + b"\x02" * ROWS, 2)), ROWS, "outside"
+        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + b"\x02" * ROWS, 2)), ROWS, "none of"
     ),
     "an escape at the end": (
         node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + b"\x01" * (ROWS - 1) + b"\xff", 2)), ROWS, "cut"
