@@ -6,6 +6,7 @@ It knows no encoding and no file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ class Shape:
     utf8: bool = False
 
 
+@lru_cache(maxsize=256)
 def shape_of(arrow_type: pa.DataType) -> Shape:
     """The shape of a flat type of the specification (3.2). Raises F3Error for any other."""
     types = pa.types

@@ -16,12 +16,11 @@ import os
 import struct
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -248,23 +247,28 @@ def _line(error: BaseException) -> str:
     return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
 
 
-@contextmanager
-def _faults(limits: Limits) -> Iterator[None]:
-    """What goes wrong inside a module, as F3Error."""
-    wasmtime = _wasmtime()
-    _running.change(1)
-    try:
-        yield
-    except wasmtime.Trap as trap:
-        if trap.trap_code == wasmtime.TrapCode.INTERRUPT:
-            raise F3Error(f"the decoder in the file was stopped after its {limits.seconds} s and more") from None
-        raise F3Error(f"the decoder in the file failed: {_line(trap)}") from None
-    except (wasmtime.WasmtimeError, IndexError) as error:
-        raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
-    except F3Error as error:
-        raise F3Error(f"the decoder in the file {error}") from None
-    finally:
+class _Faults:
+    """What goes wrong inside a module, as F3Error; and time passes for it meanwhile."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> None:
+        _running.change(1)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _running.change(-1)
+        if error is None:
+            return
+        wasmtime = _wasmtime()
+        if isinstance(error, wasmtime.Trap) and error.trap_code == wasmtime.TrapCode.INTERRUPT:
+            raise F3Error(f"the decoder in the file was stopped after its {self._limits.seconds} s and more") from None
+        if isinstance(error, (wasmtime.Trap, wasmtime.WasmtimeError, IndexError)):
+            raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
+        if isinstance(error, F3Error):
+            raise F3Error(f"the decoder in the file {error}") from None
 
 
 class _Instance:
@@ -276,7 +280,7 @@ class _Instance:
         self._store = store = wasmtime.Store(runtime.engine)
         store.set_limits(limits.memory_bytes, table_elements=100_000, instances=3, tables=16, memories=3)
         self._allow(0)
-        with _faults(limits):
+        with _Faults(limits):
             imports = [
                 wasmtime.Func(store, wanted.type, _harmless(wanted.name, len(wanted.type.results)), access_caller=True)
                 for wanted in module.imports
@@ -307,7 +311,7 @@ class _Instance:
     def _call(self, name: str, *arguments: int) -> int:
         """A function of the guest, of and to i32; the answer as unsigned, 0 for a function that has none."""
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
-        with _faults(self._limits):
+        with _Faults(self._limits):
             answer = self._exports[name](self._store, *signed)
         self._look()
         return 0 if answer is None else answer % (1 << 32)
@@ -349,7 +353,7 @@ class _Instance:
         ctypes.memmove(place + 12, pa.py_buffer(payload).address, size)
         told = _TOLD.pack(self._held, self._block, size, most)
         ctypes.memmove(self._results + _TOLD_AT, told, len(told))
-        with _faults(self._limits):
+        with _Faults(self._limits):
             self._run(self._store)
         self._look()
         results = ctypes.string_at(self._results, _PAGE_BYTES)
@@ -421,7 +425,7 @@ class _Instance:
             position += len(unit.payload)
         ctypes.memmove(place, b"".join(head), first)
         ctypes.memmove(self._units_answer, _ANSWER.pack(block), _ANSWER.size)
-        with _faults(self._limits):
+        with _Faults(self._limits):
             self._run_units(self._store)
         self._look()
         fault = _ANSWER.unpack(ctypes.string_at(self._units_answer + _ANSWER.size, _ANSWER.size))[0]
@@ -446,8 +450,7 @@ class _Instance:
         np.add(found[1:], dtype(byte), out=stored)
 
 
-@dataclass(frozen=True)
-class _Answer:
+class _Answer(NamedTuple):
     """The second half of `struct request` in guest.c."""
 
     values: int
@@ -460,8 +463,7 @@ class _Answer:
     failed_unit: int
 
 
-@dataclass(frozen=True)
-class _SizedUnit:
+class _SizedUnit(NamedTuple):
     payload: memoryview
     rows: int
     data_bytes: int

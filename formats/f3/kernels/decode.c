@@ -4,6 +4,10 @@
  * No allocation, no library: scratch memory is the caller's. */
 #include "kernels.h"
 
+#ifdef __wasm_simd128__
+#include <wasm_simd128.h>
+#endif
+
 struct room {
     u8 *base;
     size_t used, bytes;
@@ -101,11 +105,101 @@ static int read_u32(struct span *body, u32 *value) {
         }                                                                                                             \
     }
 
-UNPACK(unpack_8, u8, u32, 32)
-UNPACK(unpack_16, u16, u32, 32)
 UNPACK(unpack_32, u32, u32, 32)
-UNPACK(unpack_64_of_32, u64, u32, 32)
 UNPACK(unpack_64, u64, u64, 64)
+
+typedef u32 four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef u32 four_at __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* A block of up to 32 bits with the number of bits known when this is compiled: every shift is a constant, every word
+ * is loaded once. */
+static inline __attribute__((always_inline)) void unpack_known(const u8 *restrict in, const u32 bits,
+                                                               u32 *restrict out) {
+    const u32 mask = 0xFFFFFFFFu >> (32 - bits);
+    for (u32 lane = 0; lane < 32; lane += 4) {
+        const u8 *from = in + 4 * lane;
+        four word = *(const four_at *)from;
+        WHOLLY_UNROLLED_ROWS
+        for (u32 row = 0; row < 32; row++) {
+            const u32 shift = row * bits % 32;
+            four value = word >> shift;
+            if (shift + bits >= 32 && row < 31) {
+                word = *(const four_at *)(from + (row * bits / 32 + 1) * 128);
+                if (shift + bits > 32)
+                    value |= word << (32 - shift);
+            }
+            *(four *)(out + row * 32 + lane) = value & mask;
+        }
+    }
+}
+
+#define KNOWN(bits) \
+    case bits: unpack_known(in, bits, out); return;
+#define FOUR_KNOWN(first) KNOWN(first) KNOWN(first + 1) KNOWN(first + 2) KNOWN(first + 3)
+
+static void unpack_block(const u8 *restrict in, u32 bits, u32 *restrict out) {
+    switch (bits) {
+        FOUR_KNOWN(1) FOUR_KNOWN(5) FOUR_KNOWN(9) FOUR_KNOWN(13) FOUR_KNOWN(17) FOUR_KNOWN(21)
+    default: unpack_32(in, bits, 0, (u8 *)out, 1);
+    }
+}
+
+/* Narrow numbers that fit: saturating instructions do that at once, and a compiler cannot know that they may. */
+static void narrow_to_16(const u32 *block, u16 reference, u8 *out) {
+#ifdef __wasm_simd128__
+    v128_t add = wasm_i16x8_splat((int16_t)reference);
+    UNROLLED(4)
+    for (u32 index = 0; index < BLOCK; index += 8) {
+        v128_t low = wasm_v128_load(block + index), high = wasm_v128_load(block + index + 4);
+        wasm_v128_store(out + 2 * index, wasm_i16x8_add(wasm_u16x8_narrow_i32x4(low, high), add));
+    }
+#else
+    for (u32 index = 0; index < BLOCK; index++)
+        ((u16_at *)out)[index] = (u16)(block[index] + reference);
+#endif
+}
+
+static void narrow_to_8(const u32 *block, u8 reference, u8 *out) {
+#ifdef __wasm_simd128__
+    v128_t add = wasm_i8x16_splat((int8_t)reference);
+    UNROLLED(4)
+    for (u32 index = 0; index < BLOCK; index += 16) {
+        v128_t first = wasm_v128_load(block + index), second = wasm_v128_load(block + index + 4);
+        v128_t third = wasm_v128_load(block + index + 8), fourth = wasm_v128_load(block + index + 12);
+        v128_t low = wasm_u16x8_narrow_i32x4(first, second), high = wasm_u16x8_narrow_i32x4(third, fourth);
+        wasm_v128_store(out + index, wasm_i8x16_add(wasm_u8x16_narrow_i16x8(low, high), add));
+    }
+#else
+    for (u32 index = 0; index < BLOCK; index++)
+        out[index] = (u8)(block[index] + reference);
+#endif
+}
+
+static void widen_to_32(const u32 *block, u32 reference, u8 *out) {
+    UNROLLED(4)
+    for (u32 index = 0; index < BLOCK; index++)
+        ((u32_at *)out)[index] = block[index] + reference;
+}
+
+static void widen_to_64(const u32 *block, u64 reference, u8 *out) {
+    UNROLLED(4)
+    for (u32 index = 0; index < BLOCK; index++)
+        ((u64_at *)out)[index] = block[index] + reference;
+}
+
+/* Blocks of up to 32 bits into values of any width. */
+#define UNPACK_BLOCKS(name, type, convert)                                                                   \
+    static void name(const u8 *in, u32 bits, type reference, u8 *out, size_t blocks) {                       \
+        u32 __attribute__((aligned(64))) block[BLOCK];                                                       \
+        for (; blocks; blocks--, in += (size_t)bits * (BLOCK / 8), out += BLOCK * sizeof(type)) {            \
+            unpack_block(in, bits, block);                                                                   \
+            convert(block, reference, out);                                                                  \
+        }                                                                                                    \
+    }
+UNPACK_BLOCKS(unpack_to_8, u8, narrow_to_8)
+UNPACK_BLOCKS(unpack_to_16, u16, narrow_to_16)
+UNPACK_BLOCKS(unpack_to_32, u32, widen_to_32)
+UNPACK_BLOCKS(unpack_to_64, u64, widen_to_64)
 
 static void store_number(u8 *out, u32 width, size_t index, u64 value) {
     switch (width) {
@@ -196,12 +290,12 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
     if (left(&node->body) - 8 < block_bytes + rest_bytes)
         return CUT;
     switch (width) {
-    case 1: unpack_8(in, bits, (u8)reference, out, blocks); break;
-    case 2: unpack_16(in, bits, (u16)reference, out, blocks); break;
-    case 4: unpack_32(in, bits, (u32)reference, out, blocks); break;
+    case 1: unpack_to_8(in, bits, (u8)reference, out, blocks); break;
+    case 2: unpack_to_16(in, bits, (u16)reference, out, blocks); break;
+    case 4: unpack_to_32(in, bits, (u32)reference, out, blocks); break;
     default:
         if (bits <= 32)
-            unpack_64_of_32(in, bits, reference, out, blocks);
+            unpack_to_64(in, bits, reference, out, blocks);
         else
             unpack_64(in, bits, reference, out, blocks);
     }
@@ -303,6 +397,25 @@ static int decode_codes(struct room *room, struct span *body, u32 width, u32 cou
                   : width == 2 ? largest_16(*codes, count)
                                : largest_32(*codes, count);
     return count && largest >= entries ? OUTSIDE : FINE;
+}
+
+/* The same codes in four bytes each. */
+static int widen_codes(struct room *room, u32 width, u32 count, u8 **codes) {
+    if (width == 4)
+        return FINE;
+    const u8 *narrow = *codes;
+    TRY(take(room, (u64)count * 4, codes));
+    u32_at *wide = (u32_at *)*codes;
+    if (width == 1) {
+        UNROLLED(4)
+        for (u32 index = 0; index < count; index++)
+            wide[index] = narrow[index];
+    } else {
+        UNROLLED(4)
+        for (u32 index = 0; index < count; index++)
+            wide[index] = ((const u16_at *)narrow)[index];
+    }
+    return FINE;
 }
 
 #define GATHER(name, type, code_type)                                                                      \
@@ -757,6 +870,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     if (entry_bytes > bytes)
         return MALFORMED;
     TRY(decode_codes(room, &node.body, node.a, count, entries, &codes, depth + 1));
+    TRY(widen_codes(room, node.a, count, &codes));
     TRY(take(room, (u64)entry_bytes, &entry_data));
     TRY(take(room, (u64)entries * 4, &entry_lengths));
     TRY(take(room, (u64)entries * 8, &places));
@@ -768,20 +882,46 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
         ((u64_at *)places)[entry] = (u64)start << 32 | length;
         start += length;
     }
-    u64 unfilled = bytes;
     TRY(spend(room, bytes / 16));
+    u64 sum = 0;
+    UNROLLED(4)
     for (u32 index = 0; index < count; index++) {
-        u64 place = ((u64_at *)places)[code_at(codes, node.a, index)];
-        u32 length = (u32)place;
-        if (length > unfilled)
-            return OUTSIDE;
-        copy_text(data, entry_data + (place >> 32), length, unfilled);
+        u32 length = (u32)((u64_at *)places)[((u32_at *)codes)[index]];
         ((u32_at *)lengths)[index] = length;
+        sum += length;
+    }
+    if (sum != bytes)
+        return OUTSIDE;
+    const u8 *end = data + bytes;
+    u32 index = 0;
+    while (index < count) {
+        /* Four strings whose copies may run over their ends, because what lies there is written after them. */
+        if (index + 4 <= count && end - data >= 160) {
+            u64 place[4];
+            u64 length = 0;
+            WHOLLY_UNROLLED_ROWS
+            for (u32 next = 0; next < 4; next++) {
+                place[next] = ((u64_at *)places)[((u32_at *)codes)[index + next]];
+                length |= (u32)place[next];
+            }
+            if (length <= 31) {
+                WHOLLY_UNROLLED_ROWS
+                for (u32 next = 0; next < 4; next++) {
+                    __builtin_memcpy(data, entry_data + (place[next] >> 32), 32);
+                    data += (u32)place[next];
+                }
+                index += 4;
+                continue;
+            }
+        }
+        u64 place = ((u64_at *)places)[((u32_at *)codes)[index]];
+        u32 length = (u32)place;
+        copy_text(data, entry_data + (place >> 32), length, (u64)(end - data));
         data += length;
-        unfilled -= length;
+        index++;
     }
     room->used = used;
-    return unfilled ? MALFORMED : FINE;
+    return FINE;
 }
 
 static void store_offsets(const u8 *lengths, u32 count, u64 first, u8 *offsets, u32 width) {

@@ -26,6 +26,7 @@ typedef u8 u8_at; /* bytes may alias as they are */
 #define UNROLLED(times) _Pragma(UNROLLED_TEXT(clang loop unroll_count(times)))
 #define UNROLLED_TEXT(words) #words
 #define WHOLLY_UNROLLED _Pragma("clang loop vectorize(enable) unroll(full)")
+#define WHOLLY_UNROLLED_ROWS _Pragma("clang loop unroll(full)")
 
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *memset(void *to, int byte, size_t bytes);
