@@ -30,7 +30,7 @@ class BuildWithKernels(build_py):
             compiler.build(top / F3 / "kernels")
         except (OSError, subprocess.CalledProcessError) as error:
             words = getattr(error, "stderr", None) or str(error)
-            print(f"warning: the kernels of F3 are not built, F3 can be read but not written: {words}", file=sys.stderr)
+            sys.stderr.write(f"warning: the kernels of F3 are not built; it can be read but not written: {words}\n")
 
 
 setup(cmdclass={"build_py": BuildWithKernels})

@@ -1,9 +1,10 @@
 """What F3's encodings cost beside uncompressed Parquet: `python -m bench_runner.selfbench_f3_kernels`.
 
-Of every column of the tables, alone and in memory: the processor time to decode its EncUnits by the native library and by the
-Wasm module, as ratios to `pq.read_table` of the same column on one thread; its size; the time to encode. Each figure is
-the best of several, taken in turns, so that a busy machine hits all alike. Results are freed at once, so memory that was
-touched before is used again: without the cost of fresh pages, which all have alike, ratios are harsher than for files.
+Of every column of the tables, alone and in memory: the processor time to decode its EncUnits by the native library and
+by the Wasm module, as ratios to `pq.read_table` of the same column on one thread; its size; the time to encode. Each
+figure is the best of several, taken in turns, so that a busy machine hits all alike. Results are freed at once, so
+memory that was touched before is used again: without the cost of fresh pages, which all have alike, ratios are harsher
+than those of files.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def main(datasets: tuple[str, ...], rows: int, times: int) -> None:
     """Print a line for each column of the DATASETS (eq and core), and one for all of them."""
     for name in datasets or ("eq", "core"):
         table = pa.Table.from_batches(resolve(name, {}, rows=rows).batches())
-        click.echo(f"{name}, {rows} rows: times are milliseconds, ratios to uncompressed Parquet (encoding: its writing)")
+        click.echo(
+            f"{name}, {rows} rows: times are milliseconds, ratios to uncompressed Parquet (encoding: its writing)"
+        )
         totals: dict[str, int] = {}
         for label, column in zip(table.column_names, table.columns, strict=True):
             best, sizes, encoding = measure_column(_one_chunk(column), times)

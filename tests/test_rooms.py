@@ -22,8 +22,9 @@ MAY_IMPORT = {
     "reports": ("bench_runner.records", "bench_runner.statistics"),
     "benchmarks": ("bench_runner",),
     "main": ("bench_runner.cli",),
+    "setup": (),
 }
-"""Room -> what it may import besides itself. The file main.py counts as a room."""
+"""Room -> what it may import besides itself. The files main.py and setup.py count as rooms."""
 
 ALSO = {
     "bench_runner/advice.py": ("reports",),

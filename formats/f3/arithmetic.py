@@ -117,7 +117,7 @@ def _decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
 
 
 class Symbols:
-    """A symbol table that was trained on a sample of bytes. Needs the native library: `trained` says if there is one."""
+    """A symbol table that `trained` made of a sample of bytes, with the native library."""
 
     def __init__(self, work: ctypes.Array[ctypes.c_char], count: int, kernels: Any) -> None:
         self._work, self._count, self._kernels = work, count, kernels
@@ -129,7 +129,8 @@ class Symbols:
 
     def table(self) -> bytes:
         """A length for each symbol, then eight bytes for each."""
-        texts, lengths = bytes(self._work[: 8 * self._count]), bytes(self._work[2048 : 2048 + self._count])
+        table = self._work.raw[: 9 * 256]
+        texts, lengths = table[: 8 * self._count], table[8 * 256 : 8 * 256 + self._count]
         return lengths + texts
 
     def codes(self, text: Numbers) -> bytes:

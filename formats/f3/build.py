@@ -1,7 +1,7 @@
 """Compile the kernels: one C source becomes the native library and the Wasm module that files carry.
 
 `python -m formats.f3.build` does it in place; setup.py does it when the package is installed. The compiler comes with
-the package `ziglang`, which is needed for nothing else. This file imports nothing of ours: setup.py runs it by its path.
+the package `ziglang`, which is needed for nothing else. This file imports nothing of ours: setup.py runs it by path.
 """
 
 from __future__ import annotations

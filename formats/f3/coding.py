@@ -52,8 +52,8 @@ _added: dict[str, _Added] = {}
 
 
 def register(name: str, encode: Encoder, wasm: bytes) -> None:
-    """Add an encoding: from now on its encoder is asked first, for every EncUnit, and the Wasm module is stored in files
-    that use it. Raises F3Error for a name that is taken, or bytes that are no Wasm module."""
+    """Add an encoding: from now on its encoder is asked first, for every EncUnit, and the Wasm module is stored in
+    files that use it. Raises F3Error for a name that is taken, or bytes that are no Wasm module."""
     if name == CORE or name in _added:
         raise F3Error(f"an encoding is already called {name!r}; choose another name")
     if not wasm.startswith(b"\0asm"):

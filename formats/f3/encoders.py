@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -271,7 +271,7 @@ def _decimals(values: Numbers, sample: Numbers, choice: Choice) -> list[_Candida
         found = arithmetic.statistics(integers)
         bits = min(_bits(found.most - found.least), _bits(found.most_step - found.least_step) + 2)
         size = 5 * NODE_BYTES + 16 + len(values) * (bits / 8 + missed * (width + 2))
-        return [_Candidate(size * _SLOWER["decimal"], lambda: _decimal(values, exponent, choice))]
+        return [_Candidate(size * _SLOWER["decimal"], partial(_decimal, values, exponent, choice))]
     return []
 
 
@@ -290,9 +290,8 @@ def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
     best: tuple[float, int] | None = None
     for low_bits in range(width_bits - 16, width_bits - 8 if width_bits == 64 else width_bits - 6):
         high = sample >> sample.dtype.type(low_bits)
-        high_bits = _bits(int(high.max()) - int(high.min()))
         few = np.unique(high)
-        high_bits = min(high_bits, _bits(len(few) - 1) + 0.2)
+        high_bits = min(float(_bits(int(few[-1]) - int(few[0]))), _bits(len(few) - 1) + 0.2)
         if best is None or low_bits + high_bits < best[0]:
             best = (low_bits + high_bits, low_bits)
     if best is None:

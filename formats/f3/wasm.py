@@ -31,6 +31,7 @@ from formats.f3.nodes import HEADER_BYTES
 from formats.f3.shapes import BITS, TEXT, Shape, shape_of
 
 _TICK_SECONDS = 0.05
+_DRIVERS = ("driver", "driver_units")
 _WASI = "wasi_snapshot_preview1"
 _NOT_SUPPORTED = 52
 _MEMORY_BYTES_OF_ARRAY = 8
@@ -108,10 +109,10 @@ def _runtime_of(process: int) -> _Runtime:
     config.wasm_threads = False
     engine = wasmtime.Engine(config)
     here = Path(__file__).parent
-    drivers = [wasmtime.Module(engine, (here / name).read_text()) for name in ("driver.wat", "driver_units.wat")]
+    driver, units_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
     ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
     ticker.start()
-    return _Runtime(engine, *drivers, metadata.version("wasmtime"))
+    return _Runtime(engine, driver, units_driver, metadata.version("wasmtime"))
 
 
 def _runtime() -> _Runtime:
@@ -326,7 +327,9 @@ class _Instance:
         shape = shape_of(arrow_type)
         if self._has_own:
             return self._decode_together(payloads, arrow_type, shape, rows)
-        arrays = [self._decode_one(payload, arrow_type, shape, count) for payload, count in zip(payloads, rows, strict=True)]
+        arrays = [
+            self._decode_one(payload, arrow_type, shape, count) for payload, count in zip(payloads, rows, strict=True)
+        ]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:

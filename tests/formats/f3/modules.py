@@ -30,7 +30,8 @@ def module(
     """A module whose arrays have the payload as their values: plain numbers, without nulls."""
     text = f"""(module {before} {memory}
       (global (export "FFFUDE_VERSION_{version}") i32 (i32.const 1))
-      (global $at (mut i32) (i32.const 0)) (global $bytes (mut i32) (i32.const 0)) (global $asked (mut i32) (i32.const 0))
+      (global $at (mut i32) (i32.const 0)) (global $bytes (mut i32) (i32.const 0))
+      (global $asked (mut i32) (i32.const 0))
       (func (export "alloc") (param i32 i32) (result i32) {alloc})
       (func (export "dealloc") (param i32 i32 i32))
       (func (export "decode_general_ffi") (param i32 i32 i32) (result i32) {decode})
@@ -45,7 +46,8 @@ def returning(*buffers: tuple[int, int]) -> str:
     """A body of `buffer_iterator_next` that returns buffers at fixed places: (address, bytes) each."""
     cases = "".join(
         f"(if (i32.eq (global.get $asked) (i32.const {number})) (then"
-        f" (i32.store (local.get $out) (i32.const {address})) (i32.store offset=4 (local.get $out) (i32.const {size}))))"
+        f" (i32.store (local.get $out) (i32.const {address}))"
+        f" (i32.store offset=4 (local.get $out) (i32.const {size}))))"
         for number, (address, size) in enumerate(buffers)
     )
     count = "(global.set $asked (i32.add (global.get $asked) (i32.const 1)))"

@@ -18,6 +18,7 @@ from tests.formats.f3.modules import module, returning  # noqa: E402
 pytestmark = pytest.mark.timeout(20)
 
 LOOP = "(loop $again (br $again))"
+INT64 = pa.int64()
 NUMBERS = np.arange(1000, dtype=np.int64)
 PAYLOAD = NUMBERS.tobytes()
 QUICK = Limits(memory_bytes=1 << 24, seconds=0.3)
@@ -29,7 +30,7 @@ def no_module_is_kept(tmp_path, monkeypatch):
 
 
 def decoded(
-    wasm_module: bytes, arrow_type: pa.DataType = pa.int64(), rows: int = 1000, limits: Limits = QUICK
+    wasm_module: bytes, arrow_type: pa.DataType = INT64, rows: int = 1000, limits: Limits = QUICK
 ) -> pa.Array:
     return coding.Decoder(wasm_module, limits=limits).decode(PAYLOAD, arrow_type, rows)
 
