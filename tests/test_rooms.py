@@ -208,7 +208,7 @@ def test_arrows_that_the_design_has(file, text):
         ("reports/pdf.py", "from bench_runner.records_of_old import Run"),
         ("main.py", "from bench_runner import run"),
         ("helpers/tools.py", "import json"),
-        ("setup.py", "import json"),
+        ("install.py", "import json"),
     ],
 )
 def test_arrows_that_it_has_not(file, text):
