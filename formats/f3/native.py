@@ -127,9 +127,12 @@ def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[
         raise F3Error(
             f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store large_string"
         )
-    validity = pa.allocate_buffer(bitmap_bytes) if nullable else None
-    offsets = None
-    if shape.kind == TEXT:
-        offsets = pa.allocate_buffer((rows + 1) * shape.width_bytes)
+    try:
+        validity = pa.allocate_buffer(bitmap_bytes) if nullable else None
+        offsets = pa.allocate_buffer((rows + 1) * shape.width_bytes) if shape.kind == TEXT else None
+        values = pa.allocate_buffer(values_bytes)
+    except MemoryError:
+        raise F3Error(f"{rows} rows of {values_bytes} bytes together do not fit into memory; read fewer") from None
+    if offsets:
         ctypes.memset(offsets.address, 0, shape.width_bytes)
-    return validity, offsets, pa.allocate_buffer(values_bytes)
+    return validity, offsets, values

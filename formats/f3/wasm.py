@@ -153,7 +153,7 @@ def _harmless(name: str, results: int) -> Any:
                 memory.write(caller, bytearray(4), address % (1 << 32))
             return 0
         if results == 0:
-            raise F3Error(f"calls {name}")
+            raise _RefusedError(f"calls {name}")
         return 0 if name in ("environ_get", "args_get", "random_get") else _NOT_SUPPORTED
 
     return answer
@@ -244,6 +244,10 @@ def _line(error: BaseException) -> str:
     return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
 
 
+class _RefusedError(Exception):
+    """What a module asked for and is not given."""
+
+
 class _Faults:
     """What goes wrong inside a module, as F3Error; and time passes for it meanwhile."""
 
@@ -264,7 +268,7 @@ class _Faults:
             raise F3Error(f"the decoder in the file was stopped after its {self._limits.seconds} s and more") from None
         if isinstance(error, (wasmtime.Trap, wasmtime.WasmtimeError, IndexError)):
             raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
-        if isinstance(error, F3Error):
+        if isinstance(error, _RefusedError):
             raise F3Error(f"the decoder in the file {error}") from None
 
 
@@ -293,7 +297,7 @@ class _Instance:
                 self._run_units, self._units_answer = self._driver(runtime.units_driver, ("f3_decode_units",))
         self._memory = exports["memory"]
         self._block = self._block_bytes = self._held = 0
-        self._base = self._size = 0
+        self._base, self._size = 0, -1
         self._look()
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
@@ -308,14 +312,16 @@ class _Instance:
     def _call(self, name: str, *arguments: int) -> int:
         """A function of the guest, of and to i32; the answer as unsigned, 0 for a function that has none."""
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
-        with _Faults(self._limits):
-            answer = self._exports[name](self._store, *signed)
+        answer = self._exports[name](self._store, *signed)
         self._look()
         return 0 if answer is None else answer % (1 << 32)
 
     def _look(self) -> None:
         """Where the guest's memory lies, and how large it is: it may have grown in a call."""
-        self._size = self._memory.data_len(self._store)
+        size = self._memory.data_len(self._store)
+        if size == self._size:
+            return
+        self._size = size
         self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
     def _allow(self, size_bytes: int) -> None:
@@ -325,11 +331,13 @@ class _Instance:
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
         shape = shape_of(arrow_type)
-        if self._has_own:
-            return self._decode_together(payloads, arrow_type, shape, rows)
-        arrays = [
-            self._decode_one(payload, arrow_type, shape, count) for payload, count in zip(payloads, rows, strict=True)
-        ]
+        with _Faults(self._limits):
+            if self._has_own:
+                return self._decode_together(payloads, arrow_type, shape, rows)
+            arrays = [
+                self._decode_one(payload, arrow_type, shape, count)
+                for payload, count in zip(payloads, rows, strict=True)
+            ]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
@@ -352,8 +360,7 @@ class _Instance:
         ctypes.memmove(place + 12, pa.py_buffer(payload).address, size)
         told = _TOLD.pack(self._held, self._block, size, most)
         ctypes.memmove(self._results + _TOLD_AT, told, len(told))
-        with _Faults(self._limits):
-            self._run(self._store)
+        self._run(self._store)
         self._look()
         results = ctypes.string_at(self._results, _PAGE_BYTES)
         (count,) = _ANSWER.unpack_from(results, _TOLD_AT + _TOLD.size)
@@ -393,8 +400,7 @@ class _Instance:
                 bitmap_bytes = (batch_rows + 7) // 8
                 self._copy(answer.validity, validity, row // 8, bitmap_bytes, answer.validity_bytes)
             if shape.kind == TEXT:
-                self._copy(answer.values, values, byte, batch_bytes, answer.values_bytes)
-                self._copy_offsets(answer, offsets, row, batch_rows, byte, shape.width_bytes)
+                self._append_strings(answer, offsets, values, row, batch_rows, byte, batch_bytes, shape)
             elif shape.kind == BITS:
                 self._copy(answer.values, values, row // 8, (batch_rows + 7) // 8, answer.values_bytes)
             else:
@@ -403,8 +409,8 @@ class _Instance:
             row, byte = row + batch_rows, byte + batch_bytes
         buffers = [validity, offsets, values] if offsets else [validity, values]
         array = pa.Array.from_buffers(arrow_type, total, buffers)
-        if shape.kind == TEXT:
-            _check_strings(array, offsets, values, shape)
+        if shape.kind == TEXT and native.library() is None:
+            _check_strings(array)
         return array
 
     def _call_together(self, batch: Sequence[_SizedUnit], shape: Shape, nullable: bool) -> _Answer:
@@ -424,8 +430,7 @@ class _Instance:
             position += len(unit.payload)
         ctypes.memmove(place, b"".join(head), first)
         ctypes.memmove(self._units_answer, _ANSWER.pack(block), _ANSWER.size)
-        with _Faults(self._limits):
-            self._run_units(self._store)
+        self._run_units(self._store)
         self._look()
         fault = _ANSWER.unpack(ctypes.string_at(self._units_answer + _ANSWER.size, _ANSWER.size))[0]
         place = self._place(block, _REQUEST.size, "its answer")
@@ -439,14 +444,29 @@ class _Instance:
             raise F3Error(f"the decoder in the file returns {offered_bytes} bytes where {size_bytes} are needed")
         ctypes.memmove(into.address + position, self._place(address, size_bytes, "a buffer"), size_bytes)
 
-    def _copy_offsets(self, answer: _Answer, into: pa.Buffer, row: int, rows: int, byte: int, width: int) -> None:
+    def _append_strings(
+        self, answer: _Answer, offsets: pa.Buffer, values: pa.Buffer, row: int, rows: int, byte: int, size_bytes: int,
+        shape: Shape,
+    ) -> None:  # fmt: skip
+        self._copy(answer.values, values, byte, size_bytes, answer.values_bytes)
+        width = shape.width_bytes
         if answer.offsets_bytes < (rows + 1) * width:
             raise F3Error(f"the decoder in the file returns {answer.offsets_bytes} bytes of offsets for {rows} strings")
         place = self._place(answer.offsets, (rows + 1) * width, "a buffer")
-        dtype, kind = (np.int32, ctypes.c_int32) if width == 4 else (np.int64, ctypes.c_int64)
-        found = np.ctypeslib.as_array((kind * (rows + 1)).from_address(place))
-        stored = np.ctypeslib.as_array((kind * rows).from_address(into.address + (row + 1) * width))
-        np.add(found[1:], dtype(byte), out=stored)
+        kernels = native.library()
+        if kernels is None:
+            found = np.frombuffer(pa.foreign_buffer(place, (rows + 1) * width, self), f"<i{width}")
+            stored = np.frombuffer(offsets, found.dtype, rows, (row + 1) * width)
+            stored.flags.writeable = True
+            np.add(found[1:], found.dtype.type(byte), out=stored)
+            return
+        fault = kernels.f3_append_offsets(
+            ctypes.c_void_p(place), width, ctypes.c_uint64(rows), ctypes.c_uint64(byte),
+            ctypes.c_void_p(offsets.address + (row + 1) * width), ctypes.c_void_p(values.address + byte),
+            ctypes.c_uint64(size_bytes), int(shape.utf8),
+        )  # fmt: skip
+        if fault:
+            raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")
 
 
 class _Answer(NamedTuple):
@@ -523,17 +543,8 @@ def _array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, r
         raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
 
 
-def _check_strings(array: pa.Array, offsets: pa.Buffer, values: pa.Buffer, shape: Shape) -> None:
-    """Offsets that ascend within the bytes, and UTF-8. The native library is faster at it where there is one."""
-    kernels = native.library()
-    if kernels is not None:
-        fault = kernels.f3_check_strings(
-            ctypes.c_void_p(offsets.address), shape.width_bytes, ctypes.c_uint64(len(array)),
-            ctypes.c_void_p(values.address), ctypes.c_uint64(values.size), int(shape.utf8),
-        )  # fmt: skip
-        if fault:
-            raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")
-        return
+def _check_strings(array: pa.Array) -> None:
+    """Offsets that ascend within the bytes, and UTF-8; the native library sees to both while it appends."""
     try:
         array.validate(full=True)
     except pa.ArrowException as error:

@@ -38,24 +38,30 @@ EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *byte
     return FINE;
 }
 
-/* Strings that a Wasm module returned: `count` + 1 offsets that begin at 0, ascend, and end at `bytes`. */
-EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *data, u64 bytes, u32 utf8) {
-    u64 last = 0;
+/* Strings that a Wasm module returned, whose bytes are already behind the others of the column: `count` + 1 offsets that
+ * begin at 0, ascend, and end at `bytes` are appended to the column's, which end at `first`. */
+EXPORT i32 f3_append_offsets(const u8 *in, u32 width, u64 count, u64 first, u8 *out, const u8 *data, u64 bytes,
+                             u32 utf8) {
+    u64 last = 0, begin = 0;
     int ascends = 1;
     if (width == 4) {
-        const u32_at *at = (const u32_at *)offsets;
-        for (u64 index = 0; index < count; index++)
+        const u32_at *at = (const u32_at *)in;
+        begin = at[0];
+        for (u64 index = 0; index < count; index++) {
             ascends &= at[index] <= at[index + 1];
-        ascends &= at[0] == 0;
+            ((u32_at *)out)[index] = at[index + 1] + (u32)first;
+        }
         last = at[count];
     } else {
-        const u64_at *at = (const u64_at *)offsets;
-        for (u64 index = 0; index < count; index++)
+        const u64_at *at = (const u64_at *)in;
+        begin = at[0];
+        for (u64 index = 0; index < count; index++) {
             ascends &= at[index] <= at[index + 1];
-        ascends &= at[0] == 0;
+            ((u64_at *)out)[index] = at[index + 1] + first;
+        }
         last = at[count];
     }
-    if (!ascends || last != bytes)
+    if (!ascends || begin != 0 || last != bytes)
         return OUTSIDE;
-    return utf8 ? f3_check_utf8(data, bytes, offsets, width, count) : FINE;
+    return utf8 ? f3_check_utf8(data, bytes, in, width, count) : FINE;
 }
