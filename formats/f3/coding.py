@@ -153,7 +153,7 @@ def _filled(values: Numbers, valid: Numbers) -> Numbers:
 
 class Decoder:
     """What decodes the EncUnits of one module: its native twin when the module is the one that this package builds and
-    the library is there, else the module itself in a sandbox. Not for several threads at once."""
+    the library is there, else the module itself in a sandbox. Threads may share one; in the sandbox they take turns."""
 
     def __init__(
         self, wasm: bytes, *, prefer: Literal["native", "wasm"] = "native", limits: Limits = DEFAULT_LIMITS

@@ -11,10 +11,12 @@ call into one block; all others are called by F3's guest interface, an EncUnit a
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import struct
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -159,6 +161,17 @@ def _harmless(name: str, results: int) -> Any:
     return answer
 
 
+_living: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+
+
+@atexit.register
+def _release_all() -> None:
+    """The package's objects must go before the interpreter takes the package apart."""
+    for sandbox in list(_living):
+        sandbox.release()
+    _runtime_of.cache_clear()
+
+
 class Sandbox:
     """One module of a file. It is compiled when it is first needed; instances are made anew after a fault."""
 
@@ -168,6 +181,11 @@ class Sandbox:
         self._module: Any = None
         self._instance: _Instance | None = None
         self._process = 0
+        _living.add(self)
+
+    def release(self) -> None:
+        """Give up what was compiled; the next call makes it anew."""
+        self._module = self._instance = None
 
     def prepare(self) -> None:
         """Compile the module, or load what an earlier process compiled. Raises F3Error for what is no decoder."""

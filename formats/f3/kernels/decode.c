@@ -201,6 +201,31 @@ UNPACK_BLOCKS(unpack_to_16, u16, narrow_to_16)
 UNPACK_BLOCKS(unpack_to_32, u32, widen_to_32)
 UNPACK_BLOCKS(unpack_to_64, u64, widen_to_64)
 
+typedef u64 two __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* Blocks of the 52 bits below the exponents of doubles. */
+static void unpack_mantissas(const u8 *restrict in, u64 reference, u8 *restrict out, size_t blocks) {
+    enum { BITS = 52 };
+    const u64 mask = ((u64)1 << BITS) - 1;
+    for (; blocks; blocks--, in += BITS * (BLOCK / 8), out += BLOCK * 8) {
+        for (u32 lane = 0; lane < 16; lane += 2) {
+            const u8 *from = in + 8 * lane;
+            two word = *(const two *)from;
+            WHOLLY_UNROLLED_ROWS
+            for (u32 row = 0; row < 64; row++) {
+                const u32 shift = row * BITS % 64;
+                two value = word >> shift;
+                if (shift + BITS >= 64 && row < 63) {
+                    word = *(const two *)(from + (row * BITS / 64 + 1) * 128);
+                    if (shift + BITS > 64)
+                        value |= word << (64 - shift);
+                }
+                *(two *)(out + (row * 16 + lane) * 8) = (value & mask) + reference;
+            }
+        }
+    }
+}
+
 static void store_number(u8 *out, u32 width, size_t index, u64 value) {
     switch (width) {
     case 1: out[index] = (u8)value; break;
@@ -296,6 +321,8 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
     default:
         if (bits <= 32)
             unpack_to_64(in, bits, reference, out, blocks);
+        else if (bits == 52)
+            unpack_mantissas(in, reference, out, blocks);
         else
             unpack_64(in, bits, reference, out, blocks);
     }

@@ -2,6 +2,9 @@
 
 import os
 import struct
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -254,6 +257,33 @@ def test_a_kept_module_that_is_damaged_is_compiled_again(tmp_path):
     (kept,) = (tmp_path / "modules").iterdir()
     kept.write_bytes(b"not what was compiled")
     assert decoded(module()).equals(pa.array(NUMBERS))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_decoder_works_on_in_a_forked_process():
+    decoder = coding.Decoder(module())
+    expected = decoder.decode(PAYLOAD, INT64, 1000)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if decoder.decode(PAYLOAD, INT64, 1000).equals(expected) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_process_that_holds_a_decoder_ends_without_a_word():
+    program = (
+        "from formats.f3 import coding\nimport pyarrow as pa\n"
+        "decoder = coding.Decoder(coding.modules()['core'], prefer='wasm')\n"
+        "payload = coding.encode(pa.array([1, 2])).payload\nassert decoder.decode(payload, pa.int64(), 2)[1].as_py() == 2"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_several_threads_may_share_a_decoder():
+    decoder = coding.Decoder(module())
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda rows: decoder.decode(PAYLOAD, INT64, rows).to_pylist(), range(1, 60)))
+    assert found == [list(range(rows)) for rows in range(1, 60)]
 
 
 def test_another_runtime_or_module_has_another_name():
