@@ -60,7 +60,9 @@ def _statistics(values: Numbers) -> Statistics:
 
 
 def packed(values: Numbers, reference: int, bits: int) -> bytes:
-    """Unsigned values less the reference (modulo the width), of each the lowest 1 to 8 * width bits."""
+    """Unsigned values less the reference (modulo the width), of each the lowest 0 to 8 * width bits."""
+    if bits == 0:
+        return b""
     kernels = native.library()
     if kernels is None:
         return _packed(values, reference, bits)
