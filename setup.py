@@ -27,7 +27,7 @@ class BuildWithKernels(build_py):
         spec.loader.exec_module(compiler)
         top = Path() if self.editable_mode else Path(self.build_lib)
         try:
-            compiler.build(top / F3 / "kernels")
+            compiler.build(top / F3)
         except (OSError, subprocess.CalledProcessError) as error:
             words = getattr(error, "stderr", None) or str(error)
             sys.stderr.write(f"warning: the kernels of F3 are not built; it can be read but not written: {words}\n")

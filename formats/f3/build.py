@@ -10,9 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCES = Path(__file__).parent / "kernels"
+PACKAGE = Path(__file__).parent
 LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(sys.platform, "libf3_kernels.so")
 MODULE_NAME = "core.wasm"
+EXAMPLES = ("linear", "windows")
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O3", "-Wall", "-Wextra", "-Werror")
 _NATIVE = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -23,25 +24,31 @@ _MODULE = (
 
 
 def build(into: Path) -> None:
-    """Both products into a folder. Raises subprocess.CalledProcessError with the compiler's words, and OSError."""
-    into.mkdir(parents=True, exist_ok=True)
-    # Sources are named without their folder: the module is the same bytes wherever the checkout lies.
-    _compile(*_NATIVE, "-o", str(into.resolve() / LIBRARY_NAME), "decode.c", "encode.c", "native.c")
-    _compile(*_MODULE, "-o", str(into.resolve() / MODULE_NAME), "decode.c", "guest.c")
+    """The library and all modules, into a copy of this package's folders or into itself. Raises
+    subprocess.CalledProcessError with the compiler's words, and OSError."""
+    kernels, examples = into.resolve() / "kernels", into.resolve() / "examples"
+    kernels.mkdir(parents=True, exist_ok=True)
+    examples.mkdir(parents=True, exist_ok=True)
+    # Sources are named without their folder: a module is the same bytes wherever the checkout lies.
+    _compile("kernels", *_NATIVE, "-o", str(kernels / LIBRARY_NAME), "decode.c", "encode.c", "native.c")
+    _compile("kernels", *_MODULE, "-o", str(kernels / MODULE_NAME), "decode.c", "guest.c")
+    for name in EXAMPLES:
+        _compile("examples", *_MODULE, "-I../kernels", "-o", str(examples / f"{name}.wasm"), f"{name}.c")
 
 
-def _compile(*arguments: str) -> None:
-    subprocess.run([*_COMPILER, *arguments], cwd=SOURCES, check=True, capture_output=True, text=True)
+def _compile(folder: str, *arguments: str) -> None:
+    subprocess.run([*_COMPILER, *arguments], cwd=PACKAGE / folder, check=True, capture_output=True, text=True)
 
 
 def main() -> int:
     """Build in place; the exit code."""
     try:
-        build(SOURCES)
+        build(PACKAGE)
     except subprocess.CalledProcessError as error:
         print(f"the kernels could not be compiled:\n{error.stderr.strip()}", file=sys.stderr)
         return 1
-    print(f"{SOURCES / LIBRARY_NAME}, {(SOURCES / MODULE_NAME).stat().st_size} bytes of {MODULE_NAME}")
+    module = PACKAGE / "kernels" / MODULE_NAME
+    print(f"{PACKAGE / 'kernels' / LIBRARY_NAME}, {module.stat().st_size} bytes of {MODULE_NAME}")
     return 0
 
 

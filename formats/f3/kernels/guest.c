@@ -1,69 +1,6 @@
-/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels, an allocator, and two exports
- * of our own that a host may use for speed: several EncUnits a call, strings as offsets and bytes.
- * The interface: `decode_general_ffi` turns a payload into a queue of buffers (validity, values; for strings validity,
- * views, bytes), which `buffer_iterator_next` hands out and `buffer_drop` frees, in any order. */
-#include "kernels.h"
-
-#define EXPORT(name) __attribute__((export_name(name), visibility("default")))
-
-
-/* The host looks for an export of this name and learns the version of the interface from it. */
-__attribute__((visibility("default"))) const u32 FFFUDE_VERSION_1_0 = 1;
-
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
-
-enum { LINE = 64, PAGE = 65536, CLASSES = 32 };
-
-/* Blocks of powers of two, at least two lines; the line before a block says its class. Freed ones wait in a list. */
-struct block {
-    struct block *next;
-    u32 class;
-};
-
-extern u8 __heap_base;
-static struct block *waiting[CLASSES];
-static size_t fresh, end_of_memory;
-
-static void *more(size_t bytes) {
-    if (!fresh) {
-        fresh = ((size_t)&__heap_base + LINE - 1) & ~(size_t)(LINE - 1);
-        end_of_memory = __builtin_wasm_memory_size(0) * (size_t)PAGE;
-    }
-    if (bytes > end_of_memory - fresh) {
-        size_t pages = (bytes - (end_of_memory - fresh) + PAGE - 1) / PAGE;
-        if (__builtin_wasm_memory_grow(0, pages) == (size_t)-1)
-            __builtin_trap();
-        end_of_memory += pages * PAGE;
-    }
-    void *at = (void *)fresh;
-    fresh += bytes;
-    return at;
-}
-
-EXPORT("alloc") void *alloc(size_t bytes, size_t alignment) {
-    (void)alignment; /* lines serve every alignment that Arrow asks for */
-    u32 class = 7;
-    while (class < CLASSES - 1 && ((size_t)1 << class) - LINE < bytes)
-        class++;
-    if (((size_t)1 << class) - LINE < bytes)
-        __builtin_trap();
-    struct block *block = waiting[class];
-    if (block)
-        waiting[class] = block->next;
-    else
-        block = more((size_t)1 << class);
-    block->class = class;
-    return (u8 *)block + LINE;
-}
-
-EXPORT("dealloc") void dealloc(void *at, size_t bytes, size_t alignment) {
-    (void)bytes, (void)alignment;
-    if (!at)
-        return;
-    struct block *block = (struct block *)((u8 *)at - LINE);
-    block->next = waiting[block->class];
-    waiting[block->class] = block;
-}
+/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels, and two exports of our own that
+ * a host may use for speed: several EncUnits a call, strings as offsets and bytes. */
+#include "interface.h"
 
 /* Memory that stays for the next call, and grows when that one needs more. */
 struct region {
@@ -99,16 +36,6 @@ static int decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target 
 
 /* ---- the interface of F3 ---------------------------------------------------------------------------------------- */
 
-struct box {
-    u8 *data;
-    u32 bytes;
-};
-
-struct queue {
-    u32 next, count;
-    struct box *boxes[3];
-};
-
 static const char *const TEXTS[] = {
     "fine",
     "the payload is cut short",
@@ -120,27 +47,6 @@ static const char *const TEXTS[] = {
     "a string is not UTF-8",
     "too little memory",
 };
-
-struct result {
-    u32 at, bytes;
-};
-
-static i32 failed(struct result *result, int fault) {
-    const char *text = TEXTS[fault];
-    u32 bytes = 0;
-    while (text[bytes])
-        bytes++;
-    result->at = (u32)text;
-    result->bytes = bytes;
-    return -1;
-}
-
-static struct box *boxed(u8 *data, u32 bytes) {
-    struct box *box = alloc(sizeof *box, 4);
-    box->data = data;
-    box->bytes = bytes;
-    return box;
-}
 
 /* Arrow's views: the length, then up to 12 bytes of text, or its first 4, the number of the data buffer, and where. */
 static void make_views(const u32 *offsets, const u8 *data, u32 rows, u8 *views) {
@@ -162,7 +68,7 @@ EXPORT("decode_general_ffi") i32 decode_general(const u8 *payload, u32 bytes, st
     struct header header;
     int fault = f3_header(payload, bytes, &header);
     if (fault != FINE)
-        return failed(result, fault);
+        return failed(result, TEXTS[fault]);
     u32 rows = header.rows;
     int is_text = header.kind == KIND_TEXT;
     u64 values_bytes = is_text                      ? header.data_bytes
@@ -170,7 +76,7 @@ EXPORT("decode_general_ffi") i32 decode_general(const u8 *payload, u32 bytes, st
                                                   : (u64)rows * header.width;
     u64 most = (u64)1 << 30;
     if (values_bytes > most || (is_text && (u64)rows * 16 > most))
-        return failed(result, TOO_MUCH);
+        return failed(result, TEXTS[TOO_MUCH]);
     u32 bitmap_bytes = header.has_nulls ? (rows + 7) / 8 : 0;
     struct target target = {
         .values = alloc((size_t)values_bytes, LINE),
@@ -187,43 +93,14 @@ EXPORT("decode_general_ffi") i32 decode_general(const u8 *payload, u32 bytes, st
         dealloc(target.values, 0, 0);
         dealloc(target.offsets, 0, 0);
         dealloc(target.validity, 0, 0);
-        return failed(result, fault);
+        return failed(result, TEXTS[fault]);
     }
-    struct queue *queue = alloc(sizeof *queue, 4);
-    queue->next = 0;
-    queue->count = is_text ? 3 : 2;
-    queue->boxes[0] = boxed(target.validity ? target.validity : alloc(0, LINE), bitmap_bytes);
-    if (is_text) {
-        u8 *views = alloc((size_t)rows * 16, LINE);
-        make_views((const u32 *)target.offsets, target.values, rows, views);
-        dealloc(target.offsets, 0, 0);
-        queue->boxes[1] = boxed(views, rows * 16);
-    }
-    queue->boxes[queue->count - 1] = boxed(target.values, (u32)values_bytes);
-    result->at = (u32)queue;
-    result->bytes = 8;
-    return 0;
-}
-
-EXPORT("buffer_drop") void buffer_drop(struct box *box) {
-    dealloc(box->data, 0, 0);
-    dealloc(box, 0, 0);
-}
-
-EXPORT("buffer_iterator_next") void buffer_iterator_next(struct queue *queue, struct result *result, struct box **out) {
-    result->at = result->bytes = 0;
-    if (queue->next == queue->count)
-        return;
-    struct box *box = queue->boxes[queue->next++];
-    result->at = (u32)box->data;
-    result->bytes = box->bytes;
-    *out = box;
-}
-
-EXPORT("buffer_iterator_drop") void buffer_iterator_drop(struct queue *queue) {
-    while (queue->next < queue->count)
-        buffer_drop(queue->boxes[queue->next++]);
-    dealloc(queue, 0, 0);
+    if (!is_text)
+        return answer(result, target.validity, bitmap_bytes, target.values, (u32)values_bytes, 0, 0);
+    u8 *views = alloc((size_t)rows * 16, LINE);
+    make_views((const u32 *)target.offsets, target.values, rows, views);
+    dealloc(target.offsets, 0, 0);
+    return answer(result, target.validity, bitmap_bytes, views, rows * 16, target.values, (u32)values_bytes);
 }
 
 /* ---- for speed -------------------------------------------------------------------------------------------------- */
@@ -282,7 +159,3 @@ EXPORT("f3_decode_units") i32 f3_decode_units(struct request *request) {
     request->nulls = (u32)target.nulls;
     return target.first_row == rows ? FINE : MISMATCH;
 }
-
-/* Compilers turn loops into calls of these; with bulk memory each is one instruction. */
-void *memcpy(void *restrict to, const void *restrict from, size_t bytes) { return __builtin_memcpy(to, from, bytes); }
-void *memset(void *to, int byte, size_t bytes) { return __builtin_memset(to, byte, bytes); }

@@ -32,9 +32,7 @@ def no_module_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(module_cache, "folder", lambda: tmp_path / "modules")
 
 
-def decoded(
-    wasm_module: bytes, arrow_type: pa.DataType = INT64, rows: int = 1000, limits: Limits = QUICK
-) -> pa.Array:
+def decoded(wasm_module: bytes, arrow_type: pa.DataType = INT64, rows: int = 1000, limits: Limits = QUICK) -> pa.Array:
     return coding.Decoder(wasm_module, limits=limits).decode(PAYLOAD, arrow_type, rows)
 
 

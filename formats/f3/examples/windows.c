@@ -1,0 +1,21 @@
+/* Windows of 128 32-bit integers that repeat: the number of each window, then every distinct window once. Payload: u32
+ * windows, u32 distinct ones, u8 number of each, u32 values of the distinct ones. */
+#include "interface.h"
+
+enum { WINDOW_BYTES = 512, MOST_WINDOWS = 1 << 19 };
+
+EXPORT("decode_general_ffi") i32 decode_general(const u8 *payload, u32 bytes, struct result *result) {
+    if (bytes < 8)
+        return failed(result, "repeated windows begin with two numbers");
+    u32 windows = *(const u32_at *)payload, distinct = *(const u32_at *)(payload + 4);
+    if (windows > MOST_WINDOWS || distinct > 256 || bytes != 8 + windows + distinct * WINDOW_BYTES)
+        return failed(result, "repeated windows do not have the bytes that they say");
+    const u8 *numbers = payload + 8, *texts = numbers + windows;
+    for (u32 window = 0; window < windows; window++)
+        if (numbers[window] >= distinct)
+            return failed(result, "a window that there is none of");
+    u8 *values = alloc((size_t)windows * WINDOW_BYTES, LINE);
+    for (u32 window = 0; window < windows; window++)
+        memcpy(values + window * WINDOW_BYTES, texts + numbers[window] * WINDOW_BYTES, WINDOW_BYTES);
+    return answer(result, 0, 0, values, windows * WINDOW_BYTES, 0, 0);
+}
