@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("wasmtime")
 
-from formats.f3 import coding, native  # noqa: E402
-from formats.f3.errors import F3Error  # noqa: E402
-from formats.f3.examples import linear, windows  # noqa: E402
+from formats.f3 import coding, native
+from formats.f3.errors import F3Error
+from formats.f3.examples import linear, windows
 
 pytestmark = pytest.mark.skipif(
     native.library() is None, reason="the kernels are not built: python -m formats.f3.build"

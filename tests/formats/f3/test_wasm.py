@@ -271,7 +271,8 @@ def test_a_process_that_holds_a_decoder_ends_without_a_word():
     program = (
         "from formats.f3 import coding\nimport pyarrow as pa\n"
         "decoder = coding.Decoder(coding.modules()['core'], prefer='wasm')\n"
-        "payload = coding.encode(pa.array([1, 2])).payload\nassert decoder.decode(payload, pa.int64(), 2)[1].as_py() == 2"
+        "payload = coding.encode(pa.array([1, 2])).payload\n"
+        "assert decoder.decode(payload, pa.int64(), 2)[1].as_py() == 2"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
