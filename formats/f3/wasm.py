@@ -57,7 +57,7 @@ _MOST_BUFFERS = 5000
 _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<16I")
-_BATCH_BYTES = 1 << 20
+_BATCH_BYTES = 1 << 19
 """Of results in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
 
 

@@ -334,6 +334,16 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
 
 static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth);
 
+/* A value as often as it fits into eight bytes. */
+static u64 pattern_of(const u8 *value, u32 width) {
+    switch (width) {
+    case 1: return value[0] * (u64)0x0101010101010101u;
+    case 2: return *(const u16_at *)value * (u64)0x0001000100010001u;
+    case 4: return load32(value) * (u64)0x0000000100000001u;
+    default: return load64(value);
+    }
+}
+
 static int decode_runs(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
     u32 runs;
     TRY(read_u32(&node->body, &runs));
@@ -349,15 +359,19 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
         u32 length = ((u32_at *)lengths)[run];
         if (length > unfilled)
             return OUTSIDE;
-        if (width == 8 && length <= 8 && unfilled >= 8) {
-            u64 value = ((u64_at *)values)[run];
-            WHOLLY_UNROLLED
-            for (u32 index = 0; index < 8; index++)
-                ((u64_at *)out)[index] = value;
+        size_t run_bytes = (size_t)length * width;
+        if (width <= 8 && (u64)(unfilled - length) * width >= 32) {
+            /* What a step writes behind the run, the next run writes over. */
+            u64 pattern = pattern_of(values + (size_t)run * width, width);
+            for (size_t at = 0; at < run_bytes; at += 32) {
+                WHOLLY_UNROLLED_ROWS
+                for (u32 word = 0; word < 4; word++)
+                    ((u64_at *)(out + at))[word] = pattern;
+            }
         } else {
             fill(out, width, length, values + (size_t)run * width);
         }
-        out += (size_t)length * width;
+        out += run_bytes;
         unfilled -= length;
     }
     return unfilled ? MALFORMED : FINE;
@@ -684,7 +698,12 @@ static void set_bits(u8 *out, u64 from, u64 until) {
     while (from < until && from % 8)
         out[from / 8] |= (u8)(1u << (from % 8)), from++;
     u64 whole = (until - from) / 8;
-    memset(out + from / 8, 255, (size_t)whole);
+    if (whole < 32) {
+        for (u64 byte = 0; byte < whole; byte++)
+            out[from / 8 + byte] = 255;
+    } else {
+        memset(out + from / 8, 255, (size_t)whole);
+    }
     for (from += whole * 8; from < until; from++)
         out[from / 8] |= (u8)(1u << (from % 8));
 }
