@@ -19,6 +19,10 @@ from pathlib import Path
 import platformdirs
 
 
+MOST_KEPT = 64
+"""Compiled modules, those that were used last."""
+
+
 def folder() -> Path:
     """Where compiled modules lie. Removing it costs a compilation each."""
     return platformdirs.user_cache_path("format-bench") / "f3-modules"
@@ -47,6 +51,7 @@ def load(name: str) -> bytes | None:
     if not _is_private(path, stat.S_ISREG):
         return None
     try:
+        os.utime(path)
         return path.read_bytes()
     except OSError:
         return None
@@ -66,6 +71,14 @@ def keep(name: str, compiled: bytes) -> None:
             os.replace(temporary, place / name)
         except OSError:
             os.unlink(temporary)
+        _forget(place)
+
+
+def _forget(place: Path) -> None:
+    """Remove what was used longest ago: every damaged or hostile module would stay for good otherwise."""
+    used = sorted(((file.stat().st_mtime_ns, file) for file in place.iterdir()), reverse=True)
+    for _, file in used[MOST_KEPT:]:
+        file.unlink(missing_ok=True)
 
 
 def _is_private(path: Path, is_kind: object) -> bool:

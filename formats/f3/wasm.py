@@ -66,7 +66,7 @@ class Limits:
     """What a module may take: bytes of memory, and seconds for a call; large EncUnits get more of these."""
 
     memory_bytes: int = 1 << 29
-    seconds: float = 1.0
+    seconds: float = 0.5
     seconds_per_mebibyte: float = 0.05
 
 

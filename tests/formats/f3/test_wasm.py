@@ -285,5 +285,14 @@ def test_several_threads_may_share_a_decoder():
     assert found == [list(range(rows)) for rows in range(1, 60)]
 
 
+def test_only_the_modules_that_were_used_last_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(module_cache, "MOST_KEPT", 3)
+    for number in range(5):
+        module_cache.keep(f"module-{number}", b"compiled")
+        os.utime(tmp_path / "modules" / f"module-{number}", (number, number))
+        assert module_cache.load("module-0") == b"compiled"
+    assert sorted(file.name for file in (tmp_path / "modules").iterdir()) == ["module-0", "module-3", "module-4"]
+
+
 def test_another_runtime_or_module_has_another_name():
     assert len({module_cache.key(*of) for of in ((b"a", "1"), (b"a", "2"), (b"b", "1"))}) == 3
