@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,10 @@ FAULTS = {
 }
 """What the kernels answer, in words; the numbers are those of kernels.h."""
 _NO_ROOM = 8
+_NOT_BUILT = (
+    "F3's native library is not built: files are read by the Wasm modules in them and written by numpy, both slower\n"
+    "  'pip install ziglang', then 'python -m formats.f3.build' builds it"
+)
 
 
 class Target(ctypes.Structure):
@@ -60,10 +65,11 @@ class Target(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The native kernels; None where they were not built for this machine."""
+    """The native kernels; None, with a warning once, where they were not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(KERNELS / LIBRARY_NAME))
     except OSError:
+        warnings.warn(_NOT_BUILT, RuntimeWarning, stacklevel=2)
         return None
     for name in ("f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32"):
         loaded[name].restype = ctypes.c_uint64

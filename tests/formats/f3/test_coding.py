@@ -177,6 +177,18 @@ def test_without_the_library_the_wasm_module_decodes(monkeypatch):
     assert_same(decoder.decode(coding.encode(array).payload, array.type, 4), array)
 
 
+def test_a_missing_library_is_told_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(native, "KERNELS", tmp_path)
+    native.library.cache_clear()
+    try:
+        with pytest.warns(RuntimeWarning, match="native library is not built") as told:
+            assert native.library() is None
+            assert native.library() is None
+        assert len(told) == 1
+    finally:
+        native.library.cache_clear()
+
+
 def test_without_the_module_writing_says_what_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(native, "KERNELS", tmp_path)
     coding._core.cache_clear()
