@@ -18,7 +18,6 @@ from pathlib import Path
 
 import platformdirs
 
-
 MOST_KEPT = 64
 """Compiled modules, those that were used last."""
 
