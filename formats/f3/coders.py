@@ -45,6 +45,9 @@ class Coding(Protocol):
     def modules(self) -> Mapping[str, bytes]:
         """The code of the decoding modules, by name."""
 
+    def encoding_of(self, module: str, payload: memoryview) -> str:
+        """What a payload of one of its modules is encoded as, in a word."""
+
     def Decoder(self, wasm: bytes, *, prefer: str = "native") -> Decoder:  # noqa: N802 - a class to whoever has it
         """The decoder that a file's embedded code stands for: its native twin, or the code itself."""
 

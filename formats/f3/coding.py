@@ -8,6 +8,7 @@ decoder is any Wasm module with F3's guest interface. This module knows no file.
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +24,7 @@ from formats.f3.arithmetic import Numbers
 from formats.f3.build import MODULE_NAME
 from formats.f3.encoders import Choice
 from formats.f3.errors import F3Error
-from formats.f3.nodes import header
+from formats.f3.nodes import header, outermost
 from formats.f3.shapes import BITS, TEXT, shape_of
 from formats.f3.wasm import DEFAULT_LIMITS, Limits, Sandbox
 
@@ -111,6 +112,19 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
     width = shape.width_bytes if shape.kind not in (TEXT, BITS) else 0
     head = header(shape.kind, width, len(array), nullable=nullable, data_bytes=data_bytes)
     return Encoded(b"".join((head, *parts)), CORE)
+
+
+def encoding_of(module: str, payload: memoryview) -> str:
+    """The outermost encoding of a payload's values, as docs/f3-encodings.md calls it; of an added encoding its name.
+
+    Raises F3Error for a payload that none of our encoders writes.
+    """
+    if module != CORE:
+        return module
+    try:
+        return outermost(payload).name.lower()
+    except (struct.error, ValueError):
+        raise F3Error("the payload is cut short, or its first node is none") from None
 
 
 def _bits_of(array: pa.Array) -> Numbers:

@@ -32,7 +32,7 @@ class Contents:
     def __init__(self, source: io.Source, verify: str, prefer: str, coding: Coding) -> None:
         """Read the end of the file. Raises F3Error."""
         self.source = source
-        self._verify, self._prefer, self._coding = verify, prefer, coding
+        self._verify, self._prefer, self.coding = verify, prefer, coding
         end_bytes = min(source.size_bytes, _END_BYTES)
         end = source.read(source.size_bytes - end_bytes, end_bytes)
         postscript = read_postscript(bytes(end[-POSTSCRIPT_BYTES:]), source.size_bytes)
@@ -144,7 +144,7 @@ class Contents:
         if unit.wasm_id is None:
             raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else f"encoding {unit.encoding} has no module")
         if unit.wasm_id not in self._decoders:
-            self._decoders[unit.wasm_id] = self._coding.Decoder(self.module(unit.wasm_id), prefer=self._prefer)
+            self._decoders[unit.wasm_id] = self.coding.Decoder(self.module(unit.wasm_id), prefer=self._prefer)
         return self._decoders[unit.wasm_id]
 
     # --- shared dictionaries ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import importlib
 import os
 import secrets
 import stat
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -108,13 +109,17 @@ class _LocalSource:
     def __init__(self, name: str) -> None:
         self.name = name
         self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        # f3.open(path).read() leaves nobody who could close it.
+        self.close = weakref.finalize(self, os.close, self._descriptor)
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
-            os.close(self._descriptor)
+            self.close()
             raise F3Error(f"{name}: is no file")
         self.size_bytes = status.st_size
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
+        if not self.close.alive:
+            raise F3Error(f"{self.name}: is closed")
         _check_within(self, offset, size_bytes)
         # Not zeroed before it is overwritten, as a bytearray would be.
         data = np.empty(size_bytes, np.uint8).data
@@ -125,11 +130,6 @@ class _LocalSource:
                 raise F3Error(f"{self.name}: ended at {offset + done} while it was read")
             done += count
         return data.toreadonly()
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
 
 
 class _OpenSource:

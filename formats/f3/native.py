@@ -40,7 +40,7 @@ FAULTS = {
 }
 """What the kernels answer, in words; the numbers are those of kernels.h."""
 _NO_ROOM = 8
-_NOT_BUILT = (
+NOT_BUILT = (
     "F3's native library is not built: files are read by the Wasm modules in them and written by numpy, both slower\n"
     "  'pip install ziglang', then 'python -m formats.f3.build' builds it"
 )
@@ -69,7 +69,7 @@ def library() -> ctypes.CDLL | None:
     try:
         loaded = ctypes.CDLL(str(KERNELS / LIBRARY_NAME))
     except OSError:
-        warnings.warn(_NOT_BUILT, RuntimeWarning, stacklevel=2)
+        warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=2)
         return None
     for name in ("f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32"):
         loaded[name].restype = ctypes.c_uint64

@@ -49,3 +49,12 @@ def u32(number: int) -> bytes:
 def u64(number: int) -> bytes:
     """Eight bytes; numbers below zero as their two's complement."""
     return (number % (1 << 64)).to_bytes(8, "little")
+
+
+def outermost(payload: bytes | memoryview) -> Tag:
+    """What the node of a payload's values is. Raises struct.error for too few bytes, ValueError for no tag."""
+    flags = _HEADER.unpack_from(payload)[3]
+    place = HEADER_BYTES
+    if flags & _HAS_NULLS:
+        place += NODE_BYTES + _NODE.unpack_from(payload, place)[3]
+    return Tag(_NODE.unpack_from(payload, place)[0])

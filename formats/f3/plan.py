@@ -11,9 +11,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from formats.f3 import shredding
+from formats.f3 import framing, shredding
 from formats.f3.contents import Contents, Held, Span
 from formats.f3.errors import F3Error, Placed
+from formats.f3.metadata import EncUnit
 from formats.f3.rows import Picked, Places
 from formats.f3.shredding import Node
 from formats.f3.units import Key, StoredColumn, Unit, joined, key_of
@@ -65,6 +66,18 @@ class Plan:
                 needed[key] = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
         kept = {key: before[key] for key in needed if key in before}
         return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
+
+    def payloads(self, picked: Picked) -> Iterator[tuple[EncUnit, memoryview]]:
+        """All EncUnits that hold rows, with their payloads; of lists both, one by one."""
+        values = Values(self._contents, self.hold(picked, {}))
+        for node in self._nodes:
+            lists = {each.column for each in node.walk() if each.is_list}
+            for number, ordinals in self._ordinals(node, picked):
+                for ordinal in ordinals:
+                    unit = _unit(self._columns[number], ordinal)
+                    for stored, payload in values.payloads(unit) if unit.rows else ():
+                        parts = framing.split(payload, 2) if number in lists else [payload]
+                        yield from ((stored, part) for part in parts)
 
     def array_of(self, node: Node, picked: Picked, held: Held) -> pa.Array:
         """A node's rows in one array."""

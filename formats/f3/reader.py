@@ -20,6 +20,7 @@ from formats.f3.compression import CODECS
 from formats.f3.contents import Contents, Held, group_starts
 from formats.f3.errors import F3Error, Placed
 from formats.f3.info import ColumnInfo, FileInfo, ModuleInfo
+from formats.f3.metadata import EncUnit
 from formats.f3.plan import Plan
 from formats.f3.rows import Picked, Rows, pick
 from formats.f3.shredding import Node
@@ -158,6 +159,30 @@ class File:
             shared_dictionaries=self._contents.footer.dictionaries,
             checksums=checksums and any(column.io_units for column in columns),
         )
+
+    def encodings(self) -> tuple[str, ...]:
+        """The outermost encodings of all EncUnits, sorted, without repeats; a module that is none of ours by its id.
+
+        Reads the whole file, a column of a row group at a time. Raises F3Error.
+        """
+        found: set[str] = set()
+        with self._placed():
+            own = {module: name for name, module in self._contents.coding.modules().items()}
+            names = [own.get(self._contents.module(number)) for number in range(len(self._contents.module_sections))]
+            for group, rows in enumerate(self._contents.footer.row_counts):
+                for place in range(len(self.schema)) if rows else ():
+                    node = self._node(place)
+                    if any(each.pushed_down for each in node.walk()):
+                        found.add("lists of structs")
+                        continue
+                    plan = Plan(self._contents, [node], (group,))
+                    for unit, payload in plan.payloads(Picked((group,), range(rows))):
+                        found.add(self._encoding(names, unit, payload))
+        return tuple(sorted(found))
+
+    def _encoding(self, names: Sequence[str | None], unit: EncUnit, payload: memoryview) -> str:
+        name = None if unit.wasm_id is None or unit.wasm_id >= len(names) else names[unit.wasm_id]
+        return f"module {unit.wasm_id}" if name is None else self._contents.coding.encoding_of(name, payload)
 
     def _placed(self) -> Placed:
         return Placed(self._contents.source.name)

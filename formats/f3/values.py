@@ -4,7 +4,7 @@ sections 4 and 5). What arrays mean together is the business of `formats.f3.plan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -28,6 +28,12 @@ class Values:
 
     def __init__(self, contents: Contents, held: Held) -> None:
         self._contents, self._held = contents, held
+
+    def payloads(self, unit: Unit) -> Iterator[tuple[EncUnit, memoryview]]:
+        """What a unit consists of: its dictionary, where it has one of its own, and its values."""
+        if unit.dictionary is not None:
+            yield unit.dictionary, self._payload(unit, unit.first_byte, unit.dictionary)
+        yield unit.values, self._payload(unit, unit.start, unit.values)
 
     def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
         """The values of units of one column in one array. Raises F3Error, TooLongError for more than one holds."""
