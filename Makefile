@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend clean
+.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 clean
 
 tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
 	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
@@ -33,7 +33,10 @@ selfbench-compare: $(VENV)/.ready  ## how often 'compare' names a change where n
 selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against a full run; prints regrets
 	$(RUN) -m bench_runner.selfbench_recommend
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
+	$(RUN) -m bench_runner.selfbench_f3
+
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard formats/f3/build.py formats/f3/*/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)

@@ -85,7 +85,8 @@ OURS = [name for name, entry in FORMATS.entries.items() if entry.engines.startsw
 def test_the_extra_of_a_format_installs_what_it_needs(name):
     for engine in FORMATS.engines(name):
         needed = {canonicalize_name(part) for part in engine.distributions}
-        assert needed <= declared(engine.extra or FORMATS.entries[name].extra)
+        # An extra is installed with the project itself, which F3 comes with.
+        assert needed <= declared(engine.extra or FORMATS.entries[name].extra) | {PROJECT["project"]["name"]}
         for besides in engine.besides_for.values():
             assert {canonicalize_name(part) for part in besides.distributions} <= declared(besides.extra)
 
@@ -113,7 +114,7 @@ def test_every_package_is_installed():
 @pytest.fixture
 def clone(tmp_path):
     """What make needs to see of a fresh clone: no .venv yet."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "setup.py"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
@@ -139,6 +140,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("selfbench-asv", "-m bench_runner.selfbench_asv"),
         ("selfbench-compare", "-m bench_runner.selfbench_compare"),
         ("selfbench-recommend", "-m bench_runner.selfbench_recommend"),
+        ("selfbench-f3", "-m bench_runner.selfbench_f3"),
     ],
 )
 def test_each_target_sets_up_by_itself_and_then_does_its_job(clone, target, does):
