@@ -151,6 +151,8 @@ class Adapter(ABC):
     """The settings that equal the library's bare call: the track `default`."""
     equal: ClassVar[Mapping[str, str]] = {}
     """The settings of the track `equal`, zstd at level 1; empty for an engine that does not have it."""
+    beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
+    """Further settings that are measured beside the plain ones, such as arrays=views."""
     capabilities: ClassVar[frozenset[Can]]
     levels: ClassVar[Mapping[str, range]] = {}
     """The levels that the setting `level` may have with each codec; a codec that is absent here takes none."""
@@ -273,8 +275,6 @@ class TabularFormat(Adapter):
 class ImageStorage(Adapter):
     """One engine of one storage for images. `native` is Native.IMAGES."""
 
-    beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
-    """Further settings that are measured beside the plain ones, such as arrays=views."""
     max_side: ClassVar[int | None] = None
     """Most pixels of a side, where the format has a limit."""
 

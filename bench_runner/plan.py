@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -362,7 +362,8 @@ def _spelled(suite: Suite) -> Iterator[tuple[str, type[TabularFormat], Mapping[s
 def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
     """Each track's engines with their settings; the floor, which has no track, comes with the first.
 
-    Beside a call that loses stands its lossless sibling, where one exists (rule 12).
+    Beside a plain call stand the settings that its engine names for that, and beside a call that loses its lossless
+    sibling, where one exists (rule 12).
     """
     for position, track in enumerate(tracks):
         for name in FORMATS:
@@ -373,6 +374,8 @@ def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], 
             elif _takes_part(engine, track):
                 settings = _track_settings(engine, track)
                 yield track, engine, settings
+                if track == "plain":
+                    yield from ((track, engine, beside) for beside in engine.beside)
                 for sibling in dict.fromkeys(loss.lossless for loss in engine(settings).losses if loss.lossless):
                     yield track, *FORMATS.engine(sibling)
 
@@ -412,7 +415,19 @@ def _wanted(variant: str, request: Request) -> bool:
 def _names(pattern: str, variant: str) -> bool:
     """A variant spelled in full, as reports print it, names itself alone: its brackets mean something else in a regular
     expression, or nothing that is one."""
-    return pattern == variant if _is_spelled(pattern) else re.search(pattern, variant) is not None
+    if not _is_spelled(pattern):
+        return re.search(pattern, variant) is not None
+    return variant in (pattern, _honoured(pattern))
+
+
+@cache
+def _honoured(pattern: str) -> str:
+    """How an adapter with these settings spells itself: with its engine and whatever else is always named."""
+    try:
+        engine, settings = registry_of(pattern.partition("[")[0]).engine(pattern)
+        return engine(settings).variant
+    except RefusedSetting:
+        return pattern
 
 
 def _is_spelled(pattern: str) -> bool:
