@@ -32,7 +32,7 @@ class Source(Protocol):
     size_bytes: int
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
-        """Raises F3Error where the file has no such bytes (any more)."""
+        """Raises F3Error where the file has no such bytes (any more); whoever knows the file names it."""
 
     def close(self) -> None:
         """Give back what was opened here."""
@@ -119,7 +119,7 @@ class _LocalSource:
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
         if not self.close.alive:
-            raise F3Error(f"{self.name}: is closed")
+            raise F3Error("is closed; open it again")
         _check_within(self, offset, size_bytes)
         # Not zeroed before it is overwritten, as a bytearray would be.
         data = np.empty(size_bytes, np.uint8).data
@@ -127,7 +127,7 @@ class _LocalSource:
         while done < size_bytes:
             count = os.preadv(self._descriptor, [data[done:]], offset + done)
             if count == 0:
-                raise F3Error(f"{self.name}: ended at {offset + done} while it was read")
+                raise F3Error(f"ended at {offset + done} while it was read")
             done += count
         return data.toreadonly()
 
@@ -148,7 +148,7 @@ class _OpenSource:
         while missing:
             part = self._file.read(missing)
             if not part:
-                raise F3Error(f"{self.name}: ended at {offset + size_bytes - missing} while it was read")
+                raise F3Error(f"ended at {offset + size_bytes - missing} while it was read")
             parts.append(part)
             missing -= len(part)
         return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
@@ -160,7 +160,7 @@ class _OpenSource:
 
 def _check_within(source: Source, offset: int, size_bytes: int) -> None:
     if not 0 <= offset <= offset + size_bytes <= source.size_bytes:
-        raise F3Error(f"{source.name}: {size_bytes} bytes at {offset} do not lie in a file of {source.size_bytes}")
+        raise F3Error(f"{size_bytes} bytes at {offset} do not lie in a file of {source.size_bytes}")
 
 
 class _LocalTarget:

@@ -258,7 +258,7 @@ def test_a_path_is_opened_and_given_back(tmp_path):
         read = file.read()
     path.write_bytes(b"")
     assert read.equals(TABLE)
-    with pytest.raises(OSError, match="Bad file descriptor"):
+    with pytest.raises(f3.F3Error, match=r"table\.f3: is closed; open it again"):
         file.read(rows=[1])
 
 
