@@ -47,7 +47,9 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
                 state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
             else:
                 state = f"not installed: {here.install}"
-            yield f"{name:<12} {engine.title}: {engine.engine or 'engines by setting'}; {state}"
+            # Without an engine of its own, the settings below name the libraries, or there is one call alone.
+            call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
+            yield f"{name:<12} {call}; {state}"
             for key, setting in engine.settings.items():
                 yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
             for choice, besides in engine.besides_for.items():
