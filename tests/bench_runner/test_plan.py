@@ -42,7 +42,7 @@ def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
 def test_the_equal_track_is_zstd_for_all_that_have_it() -> None:
     variants = [chain.variant for chain in plan(datasets=("eq",), tracks=("equal",)).chains if not chain.is_floor]
     assert {variant.partition("[")[0] for variant in variants} == {
-        *("avro", "feather", "hdf5-fixed", "hdf5-table", "lance", "orc", "parquet")
+        *("avro", "f3", "feather", "hdf5-fixed", "hdf5-table", "lance", "orc", "parquet")
     }
     assert all("zstd" in variant or "zstandard" in variant for variant in variants)
 
@@ -50,6 +50,22 @@ def test_the_equal_track_is_zstd_for_all_that_have_it() -> None:
 def test_a_variant_spelled_in_full_names_itself() -> None:
     made = plan(datasets=("eq",), formats=("parquet[engine=pyarrow,codec=snappy]",))
     assert [chain.variant for chain in made.chains if not chain.is_floor] == ["parquet[engine=pyarrow,codec=snappy]"]
+
+
+def test_a_variant_spelled_in_part_names_the_one_that_its_settings_make() -> None:
+    made = plan(datasets=("eq",), formats=("f3[decoder=wasm]", "parquet[codec=snappy]"))
+    assert [chain.variant for chain in made.chains if not chain.is_floor] == [
+        "f3[codec=none,decoder=wasm]",
+        "parquet[engine=pyarrow,codec=snappy]",
+    ]
+
+
+def test_beside_a_plain_call_stands_what_its_engine_names_for_that() -> None:
+    made = plan(datasets=("eq",), formats=("^f3",))
+    assert [(chain.variant, chain.conditions.track) for chain in made.chains if not chain.is_floor] == [
+        ("f3[codec=none]", "plain"),
+        ("f3[codec=none,decoder=wasm]", "plain"),
+    ]
 
 
 def test_a_variant_spelled_in_full_names_no_other_one() -> None:
@@ -179,7 +195,7 @@ def codecs(**request: object) -> Plan:
     return make_plan([SUITES["compression"]], Request(**{"rows": 1000, "datasets": ("eq",), **request}))  # type: ignore[arg-type]
 
 
-def test_the_compression_suite_is_the_thesiss() -> None:
+def test_the_compression_suite_is_the_thesiss_and_f3() -> None:
     made = make_plan([SUITES["compression"]], Request())
     assert list(made.datasets) == ["eq", "core", "tpch-lineitem[scale=1]", "webface"]
     assert {dataset.rows for dataset in made.datasets.values()} == {1_000_000}
@@ -197,6 +213,9 @@ def test_the_compression_suite_is_the_thesiss() -> None:
         "orc[engine=pyarrow,codec=none]",
         "orc[engine=pyarrow,codec=lz4]",
         "orc[engine=pyarrow,codec=zstd]",
+        "f3[codec=none]",
+        "f3[codec=lz4]",
+        "f3[codec=zstd]",
     ]
     assert {chain.conditions.track for chain in made.chains} == {"codecs"}
 
