@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Literal
 
@@ -23,7 +24,7 @@ from formats.f3 import encoders, native
 from formats.f3.arithmetic import Numbers
 from formats.f3.build import MODULE_NAME
 from formats.f3.encoders import Choice
-from formats.f3.errors import F3Error
+from formats.f3.errors import F3Error, Placed
 from formats.f3.nodes import header, outermost
 from formats.f3.shapes import BITS, TEXT, shape_of
 from formats.f3.wasm import DEFAULT_LIMITS, Limits, Sandbox
@@ -54,11 +55,15 @@ _added: dict[str, _Added] = {}
 
 def register(name: str, encode: Encoder, wasm: bytes) -> None:
     """Add an encoding: from now on its encoder is asked first, for every EncUnit, and the Wasm module is stored in
-    files that use it. Raises F3Error for a name that is taken, or bytes that are no Wasm module."""
+    files that use it. Raises F3Error for a name that is taken, or bytes that are no module of F3's interface: what is
+    written with those could not be read."""
     if name == CORE or name in _added:
         raise F3Error(f"an encoding is already called {name!r}; choose another name")
     if not wasm.startswith(b"\0asm"):
         raise F3Error(f"encoding {name!r}: its decoder is no Wasm module (that begins with the bytes 00 61 73 6d)")
+    if find_spec("wasmtime") is not None:
+        with Placed(f"encoding {name!r}"):
+            Sandbox(wasm, DEFAULT_LIMITS).prepare()
     _added[name] = _Added(encode, wasm)
 
 

@@ -67,6 +67,9 @@ def keep(name: str, compiled: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(compiled)
+                # A machine that stops leaves the whole or nothing: loading runs what the file holds.
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(temporary, place / name)
         except OSError:
             os.unlink(temporary)

@@ -54,6 +54,8 @@ _TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
 _ANSWER = struct.Struct("<I")
 _PAGE_BYTES = 65_536
 _MOST_BUFFERS = 5000
+_MOST_TEXT_BYTES = (1 << 31) - 1
+"""Of the strings of an EncUnit, as in our own payloads."""
 _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<16I")
@@ -231,7 +233,7 @@ def _compiled(wasm: bytes) -> Any:
 def _check_interface(module: Any) -> None:
     wasmtime = _wasmtime()
     for wanted in module.imports:
-        if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType):
+        if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType) or not _is_of_wasi(wanted.type):
             raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which no decoder is given")
     exports = {export.name: export.type for export in module.exports}
     versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
@@ -245,6 +247,14 @@ def _check_interface(module: Any) -> None:
     for name, shape in _INTERFACE.items():
         if not _is_function(exports.get(name), shape):
             raise F3Error(f"the decoder in the file exports no function {name} of {shape[0]} to {shape[1]} numbers")
+
+
+def _is_of_wasi(function: Any) -> bool:
+    """Whether a function takes integers and returns an error number or nothing, as all of WASI do."""
+    wasmtime = _wasmtime()
+    i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
+    results = list(function.results)
+    return all(kind in (i32, i64) for kind in function.params) and results in ([], [i32])
 
 
 def _is_function(exported: Any, shape: tuple[int, int]) -> bool:
@@ -391,8 +401,13 @@ class _Instance:
         if count < 2:
             raise F3Error(f"the decoder in the file returns {count} buffers; an array has two or more")
         buffers = []
+        returned = 0
         for number in range(count):
             address, length, _ = _RESULT.unpack_from(results, 12 * number)
+            returned += length
+            if returned > self._size:
+                # The same bytes again and again: each copy would be ours.
+                raise F3Error("the decoder in the file returns buffers of more bytes together than its memory has")
             place = self._place(address, length, "a buffer") if length else 0
             buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
         return _array_of(buffers, arrow_type, shape, rows)
@@ -551,6 +566,10 @@ def _array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, r
     if validity is not None:
         valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=rows)
         views = np.where(valid[:, None], views, 0).astype(np.uint8)
+    # Many views may show the same bytes, which become as many copies.
+    text_bytes = int(np.ascontiguousarray(views[:, :4]).view("<u4").sum(dtype=np.uint64))
+    if text_bytes > _MOST_TEXT_BYTES:
+        raise F3Error(f"the decoder in the file returns strings that are none: {text_bytes} bytes of {rows} strings")
     view_type = pa.string_view() if shape.utf8 else pa.binary_view()
     stored = [validity, pa.py_buffer(np.ascontiguousarray(views)), *buffers[2:]]
     try:

@@ -104,6 +104,17 @@ HOSTILE = {
                decode="(call $exit (i32.const 0)) (i32.const 0)"),
         "calls proc_exit",
     ),
+    "a function of WASI that takes what none of them does": (
+        module(before='(import "wasi_snapshot_preview1" "fd_write" (func (param f64)))'), "imports .*fd_write"
+    ),
+    "a function of WASI that returns what none of them does": (
+        module(before='(import "wasi_snapshot_preview1" "fd_write" (func $write (result i32 i32)))',
+               decode="(drop (call $write)) (drop)" + modules.DECODE), "imports .*fd_write",
+    ),
+    "a function of WASI that returns a reference": (
+        module(before='(import "wasi_snapshot_preview1" "fd_write" (func $write (result externref)))',
+               decode="(drop (call $write))" + modules.DECODE), "imports .*fd_write",
+    ),
     "no version": (module(version="x").replace(b"FFFUDE_VERSION_", b"FFFUDE_DIVERSIO"), "exports no FFFUDE_VERSION_"),
     "a version to come": (module(version="4_0"), "interface 4_0"),
     "no memory": (module(memory="(memory 2)"), "exports no memory"),
@@ -159,6 +170,42 @@ def test_buffers_without_end_end_in_an_error():
     endless = "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 16))"
     with pytest.raises(F3Error, match="more than 5000 buffers"):
         decoded(module(following=endless), pa.string(), 1)
+
+
+def test_the_same_memory_again_and_again_ends_in_an_error():
+    """Each buffer is copied: 4,999 times the whole memory would be all of ours."""
+    again = "(i32.store (local.get $out) (i32.const 0)) (if (i32.lt_u (global.get $asked) (i32.const 4999)) (then" \
+        "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 131000))))" \
+        "(global.set $asked (i32.add (global.get $asked) (i32.const 1)))"  # fmt: skip
+    with pytest.raises(F3Error, match="more bytes together than its memory has"):
+        decoded(module(following=again), pa.binary(), 1)
+
+
+def test_views_that_show_the_same_text_too_often_end_in_an_error():
+    """A megabyte as the text of 2,048 strings is more than an array may hold; of 2 ** 20 it is more than any memory."""
+    rows, size = 2049, 1 << 20
+    payload = struct.pack("<i4sii", size, b"aaaa", 0, 0) * rows
+    text = f"(memory.fill (i32.const 65536) (i32.const 97) (i32.const {size}))"
+    hostile = module(
+        decode=text + modules.DECODE,
+        following="""
+          (i32.store (local.get $out) (i32.const 0))
+          (if (i32.eq (global.get $asked) (i32.const 0))
+            (then (i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 0))))
+          (if (i32.eq (global.get $asked) (i32.const 1))
+            (then (i32.store (local.get $out) (global.get $at))
+              (i32.store offset=4 (local.get $out) (global.get $bytes))))
+          (if (i32.eq (global.get $asked) (i32.const 2))
+            (then (i32.store (local.get $out) (i32.const 65536))
+              (i32.store offset=4 (local.get $out) (i32.const 1048576))))
+          (global.set $asked (i32.add (global.get $asked) (i32.const 1)))""",
+        memory='(memory (export "memory") 20)',
+    )
+    decoder = coding.Decoder(hostile, limits=QUICK)
+    for arrow_type in (pa.string(), pa.large_string()):
+        with pytest.raises(F3Error, match=f"{rows << 20} bytes of {rows} strings"):
+            decoder.decode(payload, arrow_type, rows)
+    assert decoder.decode(payload[:32], pa.large_string(), 2).to_pylist() == ["a" * size] * 2
 
 
 def own(values: int, values_bytes: int, offsets: int = 0, offsets_bytes: int = 0) -> bytes:
