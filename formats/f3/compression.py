@@ -19,6 +19,8 @@ _LENGTH = struct.Struct("<I")
 _STEP_BYTES = 1024 * 1024
 _ALWAYS_ALLOWED_BYTES = 64 * 1024 * 1024
 _MOST_RATIO = 1024
+_MOST_BYTES = 1 << 32
+"""What no honest EncUnit reaches: its rows and its strings have limits."""
 
 
 def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
@@ -33,10 +35,11 @@ def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
 
 
 def decompress(stored: memoryview, compression: int, what: str) -> memoryview:
-    """The payload. Raises F3Error for broken ones, and for what would take more than 64 MB and 1,024 times its size."""
+    """The payload. Raises F3Error for broken ones, and for what would take more than 64 MB and 1,024 times its size, or
+    more than 4 GiB."""
     if compression == UNCOMPRESSED:
         return stored
-    most = max(_ALWAYS_ALLOWED_BYTES, _MOST_RATIO * len(stored))
+    most = min(_MOST_BYTES, max(_ALWAYS_ALLOWED_BYTES, _MOST_RATIO * len(stored)))
     try:
         return _zstd(stored, most, what) if compression == ZSTD else _lz4(stored, most, what)
     except (pa.ArrowException, OSError, zstandard.ZstdError) as error:

@@ -26,7 +26,7 @@ KERNELS = Path(__file__).parent / "kernels"
 LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(sys.platform, "libf3_kernels.so")
 MOST_ARRAY_BYTES = 1 << 32
 """Of one array: what a file says of its rows is not believed beyond that."""
-_FIRST_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 30
+_FIRST_SCRATCH_BYTES, _KEPT_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 26, 1 << 30
 
 FAULTS = {
     1: "the payload is cut short",
@@ -68,11 +68,12 @@ def library() -> ctypes.CDLL | None:
     """The native kernels; None, with a warning once, where they were not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(KERNELS / LIBRARY_NAME))
-    except OSError:
+        for name in ("f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32"):
+            loaded[name].restype = ctypes.c_uint64
+    except (OSError, AttributeError):
+        # The second is what the library of an older version ends in.
         warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=2)
         return None
-    for name in ("f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32"):
-        loaded[name].restype = ctypes.c_uint64
     return loaded
 
 
@@ -80,7 +81,9 @@ _scratch = threading.local()
 
 
 def _scratch_of(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
-    """Memory that stays with the thread, at least of that size."""
+    """Memory that stays with the thread, at least of that size; as much as few files ask for goes with the call."""
+    if size_bytes > _KEPT_SCRATCH_BYTES:
+        return ctypes.create_string_buffer(size_bytes)
     kept: ctypes.Array[ctypes.c_char] | None = getattr(_scratch, "memory", None)
     if kept is None or len(kept) < size_bytes:
         kept = _scratch.memory = ctypes.create_string_buffer(size_bytes)

@@ -1,5 +1,6 @@
 """The kernels against payloads that no encoder writes: damaged by chance, and forged by hand."""
 
+import _ctypes
 import ctypes
 import subprocess
 import sys
@@ -244,3 +245,18 @@ def test_a_module_of_another_build_is_decoded_by_itself():
     assert decoder.how == "wasm"
     payload = coding.encode(pa.array([1, None, 3])).payload
     assert decoder.decode(payload, pa.int64(), 3).to_pylist() == [1, None, 3]
+
+
+def test_a_library_of_another_version_is_as_good_as_none(monkeypatch):
+    other = Path(_ctypes.__file__)
+    monkeypatch.setattr(native, "KERNELS", other.parent)
+    monkeypatch.setattr(native, "LIBRARY_NAME", other.name)
+    with pytest.warns(RuntimeWarning, match="F3's native library is not built"):
+        assert native.library.__wrapped__() is None
+
+
+def test_memory_that_few_files_ask_for_is_given_back(monkeypatch):
+    monkeypatch.setattr(native, "_KEPT_SCRATCH_BYTES", 1 << 20)
+    kept = native._scratch_of(1 << 20)
+    assert len(native._scratch_of(1 << 21)) == 1 << 21
+    assert native._scratch_of(1 << 10) is kept or len(kept) > 1 << 20
