@@ -7,7 +7,8 @@ nor payloads: what a payload would take is asked of a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ import pyarrow.compute as pc
 from formats.f3.errors import F3Error
 
 _SAMPLED_UNITS = 4
+_SAMPLED_VALUES = 16_384
+_ESTIMATE_MARGIN = 1.1
+"""Units that were not tried may be larger than those that were."""
 _MOST_COMPARED = 64
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
@@ -101,21 +105,80 @@ def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
 # --- whether it pays ------------------------------------------------------------------------------------------------
 
 
-def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
-    """Whether a shared dictionary makes a column smaller than units that each stand for themselves.
+def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> Dictionary | None:
+    """The dictionary of a column that a shared one makes smaller; None where units that each stand for themselves are.
+
+    Making a dictionary of a million values takes longer than everything else, so that it is given up by a sample of the
+    values, before any unit is tried, where hardly one comes twice.
+    """
+    rows = sum(map(len, units))
+    entries = _entries_expected(units, rows)
+    if not _could_pay(entries, rows, sum(each.nbytes for each in units)):
+        return None
+    alone = _alone(units, size_of)
+    if not _could_pay(entries, rows, alone * _ESTIMATE_MARGIN):
+        return None
+    built = build(units)
+    return built if pays(units, built, size_of, alone) else None
+
+
+def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int], alone: float) -> bool:
+    """Whether a shared dictionary makes a column smaller than units that each stand for themselves, which are known to
+    take `alone` bytes.
 
     By a sample of units, and of stretches of the dictionary: the better of both on 16 units costs a quarter of trying
     both. Ties go to the units, as in the original.
     """
-    sample = _spread(len(units), _SAMPLED_UNITS)
-    alone = _scaled(size_of, [units[place] for place in sample], sum(map(len, units)))
     indices = dictionary.indices()
-    by_index = _scaled(size_of, [indices[place] for place in sample], sum(map(len, units)))
+    by_index = _scaled(size_of, [indices[place] for place in _spread(len(units), _SAMPLED_UNITS)], sum(map(len, units)))
     entries = len(dictionary.values)
     stretch = max(1, max(map(len, units)))
     stretches = [dictionary.values.slice(start, stretch) for start in range(0, entries, stretch)]
     shared = _scaled(size_of, [stretches[place] for place in _spread(len(stretches), _SAMPLED_UNITS)], entries)
     return by_index + shared < alone
+
+
+def _alone(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> float:
+    return _scaled(size_of, [units[place] for place in _spread(len(units), _SAMPLED_UNITS)], sum(map(len, units)))
+
+
+def _could_pay(entries: float, rows: int, alone_bytes: float) -> bool:
+    """Whether values that are stored once each, and an index for each row, could be less than the values alone."""
+    by_index = rows * math.log2(max(entries, 1)) / 8
+    return by_index + entries * alone_bytes / max(rows, 1) < alone_bytes
+
+
+def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
+    """How many distinct values there are, by a sample: rather too few than too many."""
+    sample = pa.concat_arrays([unit.take(pa.array(places)) for unit, places in _sampled(units, rows)]).drop_null()
+    drawn = len(sample)
+    distinct = len(_as_bits(sample).unique())
+    if drawn in (0, rows):
+        return distinct
+    if distinct == drawn:
+        return rows
+    # Drawn from so many values, all equally frequent, a sample has that many distinct ones; where some are rarer there
+    # are more. The values that each come twice look like twice as many that come by chance.
+    least, most = float(distinct), float(drawn) ** 2
+    while most - least > 1:
+        middle = (least + most) / 2
+        if middle * -math.expm1(-drawn / middle) < distinct:
+            least = middle
+        else:
+            most = middle
+    return 1 / (1 / rows + 1 / most)
+
+
+def _sampled(units: Sequence[pa.Array], rows: int) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    """Places of values all over the units, the same for the same number of rows."""
+    if rows <= _SAMPLED_VALUES:
+        places = np.arange(rows)
+    else:
+        places = np.unique(np.random.default_rng(rows).integers(0, rows, _SAMPLED_VALUES))
+    start = 0
+    for unit in units:
+        yield unit, places[(start <= places) & (places < start + len(unit))] - start
+        start += len(unit)
 
 
 def _spread(count: int, wanted: int) -> list[int]:

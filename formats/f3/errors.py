@@ -12,7 +12,8 @@ class F3Error(Exception):
 
 
 class Placed:
-    """A `with` block whose errors begin with the place: a file, a column; Arrow's errors in it are F3Errors."""
+    """A `with` block whose errors begin with the place: a file, a column; Arrow's errors in it are F3Errors, and so is
+    too little memory."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -28,3 +29,5 @@ class Placed:
         # The second is what names that are no UTF-8 end in.
         if isinstance(error, pa.ArrowException | UnicodeDecodeError):
             raise F3Error(f"{self._what}: {error}") from error
+        if isinstance(error, MemoryError):
+            raise F3Error(f"{self._what}: needs more memory than there is; take fewer rows at a time") from error

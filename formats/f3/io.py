@@ -5,12 +5,15 @@ It knows offsets and sizes, and nothing of what lies there. Faults of the device
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import io
 import os
 import secrets
 import stat
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -32,7 +35,7 @@ class Source(Protocol):
     size_bytes: int
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
-        """Raises F3Error where the file has no such bytes (any more); whoever knows the file names it."""
+        """Raises F3Error where the file has no such bytes (any more); its name is added where it is placed."""
 
     def close(self) -> None:
         """Give back what was opened here."""
@@ -52,25 +55,43 @@ class Target(Protocol):
 
 
 def open_source(location: Location) -> Source:
-    """Raises OSError where there is no such file, F3Error where fsspec would be needed and is not there."""
+    """Raises OSError where there is no such file, F3Error for what is no location of a file, and where fsspec would be
+    needed and is not there."""
     if not isinstance(location, str | os.PathLike):
+        _check_open(location, "seek", "read")
         return _OpenSource(location, getattr(location, "name", "an open file"), ours=False)
-    name = os.fspath(location)
+    name = _text(location)
     if "://" in name:
         filesystem, path = _filesystem(name)
-        return _OpenSource(filesystem.open(path, "rb"), name, ours=True)
+        return _OpenSource(_opened(filesystem, path, name, "rb"), name, ours=True)
     return _LocalSource(name)
 
 
 def open_target(location: Location) -> Target:
-    """Raises OSError where no file can be written, F3Error where fsspec would be needed and is not there."""
+    """Raises OSError where no file can be written, F3Error for what is no location of a file, and where fsspec would be
+    needed and is not there."""
     if not isinstance(location, str | os.PathLike):
+        _check_open(location, "write", "flush")
         return _OpenTarget(location)
-    name = os.fspath(location)
+    name = _text(location)
     if "://" in name:
         filesystem, path = _filesystem(name)
-        return _RemoteTarget(filesystem, path)
+        return _RemoteTarget(filesystem, path, name)
     return _LocalTarget(Path(name))
+
+
+def _check_open(location: object, *methods: str) -> None:
+    if isinstance(location, io.TextIOBase):
+        raise F3Error(f"{getattr(location, 'name', 'an open file')}: is opened as text; open it with 'rb' or 'wb'")
+    if not all(hasattr(location, method) for method in methods):
+        raise F3Error(f"{location!r:.60} is neither a path, nor a URL, nor an open file")
+
+
+def _text(location: str | os.PathLike[str]) -> str:
+    name = os.fspath(location)
+    if not isinstance(name, str):
+        raise F3Error(f"{name!r:.60} is a path of bytes; os.fsdecode makes a text of it")
+    return name
 
 
 def read_spans(source: Source, spans: Iterable[tuple[int, int]]) -> dict[tuple[int, int], memoryview]:
@@ -108,13 +129,15 @@ class _LocalSource:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        # Without O_NONBLOCK a pipe would be waited for, before it could be seen that it is one.
+        self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         # f3.open(path).read() leaves nobody who could close it.
         self.close = weakref.finalize(self, os.close, self._descriptor)
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
             self.close()
-            raise F3Error(f"{name}: is no file")
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device, a pipe or a socket"
+            raise F3Error(f"{name}: is no file but {kind}")
         self.size_bytes = status.st_size
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
@@ -167,38 +190,53 @@ class _LocalTarget:
     """A temporary file beside the final one, on the same file system, so that the renaming is one step."""
 
     def __init__(self, path: Path) -> None:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         self._path = path
         self._temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
         # Not by tempfile: the file keeps its permissions, which are those of every new file.
-        descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with self._named():
+            descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         self._file = os.fdopen(descriptor, "wb")
 
     def write(self, data: bytes) -> None:
-        self._file.write(data)
+        with self._named():
+            self._file.write(data)
 
     def commit(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        os.replace(self._temporary, self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        with self._named():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._temporary, self._path)
+            folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def abort(self) -> None:
-        self._file.close()
+        # Closing writes what is still held, which fails again where the disk is full.
+        with contextlib.suppress(OSError):
+            self._file.close()
         self._temporary.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Faults of the device name the file that the user asked for."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from None
 
 
 class _RemoteTarget:
     """A file of fsspec, written in a transaction, which keeps it out of sight until it is complete."""
 
-    def __init__(self, filesystem: Any, path: str) -> None:
+    def __init__(self, filesystem: Any, path: str, name: str) -> None:
         self._filesystem = filesystem
         filesystem.start_transaction()
-        self._file = filesystem.open(path, "wb")
+        self._file = _opened(filesystem, path, name, "wb")
 
     def write(self, data: bytes) -> None:
         self._file.write(data)
@@ -208,7 +246,8 @@ class _RemoteTarget:
         self._filesystem.end_transaction()
 
     def abort(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
         self._filesystem.transaction.complete(commit=False)
 
 
@@ -233,6 +272,17 @@ def _filesystem(name: str) -> tuple[Any, str]:
         fsspec = importlib.import_module("fsspec.core")
     except ImportError:
         raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
-    # An instance of our own: a transaction is one of the whole instance.
-    filesystem, path = fsspec.url_to_fs(name, skip_instance_cache=True)
+    try:
+        # An instance of our own: a transaction is one of the whole instance.
+        filesystem, path = fsspec.url_to_fs(name, skip_instance_cache=True)
+    except (ImportError, ValueError) as error:
+        # A package that is missing, or a protocol that fsspec does not know.
+        raise F3Error(f"{name}: {error}") from None
     return filesystem, path
+
+
+def _opened(filesystem: Any, path: str, name: str, mode: str) -> Any:
+    try:
+        return filesystem.open(path, mode)
+    except NotImplementedError:
+        raise F3Error(f"{name}: {type(filesystem).__name__} of fsspec does not open files as {mode!r}") from None

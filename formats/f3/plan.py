@@ -17,7 +17,7 @@ from formats.f3.errors import F3Error, Placed
 from formats.f3.metadata import EncUnit
 from formats.f3.rows import Picked, Places
 from formats.f3.shredding import Node
-from formats.f3.units import Key, StoredColumn, Unit, joined, key_of
+from formats.f3.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit, joined, key_of
 from formats.f3.values import Values
 
 _AT_ONCE_BYTES = 32 * 1024 * 1024
@@ -217,6 +217,8 @@ class Plan:
                 units = self._units(child.column, ordinals)
                 present, parts, payloads = values.lists(node.type, units, 3)
                 counts = shredding.item_counts(parts)
+                if max(counts, default=0) > MOST_UNIT_ROWS:
+                    raise F3Error(f"a unit of {max(counts)} items is larger than is read ({MOST_UNIT_ROWS})")
                 arrays = [
                     values.decoded(payload, unit.values, child.type, count)
                     for payload, unit, count in zip(payloads, units, counts, strict=True)

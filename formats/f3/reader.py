@@ -6,7 +6,7 @@ stranger's: every count is checked against the others before it is used, and eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from types import TracebackType
 from typing import Literal
@@ -192,7 +192,10 @@ class File:
             return self.schema, [self._node(place) for place in range(len(self.schema))]
         if isinstance(columns, str):
             raise F3Error(f"columns: {columns!r} is a text; give a list of names")
-        places = [self._place(name) for name in columns]
+        names = list(columns) if isinstance(columns, Iterable) else [None]
+        if not all(isinstance(name, str) for name in names):
+            raise F3Error(f"columns: {columns!r:.60} is no list of names")
+        places = [self._place(name) for name in names]
         schema = pa.schema([self.schema.field(place) for place in places], self.schema.metadata)
         return schema, [self._node(place) for place in places]
 

@@ -72,7 +72,10 @@ def _wanted(rows: Rows | None, count: int) -> Places:
         rows = range(count)[rows]
     if isinstance(rows, range):
         return rows if rows.step == 1 else np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
-    numbers = np.asarray(rows)
+    try:
+        numbers = np.asarray(rows)
+    except ValueError:
+        raise F3Error(f"rows: {type(rows).__name__} of unequal parts is no list of row numbers") from None
     if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
         raise F3Error(f"rows: {type(rows).__name__} of {numbers.dtype} is no slice, range or list of row numbers")
     return numbers.astype(np.int64)

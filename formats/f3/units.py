@@ -12,7 +12,7 @@ import numpy as np
 from formats.f3.errors import F3Error
 from formats.f3.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
 
-_MOST_UNIT_ROWS = 2**24
+MOST_UNIT_ROWS = 2**24
 """Of one EncUnit: 256 times the usual, and what a few forged bytes may ask for at most."""
 
 Key = tuple[int, int]
@@ -82,8 +82,8 @@ def stored_column(chunks: Sequence[Chunk], what: str, data_end: int) -> StoredCo
         units += found
     for unit in units:
         rows = max(unit.rows, 0 if unit.dictionary is None else unit.dictionary.rows)
-        if rows > _MOST_UNIT_ROWS:
-            raise F3Error(f"{what}: an EncUnit of {rows} rows is larger than is read ({_MOST_UNIT_ROWS})")
+        if rows > MOST_UNIT_ROWS:
+            raise F3Error(f"{what}: an EncUnit of {rows} rows is larger than is read ({MOST_UNIT_ROWS})")
     return StoredColumn(tuple(chunks), tuple(units), _starts(units))
 
 

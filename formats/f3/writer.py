@@ -9,6 +9,7 @@ How an array becomes a payload is the business of `formats.f3.coders`; this modu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from types import TracebackType
 from typing import Literal
 
@@ -22,6 +23,7 @@ from formats.f3.errors import F3Error, Placed
 from formats.f3.layout import Postscript
 from formats.f3.metadata import Chunk, EncUnit, RowGroup, Section
 from formats.f3.shredding import Node, Piece, node_of, shred
+from formats.f3.units import MOST_UNIT_ROWS
 
 ROWS_PER_UNIT = 65_536
 UNIT_BYTES = 8 * 1024 * 1024
@@ -53,6 +55,10 @@ def write(
 
     Raises F3Error for what cannot be stored, and OSError where the file cannot be written; either leaves no file.
     """
+    if not isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        raise F3Error(
+            f"data: {type(data).__name__} is no Arrow table, record batch or stream of batches; pa.table(...) makes one"
+        )
     writer = Writer(
         path,
         data.schema,
@@ -115,11 +121,13 @@ class Writer:
         Raises F3Error for a type that cannot be stored and for a parameter that cannot be, OSError where the file
         cannot be written.
         """
-        _check("rows_per_unit", rows_per_unit, 2**24)
+        _check("rows_per_unit", rows_per_unit, MOST_UNIT_ROWS)
         _check("unit_bytes", unit_bytes, _MOST_UNIT_BYTES - 1)
         _check("row_group_rows", 1 if row_group_rows is None else row_group_rows, _MOST_GROUP_ROWS)
         _check("scope_rows", scope_rows, 2**31)
-        if codec not in CODECS:
+        if not isinstance(schema, pa.Schema):
+            raise F3Error(f"schema: {type(schema).__name__} is no Arrow schema; pa.schema(...) makes one")
+        if codec not in tuple(CODECS):
             raise F3Error(f"codec: {codec!r} is none of {', '.join(map(repr, CODECS))}")
         if dictionary not in DICTIONARIES:
             raise F3Error(f"dictionary: {dictionary!r} is none of {', '.join(map(repr, DICTIONARIES))}")
@@ -134,7 +142,8 @@ class Writer:
         self._scope = dictionary
         self._scope_rows = scope_rows
         self._encoder = _Encoder(default_coding() if coding is None else coding, codec)
-        self._pending: pa.Table = schema.empty_table()
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
         self._open_scope_rows = 0
         self._group_rows = 0
         self._group_start = 0
@@ -161,26 +170,45 @@ class Writer:
         self.write_table(pa.Table.from_batches([batch]))
 
     def write_table(self, table: pa.Table) -> None:
-        """Append the rows of a table. Raises F3Error when its columns are others."""
+        """Append the rows of a table. Raises F3Error when its columns are others, and for what cannot be stored: then
+        the file is given up, because some of its columns have rows that others lack."""
         if not table.schema.equals(self._schema):
             raise F3Error(f"the columns are {_told(table.schema)}; the file has {_told(self._schema)}")
         if self._out.done:
-            raise F3Error("the file is complete; nothing can be added")
-        rows = pa.concat_tables([self._pending, table]) if self._pending.num_rows else table
-        done = 0
-        while rows.num_rows - done >= self._next_unit_rows():
-            count = self._next_unit_rows()
-            self._write_unit(rows.slice(done, count))
-            done += count
-        self._pending = rows.slice(done)
+            raise F3Error("the file is complete, or was given up after an error; nothing can be added")
+        # Joined when they make a unit: single rows may come by the thousand.
+        self._wait(table)
+        if self._pending_rows < self._next_unit_rows():
+            return
+        try:
+            rows = self._took_pending()
+            done = 0
+            while rows.num_rows - done >= self._next_unit_rows():
+                count = self._next_unit_rows()
+                self._write_unit(rows.slice(done, count))
+                done += count
+            self._wait(rows.slice(done))
+        except BaseException:
+            self._out.abort()
+            raise
+
+    def _wait(self, rows: pa.Table) -> None:
+        """Keep rows until there are enough for a unit."""
+        if rows.num_rows:
+            self._pending.append(rows)
+            self._pending_rows += rows.num_rows
+
+    def _took_pending(self) -> pa.Table:
+        pending, self._pending, self._pending_rows = self._pending, [], 0
+        return pa.concat_tables(pending)
 
     def close(self) -> None:
         """Complete the file. Without it, or after an error, there is none."""
         if self._out.done:
             return
         try:
-            if self._pending.num_rows:
-                self._write_unit(self._pending)
+            if self._pending_rows:
+                self._write_unit(self._took_pending())
             if self._group_rows or not self._groups:
                 self._close_group()
             self._finish()
@@ -197,9 +225,16 @@ class Writer:
         return min(self._rows_per_unit, left)
 
     def _write_unit(self, table: pa.Table) -> None:
-        for node, column in zip(self._nodes, table.columns, strict=True):
-            for piece in shred(node, _contiguous(column)):
-                self._columns[piece.node.column].add(piece, self._scope)
+        """Write rows as one unit of each column; as several where the items of lists or the bytes of strings are more
+        than a unit may have."""
+        pieces = self._pieces(table)
+        if pieces is None:
+            half = table.num_rows // 2
+            self._write_unit(table.slice(0, half))
+            self._write_unit(table.slice(half))
+            return
+        for piece in pieces:
+            self._columns[piece.node.column].add(piece, self._scope)
         self._group_rows += table.num_rows
         self._open_scope_rows += table.num_rows
         if self._open_scope_rows == self._scope_rows:
@@ -207,13 +242,29 @@ class Writer:
         if self._group_rows == self._row_group_rows:
             self._close_group()
 
+    def _pieces(self, table: pa.Table) -> list[Piece] | None:
+        """What the physical columns hold of a unit; None where it is too large and can be halved. Raises F3Error for a
+        row that is too large."""
+        pieces = []
+        for node, column in zip(self._nodes, table.columns, strict=True):
+            if column.nbytes >= _MOST_UNIT_BYTES and table.num_rows > 1:
+                return None
+            for piece in shred(node, _contiguous(column)):
+                if len(piece.values) > MOST_UNIT_ROWS:
+                    if table.num_rows > 1:
+                        return None
+                    many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
+                    raise F3Error(f"column {piece.node.what}: {many}")
+                pieces.append(piece)
+        return pieces
+
     def _close_scope(self) -> None:
         """Give the columns that wait for it their dictionaries, and let them write."""
         waiting = [column for column in self._columns if column.waiting]
         shared: list[tuple[_Column, dictionaries.Dictionary]] = []
         for column in waiting:
-            built = dictionaries.build(column.waiting)
-            if self._scope == "shared" or dictionaries.pays(column.waiting, built, column.size_of):
+            built = column.dictionary(always=self._scope == "shared")
+            if built is not None:
                 shared.append((column, built))
             else:
                 column.write_plain()
@@ -338,10 +389,14 @@ class _Column:
         else:
             self._write(piece)
 
-    def size_of(self, array: pa.Array) -> int:
-        """What an array takes as a unit of its own, without the codec."""
+    def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
+        """A dictionary of what waits; None where it does not pay, unless there shall be one always."""
         with self._named():
-            return len(self._encoder.encoded(array).payload)
+            return dictionaries.build(self.waiting) if always else dictionaries.worthwhile(self.waiting, self._size_of)
+
+    def _size_of(self, array: pa.Array) -> int:
+        """What an array takes as a unit of its own, without the codec."""
+        return len(self._encoder.encoded(array).payload)
 
     def write_plain(self) -> None:
         """Write what waited without a dictionary."""
@@ -440,9 +495,13 @@ class _Output:
         return self._hash.intdigest()
 
     def commit(self) -> None:
-        """Make it the file."""
+        """Make it the file; where that fails, there is none."""
+        try:
+            self._target.commit()
+        except BaseException:
+            self.abort()
+            raise
         self.done = True
-        self._target.commit()
 
     def abort(self) -> None:
         """Make it disappear."""
@@ -463,10 +522,12 @@ def _message(schema: pa.Schema) -> bytes:
 
 
 def _told(schema: pa.Schema) -> str:
-    told = [f"{field.name}: {field.type}" for field in schema]
+    told = [f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema]
     return ", ".join(told[:8]) + (f" and {len(told) - 8} more" if len(told) > 8 else "")
 
 
 def _check(name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise F3Error(f"{name}: {value!r:.60} is no whole number")
     if not 1 <= value <= most:
         raise F3Error(f"{name}: {value} does not lie between 1 and {most}")

@@ -107,7 +107,28 @@ def test_the_better_of_both_is_taken_for_each_column():
 
 def test_ties_go_to_units_that_stand_for_themselves():
     units = [pa.array([1, 2], pa.int64())]
-    assert not dictionaries.pays(units, build(units), lambda array: 0)
+    assert not dictionaries.pays(units, build(units), lambda array: 0, 0)
+
+
+@pytest.mark.parametrize("rows", [1000, 200_000])
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeypatch):
+    """Making it of a million distinct values takes longer than everything else."""
+    monkeypatch.setattr(dictionaries, "build", lambda units: pytest.fail("a dictionary is made"))
+    values = np.random.default_rng(5).permutation(rows).astype(dtype)
+    file = stored(pa.table({"a": values}), dictionary="best")
+    assert column(file, "a").scopes == ("none",)
+
+
+@pytest.mark.parametrize("distinct", [1, 50, 5000, 60_000, 200_000])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_how_many_values_are_distinct_is_seen_in_a_sample(distinct, in_order):
+    rows = 200_000
+    values = np.arange(rows) * distinct // rows
+    if not in_order:
+        np.random.default_rng(6).shuffle(values)
+    units = [pa.array(values[:150_000]), pa.array(values[150_000:])]
+    assert 0.7 * distinct - 1 < dictionaries._entries_expected(units, rows) < 1.15 * distinct + 1
 
 
 # --- sharing across columns -----------------------------------------------------------------------------------------

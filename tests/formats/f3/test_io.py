@@ -1,6 +1,8 @@
 """Bytes of files: spans next to each other are one read, and none lies outside or in another."""
 
 import io
+import os
+import struct
 
 import pytest
 
@@ -82,3 +84,41 @@ def test_payloads_come_back(codec, payload):
     stored, compression = compress(payload, codec)
     assert len(stored) <= len(payload)
     assert bytes(decompress(memoryview(stored), compression, "unit")) == payload
+
+
+def test_a_small_unit_does_not_unpack_to_more_than_any_honest_one():
+    """The ratio alone would let a few megabytes ask for all memory."""
+    forged = struct.pack("<IBQ", 0xFD2FB528, 0xE0, 2**33) + bytes(10 << 20)
+    with pytest.raises(F3Error, match="say that they hold 8589934592"):
+        decompress(memoryview(forged), 1, "unit")
+
+
+@pytest.mark.parametrize("location", [None, 7, b"table.f3", io.StringIO("text")], ids=["none", "number", "bytes", "text file"])
+@pytest.mark.parametrize("open_it", [f3_io.open_source, f3_io.open_target])
+def test_what_is_no_location_of_a_file_is_told(location, open_it):
+    with pytest.raises(F3Error, match="is neither a path|is opened as text"):
+        open_it(location)
+
+
+@pytest.mark.parametrize("open_it", [f3_io.open_source, f3_io.open_target])
+def test_a_url_that_fsspec_does_not_know_is_told(open_it):
+    with pytest.raises(F3Error, match="^nowhere://a/table.f3: .*nowhere"):
+        open_it("nowhere://a/table.f3")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.timeout(10)
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(F3Error, match="pipe: is no file but a device, a pipe or a socket"):
+        f3_io.open_source(tmp_path / "pipe")
+
+
+def test_faults_of_the_device_name_the_file_that_was_asked_for(tmp_path):
+    """Not the temporary one beside it."""
+    with pytest.raises(FileNotFoundError) as raised:
+        f3_io.open_target(tmp_path / "missing" / "table.f3")
+    assert raised.value.filename == str(tmp_path / "missing" / "table.f3")
+    with pytest.raises(IsADirectoryError):
+        f3_io.open_target(tmp_path)
+    assert list(tmp_path.iterdir()) == []

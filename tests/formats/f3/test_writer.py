@@ -168,13 +168,126 @@ def test_a_type_that_cannot_be_stored_is_refused_before_a_file_is_opened(tmp_pat
 
 @pytest.mark.parametrize(
     "parameter",
-    [{"codec": "gzip"}, {"dictionary": "global"}, {"rows_per_unit": 0}, {"rows_per_unit": 2**25}, {"unit_bytes": 2**31},
+    [{"codec": "gzip"}, {"codec": ["zstd"]}, {"dictionary": "global"}, {"dictionary": []}, {"rows_per_unit": 1.5},
+     {"rows_per_unit": "8"}, {"unit_bytes": True}, {"rows_per_unit": 0}, {"rows_per_unit": 2**25}, {"unit_bytes": 2**31},
      {"row_group_rows": 0}, {"row_group_rows": 2**32}, {"scope_rows": 0}],
 )  # fmt: skip
 def test_parameters_that_cannot_be_are_refused(parameter):
     (name,) = parameter
     with pytest.raises(f3.F3Error, match=f"^{name}: "):
         stored(NUMBERS, **parameter)
+
+
+@pytest.mark.parametrize("data", [None, {"a": [1]}, [1, 2], "table.csv"])
+def test_what_is_no_table_is_told(data, tmp_path):
+    with pytest.raises(f3.F3Error, match="^data: .* is no Arrow table"):
+        f3.write(data, tmp_path / "table.f3", coding=plain_coding)
+    with pytest.raises(f3.F3Error, match="^schema: .* is no Arrow schema"):
+        f3.Writer(tmp_path / "table.f3", data, coding=plain_coding)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_differ_in_their_nulls_are_told_apart():
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+    with pytest.raises(f3.F3Error, match="the columns are a: int64; the file has a: int64 not null"):
+        f3.Writer(io.BytesIO(), schema, coding=plain_coding).write_table(NUMBERS)
+
+
+FULL = """
+import resource, signal, sys
+import pyarrow as pa
+from formats import f3
+from tests.formats.f3 import plain_coding
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+try:
+    f3.write(pa.table({"a": list(range(100_000))}), sys.argv[1], coding=plain_coding, unit_bytes=int(sys.argv[3]))
+except OSError as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size here")
+@pytest.mark.parametrize("unit_bytes", [1000, 2**24], ids=["while it is written", "when the last of it is written"])
+@pytest.mark.parametrize("missing_bytes", [500_000, 20])
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, unit_bytes, missing_bytes):
+    size = len(stored(pa.table({"a": list(range(100_000))}), unit_bytes=unit_bytes).getvalue())
+    path = tmp_path / "table.f3"
+    path.write_bytes(b"the one before")
+    command = [sys.executable, "-c", FULL, str(path), str(size - missing_bytes), str(unit_bytes)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=os.getcwd())
+    assert done.stdout == f"OSError [Errno 27] File too large: '{path}'\n"
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("table.f3", b"the one before")]
+
+
+class Stopping:
+    """The plain coding, which raises an error after so many units."""
+
+    modules, Decoder = staticmethod(plain_coding.modules), plain_coding.Decoder
+
+    def __init__(self, error, after):
+        self._error, self._left = error, after
+
+    def encode(self, array, *, allow=None):
+        self._left -= 1
+        if self._left == 0:
+            raise self._error
+        return plain_coding.encode(array)
+
+
+def test_an_interrupted_writer_leaves_what_was_there_before(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        f3.write(
+            NUMBERS, tmp_path / "table.f3", rows_per_unit=10, unit_bytes=1, coding=Stopping(KeyboardInterrupt(), 50)
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_that_failed_in_the_middle_of_a_table_writes_no_more(tmp_path):
+    """Some of its columns have rows that others lack: what it would complete is broken."""
+    table = pa.table({"a": range(100), "b": range(100)})
+    writer = f3.Writer(
+        tmp_path / "table.f3", table.schema, rows_per_unit=100, coding=Stopping(f3.F3Error("a value that cannot be"), 2)
+    )
+    with pytest.raises(f3.F3Error, match="a value that cannot be"):
+        writer.write_table(table)
+    with pytest.raises(f3.F3Error, match="given up after an error"):
+        writer.write_table(table)
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
+    """65,536 lists of 768 numbers are 50 million items; here as if 1,000 were too many."""
+    monkeypatch.setattr(f3.writer, "MOST_UNIT_ROWS", 1000)
+    lists = pa.table({"a": range(300), "b": [[row] * (row % 20) for row in range(300)]})
+    file = opened(stored(lists, rows_per_unit=900, row_group_rows=200))
+    told = file.describe().columns
+    assert [(each.name, each.enc_units) for each in told] == [("a", 3), ("b", 3), ("b[]", 3)]
+    assert file.read().equals(lists)
+    with pytest.raises(f3.F3Error, match=r"column b\[\]: a row has 1001 items; an EncUnit may have 1000"):
+        stored(pa.table({"b": [[1], [1] * 1001]}), rows_per_unit=900)
+
+
+def test_a_unit_holds_no_more_bytes_than_are_read(monkeypatch):
+    """Long texts: 65,536 of them may be more than 2 GB, which 32 bits do not reach over. Here as if it were 10 kB."""
+    monkeypatch.setattr(f3.writer, "_MOST_UNIT_BYTES", 10_000)
+    texts = pa.table({"a": ["t" * 1000] * 40})
+    file = opened(stored(texts, rows_per_unit=32, unit_bytes=9000))
+    assert file.describe().columns[0].enc_units == 5
+    assert file.read().equals(texts)
+
+
+def test_rows_that_come_one_by_one_are_joined_once_for_a_unit(monkeypatch):
+    joined = []
+    join = pa.concat_tables
+    monkeypatch.setattr(pa, "concat_tables", lambda tables, **how: joined.append(len(tables)) or join(tables, **how))
+    out = io.BytesIO()
+    with f3.Writer(out, NUMBERS.schema, rows_per_unit=400, coding=plain_coding) as writer:
+        for row in range(1000):
+            writer.write_table(NUMBERS.slice(row, 1))
+    assert joined == [400, 400, 200]
+    assert opened(out).read().equals(NUMBERS)
 
 
 def test_what_the_encoder_finds_wrong_is_told_with_the_column():
