@@ -240,5 +240,5 @@ def test_an_added_encoding_is_asked_first_and_can_be_taken_out():
     with pytest.raises(F3Error, match="no Wasm module"):
         coding.register("text", lambda array: None, b"text")
     # It would be stored in files that nobody could read.
-    with pytest.raises(F3Error, match="^encoding 'text': the decoder in the file exports no FFFUDE_VERSION_1_0"):
+    with pytest.raises(F3Error, match=r"^encoding 'text': the decoder in the file exports no FFFUDE_VERSION_1_0"):
         coding.register("text", lambda array: None, b"\0asm\1\0\0\0")

@@ -93,16 +93,18 @@ def test_a_small_unit_does_not_unpack_to_more_than_any_honest_one():
         decompress(memoryview(forged), 1, "unit")
 
 
-@pytest.mark.parametrize("location", [None, 7, b"table.f3", io.StringIO("text")], ids=["none", "number", "bytes", "text file"])
+@pytest.mark.parametrize(
+    "location", [None, 7, b"table.f3", io.StringIO("text")], ids=["none", "number", "bytes", "text file"]
+)
 @pytest.mark.parametrize("open_it", [f3_io.open_source, f3_io.open_target])
 def test_what_is_no_location_of_a_file_is_told(location, open_it):
-    with pytest.raises(F3Error, match="is neither a path|is opened as text"):
+    with pytest.raises(F3Error, match=r"is neither a path|is opened as text"):
         open_it(location)
 
 
 @pytest.mark.parametrize("open_it", [f3_io.open_source, f3_io.open_target])
 def test_a_url_that_fsspec_does_not_know_is_told(open_it):
-    with pytest.raises(F3Error, match="^nowhere://a/table.f3: .*nowhere"):
+    with pytest.raises(F3Error, match=r"^nowhere://a/table\.f3: .*nowhere"):
         open_it("nowhere://a/table.f3")
 
 

@@ -139,7 +139,7 @@ def test_rows_that_there_are_none_of_are_refused(rows):
 
 @pytest.mark.parametrize("rows", [[1.5], [True, False], [[1], [2]], [[1], [2, 3]], ["a"], 7])
 def test_rows_that_are_no_numbers_are_refused(rows):
-    with pytest.raises(f3.F3Error, match="is no (slice, range or )?list of row numbers"):
+    with pytest.raises(f3.F3Error, match=r"is no (slice, range or )?list of row numbers"):
         opened(stored(TABLE)).read(rows=rows)
 
 

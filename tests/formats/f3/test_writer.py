@@ -169,7 +169,8 @@ def test_a_type_that_cannot_be_stored_is_refused_before_a_file_is_opened(tmp_pat
 @pytest.mark.parametrize(
     "parameter",
     [{"codec": "gzip"}, {"codec": ["zstd"]}, {"dictionary": "global"}, {"dictionary": []}, {"rows_per_unit": 1.5},
-     {"rows_per_unit": "8"}, {"unit_bytes": True}, {"rows_per_unit": 0}, {"rows_per_unit": 2**25}, {"unit_bytes": 2**31},
+     {"rows_per_unit": "8"}, {"unit_bytes": True},
+     {"rows_per_unit": 0}, {"rows_per_unit": 2**25}, {"unit_bytes": 2**31},
      {"row_group_rows": 0}, {"row_group_rows": 2**32}, {"scope_rows": 0}],
 )  # fmt: skip
 def test_parameters_that_cannot_be_are_refused(parameter):
@@ -180,9 +181,9 @@ def test_parameters_that_cannot_be_are_refused(parameter):
 
 @pytest.mark.parametrize("data", [None, {"a": [1]}, [1, 2], "table.csv"])
 def test_what_is_no_table_is_told(data, tmp_path):
-    with pytest.raises(f3.F3Error, match="^data: .* is no Arrow table"):
+    with pytest.raises(f3.F3Error, match=r"^data: .* is no Arrow table"):
         f3.write(data, tmp_path / "table.f3", coding=plain_coding)
-    with pytest.raises(f3.F3Error, match="^schema: .* is no Arrow schema"):
+    with pytest.raises(f3.F3Error, match=r"^schema: .* is no Arrow schema"):
         f3.Writer(tmp_path / "table.f3", data, coding=plain_coding)
     assert list(tmp_path.iterdir()) == []
 
