@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 clean
+.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
 
 tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
 	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
@@ -35,6 +35,10 @@ selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against 
 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
 	$(RUN) -m bench_runner.selfbench_f3
+
+fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; four minutes
+	$(RUN) -m tests.formats.f3.mutations 10000 wasm & broken=$$!; \
+	  $(RUN) -m tests.formats.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
 
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard formats/f3/build.py formats/f3/*/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

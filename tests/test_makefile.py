@@ -141,6 +141,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("selfbench-compare", "-m bench_runner.selfbench_compare"),
         ("selfbench-recommend", "-m bench_runner.selfbench_recommend"),
         ("selfbench-f3", "-m bench_runner.selfbench_f3"),
+        ("fuzz-f3", "-m tests.formats.f3.mutations 10000"),
     ],
 )
 def test_each_target_sets_up_by_itself_and_then_does_its_job(clone, target, does):
@@ -190,7 +191,7 @@ def test_ci_stops_at_the_first_failure(tmp_path):
         return code, asked.read_text().split()
 
     code, asked = run(fails="")
-    assert (code, set(asked)) == (0, {"lint", "test"})
+    assert (code, set(asked)) == (0, {"lint", "test", "fuzz-f3"})
     for failing in asked:
         code, reached = run(fails=failing)
         assert code != 0

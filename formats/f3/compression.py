@@ -11,6 +11,7 @@ import struct
 import pyarrow as pa
 import zstandard
 
+from formats.f3 import native
 from formats.f3.errors import F3Error
 from formats.f3.metadata import LZ4, UNCOMPRESSED, ZSTD
 
@@ -52,9 +53,10 @@ def _zstd(stored: memoryview, most: int, what: str) -> memoryview:
         raise _too_much(what, size, len(stored))
     if size >= 0:
         return memoryview(zstandard.ZstdDecompressor().decompress(stored, max_output_size=size))
+    # Not by zstandard, which takes the end of a cut frame for its end.
     parts: list[bytes] = []
     total = 0
-    with zstandard.ZstdDecompressor().stream_reader(stored) as reader:
+    with pa.CompressedInputStream(pa.BufferReader(stored), "zstd") as reader:
         while part := reader.read(_STEP_BYTES):
             total += len(part)
             if total > most:
@@ -69,7 +71,25 @@ def _lz4(stored: memoryview, most: int, what: str) -> memoryview:
     (size,) = _LENGTH.unpack_from(stored)
     if size > most:
         raise _too_much(what, size, len(stored))
-    return memoryview(pa.Codec("lz4_raw").decompress(stored[_LENGTH.size :], decompressed_size=size, asbytes=True))
+    block = stored[_LENGTH.size :]
+    if not _unpacks_to(block, size):
+        raise F3Error(f"{what}: cannot be decompressed: the LZ4 block does not hold the {size} bytes that it says")
+    return memoryview(pa.Codec("lz4_raw").decompress(block, decompressed_size=size, asbytes=True))
+
+
+def _unpacks_to(block: memoryview, size: int) -> bool:
+    """Whether a block has so many bytes: the codec takes fewer without a word, and what lay in memory before would be
+    read as if it were the file's."""
+    kernels = native.library()
+    if kernels is not None:
+        return native.lz4_bytes(kernels, block) == size
+    if size == 0:
+        return bytes(block) == b"\0"
+    try:
+        pa.Codec("lz4_raw").decompress(block, decompressed_size=size - 1, asbytes=True)
+    except OSError:
+        return True  # what does not fit into one byte less; what is broken is found when it is unpacked
+    return False
 
 
 def _too_much(what: str, size: int, stored: int) -> F3Error:

@@ -40,6 +40,9 @@ FAULTS = {
 }
 """What the kernels answer, in words; the numbers are those of kernels.h."""
 _NO_ROOM = 8
+_RETURN_U64 = (
+    "f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32", "f3_lz4_bytes",
+)  # fmt: skip
 NOT_BUILT = (
     "F3's native library is not built: files are read by the Wasm modules in them and written by numpy, both slower\n"
     "  'pip install ziglang', then 'python -m formats.f3.build' builds it"
@@ -68,7 +71,7 @@ def library() -> ctypes.CDLL | None:
     """The native kernels; None, with a warning once, where they were not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(KERNELS / LIBRARY_NAME))
-        for name in ("f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32"):
+        for name in _RETURN_U64:
             loaded[name].restype = ctypes.c_uint64
     except (OSError, AttributeError):
         # The second is what the library of an older version ends in.
@@ -123,6 +126,12 @@ def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType
         scratch = _scratch_of(2 * len(scratch))
     buffers = [validity, offsets, values] if offsets else [validity, values]
     return pa.Array.from_buffers(arrow_type, total, buffers, target.nulls)
+
+
+def lz4_bytes(kernels: Any, block: memoryview) -> int:
+    """How many bytes an LZ4 block unpacks to; more than any can for what is none."""
+    held = pa.py_buffer(block)
+    return int(kernels.f3_lz4_bytes(ctypes.c_void_p(held.address), ctypes.c_uint64(held.size)))
 
 
 def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[Any, Any, Any]:

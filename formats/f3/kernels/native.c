@@ -65,3 +65,40 @@ EXPORT i32 f3_append_offsets(const u8 *in, u32 width, u64 count, u64 first, u8 *
         return OUTSIDE;
     return utf8 ? f3_check_utf8(data, bytes, in, width, count) : FINE;
 }
+
+/* How many bytes an LZ4 block unpacks to; all ones for what is none. Codecs take fewer bytes than there is room for
+ * without a word, and leave in the rest what lay in memory before. */
+static const u64 NO_BLOCK = ~(u64)0;
+
+static u64 lz4_length(const u8 *in, u64 bytes, u64 *at, u64 length) {
+    if (length < 15)
+        return length;
+    for (u8 more = 255; more == 255; length += more) {
+        if (*at == bytes)
+            return NO_BLOCK;
+        more = in[(*at)++];
+    }
+    return length;
+}
+
+EXPORT u64 f3_lz4_bytes(const u8 *in, u64 bytes) {
+    u64 total = 0;
+    for (u64 at = 0; at < bytes;) {
+        u8 token = in[at++];
+        u64 literals = lz4_length(in, bytes, &at, token >> 4);
+        if (literals > bytes - at)
+            return NO_BLOCK;
+        at += literals;
+        total += literals;
+        if (at == bytes)
+            return total;
+        if (bytes - at < 2)
+            return NO_BLOCK;
+        at += 2;
+        u64 copied = lz4_length(in, bytes, &at, token & 15);
+        if (copied == NO_BLOCK)
+            return NO_BLOCK;
+        total += copied + 4;
+    }
+    return NO_BLOCK;
+}

@@ -2,11 +2,15 @@
 
 import io
 import os
+import random
 import struct
 
+import pyarrow as pa
 import pytest
+import zstandard
 
 from formats.f3 import io as f3_io
+from formats.f3 import native
 from formats.f3.compression import compress, decompress
 from formats.f3.errors import F3Error
 
@@ -84,6 +88,31 @@ def test_payloads_come_back(codec, payload):
     stored, compression = compress(payload, codec)
     assert len(stored) <= len(payload)
     assert bytes(decompress(memoryview(stored), compression, "unit")) == payload
+
+
+@pytest.mark.parametrize("library", [True, False])
+@pytest.mark.parametrize("said", [0, 1, 299, 301, 1000, 10**6])
+def test_a_block_of_other_than_the_bytes_that_it_says_is_refused(library, said, monkeypatch):
+    """What is missing would be what lay in memory before."""
+    if not library:
+        monkeypatch.setattr(native, "library", lambda: None)
+    for payload in (b"abc" * 100, random.Random(1).randbytes(300)):
+        block = pa.compress(payload, codec="lz4_raw", asbytes=True)
+        assert bytes(decompress(memoryview(struct.pack("<I", 300) + block), 2, "unit")) == payload
+        with pytest.raises(F3Error, match="^unit: "):
+            decompress(memoryview(struct.pack("<I", said) + block), 2, "unit")
+        for length in range(len(block)):
+            with pytest.raises(F3Error, match="^unit: "):
+                decompress(memoryview(struct.pack("<I", 300) + block[:length]), 2, "unit")
+
+
+def test_a_frame_that_is_cut_is_refused_whether_it_tells_its_size_or_not():
+    for tells_size in (True, False):
+        frame = zstandard.ZstdCompressor(write_content_size=tells_size).compress(DATA)
+        assert bytes(decompress(memoryview(frame), 1, "unit")) == DATA
+        for length in range(len(frame)):
+            with pytest.raises(F3Error, match="^unit: "):
+                decompress(memoryview(frame[:length]), 1, "unit")
 
 
 def test_a_small_unit_does_not_unpack_to_more_than_any_honest_one():
