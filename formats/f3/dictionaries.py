@@ -19,8 +19,6 @@ from formats.f3.errors import F3Error
 
 _SAMPLED_UNITS = 4
 _SAMPLED_VALUES = 16_384
-_ESTIMATE_MARGIN = 1.1
-"""Units that were not tried may be larger than those that were."""
 _MOST_COMPARED = 64
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
@@ -108,29 +106,28 @@ def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
 def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> Dictionary | None:
     """The dictionary of a column that a shared one makes smaller; None where units that each stand for themselves are.
 
-    Making a dictionary of a million values takes longer than everything else, so that it is given up by a sample of the
-    values, before any unit is tried, where hardly one comes twice.
+    Making a dictionary of a million values takes longer than everything else, so that it is not made where hardly a
+    value comes twice: a sample says so.
     """
     rows = sum(map(len, units))
     entries = _entries_expected(units, rows)
-    if not _could_pay(entries, rows, sum(each.nbytes for each in units)):
-        return None
-    alone = _alone(units, size_of)
-    if not _could_pay(entries, rows, alone * _ESTIMATE_MARGIN):
+    # Of values that repeat more, indices may take far less than their width: the same value again, the next new one.
+    if entries > rows / 2 and not _could_pay(entries, rows, sum(each.nbytes for each in units)):
         return None
     built = build(units)
-    return built if pays(units, built, size_of, alone) else None
+    return built if pays(units, built, size_of) else None
 
 
-def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int], alone: float) -> bool:
-    """Whether a shared dictionary makes a column smaller than units that each stand for themselves, which are known to
-    take `alone` bytes.
+def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
+    """Whether a shared dictionary makes a column smaller than units that each stand for themselves.
 
     By a sample of units, and of stretches of the dictionary: the better of both on 16 units costs a quarter of trying
     both. Ties go to the units, as in the original.
     """
+    sample = _spread(len(units), _SAMPLED_UNITS)
+    alone = _scaled(size_of, [units[place] for place in sample], sum(map(len, units)))
     indices = dictionary.indices()
-    by_index = _scaled(size_of, [indices[place] for place in _spread(len(units), _SAMPLED_UNITS)], sum(map(len, units)))
+    by_index = _scaled(size_of, [indices[place] for place in sample], sum(map(len, units)))
     entries = len(dictionary.values)
     stretch = max(1, max(map(len, units)))
     stretches = [dictionary.values.slice(start, stretch) for start in range(0, entries, stretch)]
@@ -138,14 +135,10 @@ def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[p
     return by_index + shared < alone
 
 
-def _alone(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> float:
-    return _scaled(size_of, [units[place] for place in _spread(len(units), _SAMPLED_UNITS)], sum(map(len, units)))
-
-
-def _could_pay(entries: float, rows: int, alone_bytes: float) -> bool:
-    """Whether values that are stored once each, and an index for each row, could be less than the values alone."""
+def _could_pay(entries: float, rows: int, plain_bytes: float) -> bool:
+    """Whether values that are stored once each, and an index for each row, could be less than the plain values."""
     by_index = rows * math.log2(max(entries, 1)) / 8
-    return by_index + entries * alone_bytes / max(rows, 1) < alone_bytes
+    return by_index + entries * plain_bytes / max(rows, 1) < plain_bytes
 
 
 def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:

@@ -107,7 +107,7 @@ def test_the_better_of_both_is_taken_for_each_column():
 
 def test_ties_go_to_units_that_stand_for_themselves():
     units = [pa.array([1, 2], pa.int64())]
-    assert not dictionaries.pays(units, build(units), lambda array: 0, 0)
+    assert not dictionaries.pays(units, build(units), lambda array: 0)
 
 
 @pytest.mark.parametrize("rows", [1000, 200_000])
@@ -118,6 +118,14 @@ def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeyp
     values = np.random.default_rng(5).permutation(rows).astype(dtype)
     file = stored(pa.table({"a": values}), dictionary="best")
     assert column(file, "a").scopes == ("none",)
+
+
+def test_a_dictionary_is_made_where_its_indices_take_next_to_nothing():
+    """Each value twice, one behind the other: an index is the one before or the next new one."""
+    values = np.repeat(np.random.default_rng(7).integers(0, 2**62, 50_000), 2)
+    values = np.concatenate((values, values, values))
+    units = [pa.array(values[start : start + 60_000]) for start in range(0, 300_000, 60_000)]
+    assert dictionaries.worthwhile(units, lambda array: array.nbytes) is not None
 
 
 @pytest.mark.parametrize("distinct", [1, 50, 5000, 60_000, 200_000])
