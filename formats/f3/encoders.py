@@ -50,6 +50,10 @@ class Choice:
         """The choice for what a node holds."""
         return Choice(self.allowed, self.left - 1)
 
+    def of_codes(self) -> Choice:
+        """The choice for the codes of a dictionary: another dictionary of them has nothing to add."""
+        return Choice(self.allowed - {"dictionary"}, self.left - 1)
+
 
 @dataclass(frozen=True)
 class _Candidate:
@@ -157,13 +161,24 @@ def _inner(values: Numbers, choice: Choice) -> bytes:
 
 
 def _dictionary(values: Numbers, choice: Choice) -> bytes:
-    encoded = _arrow_of(values).dictionary_encode()
-    entries = _numbers_of(encoded.dictionary, values.dtype)
-    codes = encoded.indices.to_numpy()
+    entries, codes = _distinct(values)
     inside = choice.inside()
     stored = _narrowed(codes, len(entries))
-    body = u32(len(entries)) + encode_integers(stored, inside, signed=False) + _inner(entries, inside)
-    return node(Tag.DICTIONARY, body, stored.itemsize)
+    codes_node = encode_integers(stored, choice.of_codes(), signed=False)
+    return node(Tag.DICTIONARY, u32(len(entries)) + codes_node + _inner(entries, inside), stored.itemsize)
+
+
+def _distinct(values: Numbers) -> tuple[Numbers, Numbers]:
+    """Each value once, and where among them each row's is."""
+    if values.dtype.kind == "u" and values.itemsize == 2:
+        # A table of all 65,536 is faster than one of hashes.
+        places = np.zeros(1 << 16, np.uint16)
+        places[values] = 1
+        entries = np.flatnonzero(places).astype(values.dtype)
+        places[entries] = np.arange(len(entries), dtype=np.uint16)
+        return entries, places[values]
+    encoded = _arrow_of(values).dictionary_encode()
+    return _numbers_of(encoded.dictionary, values.dtype), encoded.indices.to_numpy()
 
 
 def _narrowed(codes: Numbers, entries: int) -> Numbers:
@@ -289,8 +304,9 @@ def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
     width_bits = 8 * bits.itemsize
     best: tuple[float, int] | None = None
     below_exponent = {32: 23, 64: 52}[width_bits]
+    ascending = np.sort(sample)
     for low_bits in (below_exponent, *range(width_bits - 16, width_bits - 6)):
-        high = np.sort(sample >> sample.dtype.type(low_bits))
+        high = ascending >> sample.dtype.type(low_bits)
         trimmed = _bits(int(high[-1]) - int(high[len(high) // 32])) + 1
         distinct = _bits(int(np.count_nonzero(high[1:] != high[:-1]))) + 0.2
         high_bits = min(float(_bits(int(high[-1]) - int(high[0]))), trimmed, distinct)
@@ -414,7 +430,7 @@ def _string_dictionary(array: pa.Array, choice: Choice) -> bytes:
     if entries > count * 0.8:
         return _plain_strings(strings_of(array), choice)
     codes = _narrowed(encoded.indices.to_numpy(), entries)
-    stored = encode_integers(codes, inside, signed=False)
+    stored = encode_integers(codes, choice.of_codes(), signed=False)
     body = u32(entries) + u32(len(strings.data)) + stored + _plain_strings(strings, inside)
     made = node(Tag.DICTIONARY, body, codes.itemsize)
     if entries < count / 4:

@@ -225,6 +225,25 @@ def test_strings_that_are_not_utf8_are_refused_where_the_type_says_they_are(deco
                 one.decode(payload, pa.string(), len(broken))
 
 
+def test_no_dictionary_is_made_of_the_codes_of_one(monkeypatch, decoder):
+    """A sample of them shows fewer values than there are, as if another one were worth it."""
+    made = []
+    make = encoders._dictionary
+    monkeypatch.setattr(encoders, "_dictionary", lambda values, choice: made.append(values) or make(values, choice))
+    array = pa.array(np.random.default_rng(1).random(65_536, np.float32))
+    payload = coding.encode(array).payload
+    assert len(made) == 1
+    assert decoder.decode(payload, array.type, len(array)).equals(array)
+
+
+@pytest.mark.parametrize("numbers", [[7], [65_535, 0, 65_535], list(range(65_536)) * 2])
+def test_distinct_numbers_of_two_bytes_are_found(numbers):
+    values = np.array(numbers, np.uint16)
+    entries, codes = encoders._distinct(values)
+    assert entries.tolist() == sorted(set(numbers))
+    assert entries[codes].tolist() == numbers
+
+
 def test_an_added_encoding_is_asked_first_and_can_be_taken_out():
     wasm = coding.modules()[coding.CORE]
     coding.register("sevens", lambda array: b"7" if array.to_pylist() == [7] else None, wasm)

@@ -99,10 +99,10 @@ def test_a_block_of_other_than_the_bytes_that_it_says_is_refused(library, said, 
     for payload in (b"abc" * 100, random.Random(1).randbytes(300)):
         block = pa.compress(payload, codec="lz4_raw", asbytes=True)
         assert bytes(decompress(memoryview(struct.pack("<I", 300) + block), 2, "unit")) == payload
-        with pytest.raises(F3Error, match="^unit: "):
+        with pytest.raises(F3Error, match=r"^unit: "):
             decompress(memoryview(struct.pack("<I", said) + block), 2, "unit")
         for length in range(len(block)):
-            with pytest.raises(F3Error, match="^unit: "):
+            with pytest.raises(F3Error, match=r"^unit: "):
                 decompress(memoryview(struct.pack("<I", 300) + block[:length]), 2, "unit")
 
 
@@ -111,7 +111,7 @@ def test_a_frame_that_is_cut_is_refused_whether_it_tells_its_size_or_not():
         frame = zstandard.ZstdCompressor(write_content_size=tells_size).compress(DATA)
         assert bytes(decompress(memoryview(frame), 1, "unit")) == DATA
         for length in range(len(frame)):
-            with pytest.raises(F3Error, match="^unit: "):
+            with pytest.raises(F3Error, match=r"^unit: "):
                 decompress(memoryview(frame[:length]), 1, "unit")
 
 
