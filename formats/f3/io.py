@@ -193,7 +193,8 @@ class _LocalTarget:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         self._path = path
-        self._temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+        # Of long names the beginning: a name has at most 255 bytes.
+        self._temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.part")
         # Not by tempfile: the file keeps its permissions, which are those of every new file.
         with self._named():
             descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)

@@ -192,9 +192,12 @@ class File:
             return self.schema, [self._node(place) for place in range(len(self.schema))]
         if isinstance(columns, str):
             raise F3Error(f"columns: {columns!r} is a text; give a list of names")
-        names = list(columns) if isinstance(columns, Iterable) else [None]
-        if not all(isinstance(name, str) for name in names):
+        if not isinstance(columns, Iterable):
             raise F3Error(f"columns: {columns!r:.60} is no list of names")
+        names = list(columns)
+        for name in names:
+            if not isinstance(name, str):
+                raise F3Error(f"columns: {name!r:.60} is no name; give a list of names")
         places = [self._place(name) for name in names]
         schema = pa.schema([self.schema.field(place) for place in places], self.schema.metadata)
         return schema, [self._node(place) for place in places]

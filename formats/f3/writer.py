@@ -166,12 +166,16 @@ class Writer:
             self._out.abort()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of a record batch. Raises F3Error when its columns are others."""
+        """Append the rows of a record batch. Raises F3Error like `write_table`."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise F3Error(f"{type(batch).__name__} is no Arrow record batch")
         self.write_table(pa.Table.from_batches([batch]))
 
     def write_table(self, table: pa.Table) -> None:
         """Append the rows of a table. Raises F3Error when its columns are others, and for what cannot be stored: then
         the file is given up, because some of its columns have rows that others lack."""
+        if not isinstance(table, pa.Table):
+            raise F3Error(f"{type(table).__name__} is no Arrow table")
         if not table.schema.equals(self._schema):
             raise F3Error(f"the columns are {_told(table.schema)}; the file has {_told(self._schema)}")
         if self._out.done:

@@ -188,6 +188,20 @@ def test_what_is_no_table_is_told(data, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_neither_table_nor_batch_is_told():
+    writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
+    with pytest.raises(f3.F3Error, match="Table is no Arrow record batch"):
+        writer.write_batch(NUMBERS)
+    with pytest.raises(f3.F3Error, match="NoneType is no Arrow table"):
+        writer.write_table(None)
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\N{SNOWMAN}" * 85], ids=["ASCII", "three bytes each"])
+def test_a_name_may_be_as_long_as_names_may_be(tmp_path, name):
+    f3.write(NUMBERS, tmp_path / name, coding=plain_coding)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
 def test_columns_that_differ_in_their_nulls_are_told_apart():
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
     with pytest.raises(f3.F3Error, match="the columns are a: int64; the file has a: int64 not null"):
