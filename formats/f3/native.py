@@ -75,9 +75,17 @@ def library() -> ctypes.CDLL | None:
             loaded[name].restype = ctypes.c_uint64
     except (OSError, AttributeError):
         # The second is what the library of an older version ends in.
-        warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=2)
+        warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=_callers_level())
         return None
     return loaded
+
+
+def _callers_level() -> int:
+    """How many calls up the one is that this package was called by: a warning shows that line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(str(KERNELS.parent)):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 _scratch = threading.local()

@@ -6,7 +6,7 @@ stranger's: every count is checked against the others before it is used, and eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import TracebackType
 from typing import Literal
@@ -167,7 +167,7 @@ class File:
         """
         found: set[str] = set()
         with self._placed():
-            own = {module: name for name, module in self._contents.coding.modules().items()}
+            own = {module: name for name, module in self._known_modules().items()}
             names = [own.get(self._contents.module(number)) for number in range(len(self._contents.module_sections))]
             for group, rows in enumerate(self._contents.footer.row_counts):
                 for place in range(len(self.schema)) if rows else ():
@@ -179,6 +179,12 @@ class File:
                     for unit, payload in plan.payloads(Picked((group,), range(rows))):
                         found.add(self._encoding(names, unit, payload))
         return tuple(sorted(found))
+
+    def _known_modules(self) -> Mapping[str, bytes]:
+        try:
+            return self._contents.coding.modules()
+        except F3Error:
+            return {}  # of a package that was not built: it reads all the same
 
     def _encoding(self, names: Sequence[str | None], unit: EncUnit, payload: memoryview) -> str:
         name = None if unit.wasm_id is None or unit.wasm_id >= len(names) else names[unit.wasm_id]

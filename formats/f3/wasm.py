@@ -99,7 +99,7 @@ def _wasmtime() -> Any:
     try:
         import wasmtime
     except ImportError:
-        raise F3Error("decoding by Wasm needs the package wasmtime: pip install 'format-bench[f3]'") from None
+        raise F3Error("decoding by Wasm needs the package wasmtime: pip install wasmtime") from None
     return wasmtime
 
 
