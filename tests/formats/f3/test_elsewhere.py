@@ -49,9 +49,8 @@ def elsewhere(tmp_path):
             "table = pa.ipc.open_file('table.arrow').read_all()\n" + lines
         )
         environment = {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-        return subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        command = [sys.executable, "-c", program, str(tmp_path)]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     return run
 

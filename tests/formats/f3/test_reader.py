@@ -127,7 +127,7 @@ def test_unknown_columns_are_told_with_those_that_there_are():
 
 @pytest.mark.parametrize("columns", [3, [3], [None], [b"int"]], ids=str)
 def test_columns_that_are_no_names_are_refused(columns):
-    with pytest.raises(f3.F3Error, match="is no list of names|give a list of names"):
+    with pytest.raises(f3.F3Error, match=r"is no list of names|give a list of names"):
         opened(stored(TABLE)).read(columns)
 
 
