@@ -20,6 +20,8 @@ from formats.f3.errors import F3Error
 _SAMPLED_UNITS = 4
 _SAMPLED_VALUES = 16_384
 _MOST_COMPARED = 64
+_MOST_COMPARED_BYTES = 2**31 - 1
+"""What 32-bit offsets reach over: comparing puts all values into one array."""
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
 _LEAST_SIMILARITY = 0.99
@@ -249,7 +251,7 @@ def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
 
 
 def _samples(values: Sequence[pa.Array]) -> list[np.ndarray]:
-    if len(values) < 2:
+    if len(values) < 2 or sum(each.nbytes for each in values) > _MOST_COMPARED_BYTES:
         return [np.empty(0, np.uint64)] * len(values)
     # The places in a dictionary of all dictionaries: equal numbers are equal values.
     numbers = [each.to_numpy().astype(np.uint64) for each in build(values).places]

@@ -126,7 +126,12 @@ class Values:
         if len(values) == 0:
             # All null: the indices, which may be anything, are not looked at.
             return pa.nulls(sum(unit.rows for unit in units), arrow_type)
-        return looked_up(values, self._run(index_type(len(values)), units))
+        indices = self._run(index_type(len(values)), units)
+        try:
+            return looked_up(values, indices)
+        except pa.ArrowInvalid as error:
+            # Few long texts make many rows of them: more than 32-bit offsets reach over.
+            raise TooLongError(str(error)) from None
 
     def _dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array:
         """A shared dictionary, decoded when it is first needed."""

@@ -394,9 +394,17 @@ class _Column:
             self._write(piece)
 
     def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
-        """A dictionary of what waits; None where it does not pay, unless there shall be one always."""
+        """A dictionary of what waits; None where it does not pay, unless there shall be one always, and where it would be
+        larger than a unit may be."""
         with self._named():
-            return dictionaries.build(self.waiting) if always else dictionaries.worthwhile(self.waiting, self._size_of)
+            try:
+                build = dictionaries.build
+                built = build(self.waiting) if always else dictionaries.worthwhile(self.waiting, self._size_of)
+            except pa.ArrowCapacityError:
+                return None
+        if built is None or len(built.values) > MOST_UNIT_ROWS or built.values.nbytes >= _MOST_UNIT_BYTES:
+            return None
+        return built
 
     def _size_of(self, array: pa.Array) -> int:
         """What an array takes as a unit of its own, without the codec."""

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from formats.f3 import dictionaries
+from formats.f3 import dictionaries, writer
 from formats.f3.dictionaries import build, index_type, looked_up, share
 from formats.f3.errors import F3Error
 from tests.formats.f3.tables import opened, stored
@@ -75,6 +75,30 @@ def test_types_that_have_none_are_stored_without(values, scope):
 def test_columns_of_nulls_alone_come_back(scope):
     table = pa.table({"a": pa.nulls(100, pa.string()), "b": pa.nulls(100, pa.float64())})
     assert opened(stored(table, dictionary=scope, rows_per_unit=30)).read().equals(table)
+
+
+def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
+    """2 GB of distinct texts; here as if it were 1,000 values, 10 kB, or as if Arrow gave it up."""
+    table = pa.table({"a": [f"{number}" for number in range(1500)], "b": ["b" * 20] * 1500})
+    for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "_MOST_UNIT_BYTES", 10_000)):
+        with monkeypatch.context() as limited:
+            limited.setattr(module, name, limit)
+            file = stored(table, dictionary="shared", rows_per_unit=100)
+        assert [column(file, each).scopes for each in ("a", "b")] == [("none",), ("shared",)]
+        assert opened(file).read().equals(table)
+
+    def refusing(arrays):
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
+
+    monkeypatch.setattr(dictionaries, "build", refusing)
+    for scope in ("shared", "best"):
+        assert column(stored(table, dictionary=scope), "b").scopes == ("none",)
+
+
+def test_dictionaries_that_are_too_large_together_share_nothing(monkeypatch):
+    monkeypatch.setattr(dictionaries, "_MOST_COMPARED_BYTES", 100)
+    values = [f"value {number}" for number in range(20)]
+    assert len(share([dictionary_of(values), dictionary_of(values)]).parts) == 2
 
 
 def test_a_scope_ends_after_its_rows_and_with_the_row_group():

@@ -82,6 +82,19 @@ def test_what_is_too_long_for_one_array_becomes_several(monkeypatch):
     }  # fmt: skip
 
 
+def test_texts_of_a_shared_dictionary_that_are_too_long_for_one_array_become_several(monkeypatch):
+    def refusing(values, indices, whole=f3.values.looked_up):
+        array = whole(values, indices)
+        if array.nbytes > 400:
+            raise pa.ArrowInvalid("Take operation overflowed binary array capacity")
+        return array
+
+    monkeypatch.setattr(f3.values, "looked_up", refusing)
+    read = opened(stored(TABLE, dictionary="shared", rows_per_unit=10)).read(["text"])
+    assert read.equals(TABLE.select(["text"]))
+    assert read["text"].num_chunks > 1
+
+
 def test_metadata_of_the_schema_and_of_fields_come_back():
     schema = pa.schema([pa.field("a", pa.int32(), nullable=False, metadata={"unit": "m"})], metadata={"by": "us"})
     read = opened(stored(pa.table({"a": pa.array([1], pa.int32())}).cast(schema))).read()
