@@ -394,8 +394,8 @@ class _Column:
             self._write(piece)
 
     def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
-        """A dictionary of what waits; None where it does not pay, unless there shall be one always, and where it would be
-        larger than a unit may be."""
+        """A dictionary of what waits; None where it does not pay, unless there shall be one always, and where it would
+        be larger than a unit may be."""
         with self._named():
             try:
                 build = dictionaries.build

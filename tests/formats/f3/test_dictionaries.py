@@ -83,7 +83,7 @@ def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
     for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "_MOST_UNIT_BYTES", 10_000)):
         with monkeypatch.context() as limited:
             limited.setattr(module, name, limit)
-            file = stored(table, dictionary="shared", rows_per_unit=100)
+            file = stored(table, dictionary="shared", rows_per_unit=100, unit_bytes=9999)
         assert [column(file, each).scopes for each in ("a", "b")] == [("none",), ("shared",)]
         assert opened(file).read().equals(table)
 
