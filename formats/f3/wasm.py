@@ -16,6 +16,7 @@ import ctypes
 import os
 import struct
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from formats.f3 import module_cache, native
+from formats.f3 import compiling, module_cache, native
 from formats.f3.errors import F3Error
 from formats.f3.nodes import HEADER_BYTES
 from formats.f3.shapes import BITS, TEXT, Shape, shape_of
@@ -65,11 +66,14 @@ _BATCH_BYTES = 1 << 19
 
 @dataclass(frozen=True)
 class Limits:
-    """What a module may take: bytes of memory, and seconds for a call; large EncUnits get more of these."""
+    """What a module may take: bytes of memory, and seconds, once; each call adds some, the more it reads and returns.
+    What it returns counts less, because a file may claim any number of rows."""
 
     memory_bytes: int = 1 << 29
     seconds: float = 0.5
-    seconds_per_mebibyte: float = 0.05
+    seconds_per_call: float = 0.002
+    seconds_per_mebibyte_in: float = 0.05
+    seconds_per_mebibyte_out: float = 0.01
 
 
 DEFAULT_LIMITS = Limits()
@@ -107,11 +111,7 @@ def _wasmtime() -> Any:
 def _runtime_of(process: int) -> _Runtime:
     """Engine and driver of a process: threads do not live on in its children, so they have their own."""
     wasmtime = _wasmtime()
-    config = wasmtime.Config()
-    config.epoch_interruption = True
-    config.parallel_compilation = False
-    config.wasm_threads = False
-    engine = wasmtime.Engine(config)
+    engine = compiling.engine()
     here = Path(__file__).parent
     driver, units_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
     ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
@@ -137,6 +137,7 @@ class _Running:
 
 _running = _Running()
 _pause = threading.Event()
+_seconds = time.monotonic
 
 
 def _tick(engine: Any) -> None:
@@ -222,11 +223,16 @@ def _compiled(wasm: bytes) -> Any:
     if not wasm.startswith(b"\0asm"):
         raise F3Error("the decoder in the file is no Wasm module")
     try:
-        module = wasmtime.Module(runtime.engine, wasm)
-    except wasmtime.WasmtimeError as error:
+        if len(wasm) > compiling.MOST_HERE_BYTES and compiling.is_possible():
+            kept = compiling.compiled(wasm)
+            module = wasmtime.Module.deserialize(runtime.engine, kept)
+        else:
+            module = wasmtime.Module(runtime.engine, wasm)
+            kept = bytes(module.serialize())
+    except (wasmtime.WasmtimeError, compiling.CompilingError) as error:
         raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {_line(error)}") from None
     _check_interface(module)
-    module_cache.keep(name, bytes(module.serialize()))
+    module_cache.keep(name, kept)
     return module
 
 
@@ -272,6 +278,10 @@ def _line(error: BaseException) -> str:
     return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
 
 
+def _stopped(limits: Limits) -> str:
+    return f"the decoder in the file was stopped after its {limits.seconds} s and more"
+
+
 class _RefusedError(Exception):
     """What a module asked for and is not given."""
 
@@ -293,7 +303,7 @@ class _Faults:
             return
         wasmtime = _wasmtime()
         if isinstance(error, wasmtime.Trap) and error.trap_code == wasmtime.TrapCode.INTERRUPT:
-            raise F3Error(f"the decoder in the file was stopped after its {self._limits.seconds} s and more") from None
+            raise F3Error(_stopped(self._limits)) from None
         if isinstance(error, (wasmtime.Trap, wasmtime.WasmtimeError, IndexError)):
             raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
         if isinstance(error, _RefusedError):
@@ -308,7 +318,8 @@ class _Instance:
         self._limits = limits
         self._store = store = wasmtime.Store(runtime.engine)
         store.set_limits(limits.memory_bytes, table_elements=100_000, instances=3, tables=16, memories=3)
-        self._allow(0)
+        self._seconds_left = limits.seconds
+        self._allow(0, 0)
         with _Faults(limits):
             imports = [
                 wasmtime.Func(store, wanted.type, _harmless(wanted.name, len(wanted.type.results)), access_caller=True)
@@ -323,6 +334,7 @@ class _Instance:
             self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
             if self._has_own:
                 self._run_units, self._units_answer = self._driver(runtime.units_driver, ("f3_decode_units",))
+        self._settle()
         self._memory = exports["memory"]
         self._block = self._block_bytes = self._held = 0
         self._base, self._size = 0, -1
@@ -352,10 +364,20 @@ class _Instance:
         self._size = size
         self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
-    def _allow(self, size_bytes: int) -> None:
-        """Time for a call that reads and writes so many bytes."""
-        seconds = self._limits.seconds + self._limits.seconds_per_mebibyte * size_bytes / (1 << 20)
-        self._store.set_epoch_deadline(int(seconds / _TICK_SECONDS) + 1)
+    def _allow(self, in_bytes: int, out_bytes: int) -> None:
+        """Time for a call that reads and returns so many bytes: what it adds, and what is left of the calls before, of
+        which a file may have any number. `_settle` ends it."""
+        limits = self._limits
+        earned = limits.seconds_per_mebibyte_in * in_bytes + limits.seconds_per_mebibyte_out * out_bytes
+        self._seconds_left += limits.seconds_per_call + earned / (1 << 20)
+        if self._seconds_left <= 0:
+            raise F3Error(_stopped(limits))
+        self._store.set_epoch_deadline(int(self._seconds_left / _TICK_SECONDS) + 1)
+        self._started = _seconds()
+
+    def _settle(self) -> None:
+        """A call is over: its time is used up, and not more is saved than there was at the beginning."""
+        self._seconds_left = min(self._limits.seconds, self._seconds_left - (_seconds() - self._started))
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
         shape = shape_of(arrow_type)
@@ -378,7 +400,7 @@ class _Instance:
 
     def _decode_one(self, payload: memoryview, arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
         size = len(payload)
-        self._allow(size + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        self._allow(size, rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
         most = _MOST_BUFFERS if shape.kind == TEXT else 2
         if self._block_bytes < size + 12:
             if self._block_bytes:
@@ -389,6 +411,7 @@ class _Instance:
         told = _TOLD.pack(self._held, self._block, size, most)
         ctypes.memmove(self._results + _TOLD_AT, told, len(told))
         self._run(self._store)
+        self._settle()
         self._look()
         results = ctypes.string_at(self._results, _PAGE_BYTES)
         (count,) = _ANSWER.unpack_from(results, _TOLD_AT + _TOLD.size)
@@ -451,7 +474,7 @@ class _Instance:
         first = table_at + _UNIT.size * len(batch)
         size = first + sum(len(unit.payload) + 8 for unit in batch)
         rows, data_bytes = sum(unit.rows for unit in batch), sum(unit.data_bytes for unit in batch)
-        self._allow(size + data_bytes + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        self._allow(size, data_bytes + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
         if self._block_bytes < size:
             self._block, self._block_bytes = self._call("f3_room", size), size
         place, block = self._place(self._block, size, "its input"), self._block
@@ -464,6 +487,7 @@ class _Instance:
         ctypes.memmove(place, b"".join(head), first)
         ctypes.memmove(self._units_answer, _ANSWER.pack(block), _ANSWER.size)
         self._run_units(self._store)
+        self._settle()
         self._look()
         fault = _ANSWER.unpack(ctypes.string_at(self._units_answer + _ANSWER.size, _ANSWER.size))[0]
         place = self._place(block, _REQUEST.size, "its answer")

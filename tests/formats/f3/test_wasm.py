@@ -4,6 +4,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 wasmtime = pytest.importorskip("wasmtime")
 
-from formats.f3 import coding, module_cache, wasm  # noqa: E402
+from formats.f3 import coding, compiling, module_cache, wasm  # noqa: E402
 from formats.f3.errors import F3Error  # noqa: E402
 from formats.f3.wasm import Limits  # noqa: E402
 from tests.formats.f3 import modules  # noqa: E402
@@ -144,6 +145,35 @@ def test_a_hostile_module_ends_in_an_error(name):
 def test_an_endless_loop_ends_by_the_limits_that_are_set_by_default():
     with pytest.raises(F3Error, match="stopped after"):
         decoded(module(decode=LOOP + "(i32.const 0)"), limits=wasm.DEFAULT_LIMITS)
+
+
+def test_modules_that_take_most_of_their_time_in_every_call_are_stopped(monkeypatch):
+    """Each EncUnit is a call, and a file may have any number of them."""
+    clock = iter(range(10_000))
+    monkeypatch.setattr(wasm, "_seconds", lambda: next(clock) * 0.2)
+    decoder = coding.Decoder(module(), limits=Limits(seconds=1.0))
+    for _ in range(5):
+        decoder.decode(PAYLOAD, INT64, 1000)
+    with pytest.raises(F3Error, match="stopped after"):
+        decoder.decode(PAYLOAD, INT64, 1000)
+
+
+def test_time_that_was_not_used_is_saved_for_one_long_call(monkeypatch):
+    quick, long = [0.1, 0.001], [0.1, 0.9]
+    times = iter(np.cumsum([0, 0.0] + quick * 100 + long * 2).tolist())
+    monkeypatch.setattr(wasm, "_seconds", lambda: next(times))
+    decoder = coding.Decoder(module(), limits=Limits(seconds=1.0))
+    for _ in range(102):
+        assert len(decoder.decode(PAYLOAD, INT64, 1000)) == 1000
+    with pytest.raises(F3Error, match="stopped after"):
+        decoder.decode(PAYLOAD, INT64, 1000)
+
+
+@pytest.mark.timeout(10)
+def test_rows_that_a_file_only_claims_are_worth_little_time():
+    """16 million rows of 8 bytes in a file of a few bytes."""
+    with pytest.raises(F3Error, match="stopped after"):
+        decoded(module(decode=LOOP + "(i32.const 0)"), rows=1 << 24, limits=wasm.DEFAULT_LIMITS)
 
 
 STRINGS = {
@@ -330,6 +360,35 @@ def test_several_threads_may_share_a_decoder():
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda rows: decoder.decode(PAYLOAD, INT64, rows).to_pylist(), range(1, 60)))
     assert found == [list(range(rows)) for rows in range(1, 60)]
+
+
+def many_locals(count: int) -> str:
+    """A function that takes a compiler time by the square of its size."""
+    steps = "".join(f"(local.set {place} (i32.load (local.get {place - 1})))" for place in range(1, count))
+    sums = "".join(f"(local.get {place})(i32.add)" for place in range(1, count))
+    return f"(func (param i32) (result i32) (local {'i32 ' * count}) {steps} (local.get 0) {sums})"
+
+
+@pytest.mark.timeout(60)
+def test_a_module_that_keeps_the_compiler_busy_is_given_up():
+    started = time.process_time() + sum(os.times()[2:4])
+    with pytest.raises(F3Error, match="compiled: it takes more than 2 s"):
+        decoded(module(more=many_locals(20_000)))
+    assert time.process_time() + sum(os.times()[2:4]) - started < 5
+
+
+def test_a_large_module_is_compiled_in_a_process_of_its_own_and_kept(tmp_path, monkeypatch):
+    large = module(more=f'(memory 2) (data (memory 1) (i32.const 0) "{"a" * 70_000}")')
+    assert decoded(large).equals(pa.array(NUMBERS))
+    assert len(list((tmp_path / "modules").iterdir())) == 1
+    monkeypatch.setattr(compiling, "compiled", lambda module: pytest.fail("it is compiled again"))
+    assert decoded(large).equals(pa.array(NUMBERS))
+
+
+def test_a_large_module_that_is_none_is_told_in_one_line():
+    with pytest.raises(F3Error, match="no Wasm module that can be compiled: ") as raised:
+        decoded(module() + bytes(70_000))
+    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_only_the_modules_that_were_used_last_are_kept(tmp_path, monkeypatch):
