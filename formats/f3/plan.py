@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from formats.f3 import framing, shredding
 from formats.f3.contents import Contents, Held, Span
@@ -248,4 +249,8 @@ def _unit(column: StoredColumn, ordinal: int) -> Unit:
 def _cut(array: pa.Array, places: Places) -> pa.Array:
     if isinstance(places, range):
         return array if len(places) == len(array) else array.slice(places.start, len(places))
-    return array.take(pa.array(places))
+    try:
+        return pc.take(array, pa.array(places))
+    except pa.ArrowInvalid as error:
+        # A long text may be asked for again and again.
+        raise shredding.TooLongError(str(error)) from None

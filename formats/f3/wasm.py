@@ -384,11 +384,17 @@ class _Instance:
         with _Faults(self._limits):
             if self._has_own:
                 return self._decode_together(payloads, arrow_type, shape, rows)
-            arrays = [
-                self._decode_one(payload, arrow_type, shape, count)
-                for payload, count in zip(payloads, rows, strict=True)
-            ]
-        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+            arrays = []
+            size = 0
+            for payload, count in zip(payloads, rows, strict=True):
+                arrays.append(self._decode_one(payload, arrow_type, shape, count))
+                size += arrays[-1].nbytes
+                if size > native.MOST_ARRAY_BYTES:
+                    raise F3Error(f"{sum(rows)} rows are too many for one array; read fewer at a time")
+        try:
+            return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+        except pa.ArrowInvalid as error:
+            raise F3Error(f"{sum(rows)} rows do not fit into one array: {_line(error)}") from None
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
         """Where a piece of the guest's memory lies in ours. Raises F3Error when it does not lie in the guest's."""

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("wasmtime")
 
 from formats import f3
-from formats.f3 import module_cache
+from formats.f3 import module_cache, native
 from formats.f3.nodes import Tag
 from tests.formats.f3.modules import module
 from tests.formats.f3.originals import SHARED, Original, prepended_lz4, streamed_zstd, unit
@@ -88,6 +88,33 @@ def test_a_shared_dictionary_of_strings_in_views_is_looked_up():
     indices = np.array([4, 0, 1, 1, 2, 3], np.uint8)
     file.group(6, [file.chunk([unit(indices.tobytes(), 6)], 6, scope=SHARED, dictionary=number)])
     assert read(file).column("s").to_pylist() == [TEXTS[place] for place in indices]
+
+
+def test_rows_of_another_module_that_are_too_many_for_one_array_are_told(monkeypatch):
+    """A file of a few bytes may claim 4 billion rows, and its module make them up."""
+    file = Original(pa.schema({"n": pa.int64()}), modules=(NUMBERS,))
+    units = [unit(VALUES.tobytes(), 100) for _ in range(10)]
+    file.group(1000, [file.chunk(units, 1000)])
+    monkeypatch.setattr(native, "MOST_ARRAY_BYTES", 4000)
+    with pytest.raises(f3.F3Error, match="column n: 1000 rows are too many for one array; read fewer at a time"):
+        read(file)
+
+
+def test_texts_of_another_module_that_are_too_long_for_one_array_become_several(monkeypatch):
+    file = Original(pa.schema({"s": pa.string()}), modules=(NUMBERS, VIEWS))
+    file.group(20, [file.chunk([unit(views_of(TEXTS), 5, module=1) for _ in range(4)], 20)])
+    join = pa.concat_arrays
+
+    def refusing(arrays):
+        if sum(each.nbytes for each in arrays) > 300:
+            raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+        return join(arrays)
+
+    monkeypatch.setattr(pa, "concat_arrays", refusing)
+    monkeypatch.setattr(f3.values, "_MOST_SHORT_BYTES", 300)
+    found = read(file).column("s")
+    assert found.to_pylist() == TEXTS * 4
+    assert found.num_chunks > 1
 
 
 def test_views_that_lead_behind_their_buffer_are_refused():

@@ -95,6 +95,20 @@ def test_texts_of_a_shared_dictionary_that_are_too_long_for_one_array_become_sev
     assert read["text"].num_chunks > 1
 
 
+def test_texts_that_are_asked_for_too_often_for_one_array_become_several(monkeypatch):
+    def refusing(array, places, whole=f3.plan.pc.take, **how):
+        taken = whole(array, places, **how)
+        if taken.nbytes > 400:
+            raise pa.ArrowInvalid("Take operation overflowed binary array capacity")
+        return taken
+
+    file = opened(stored(TABLE, rows_per_unit=100))
+    monkeypatch.setattr(f3.plan.pc, "take", refusing)
+    read = file.read(["text"], rows=[1, 999] * 100)
+    assert read["text"].to_pylist() == TABLE["text"].to_pylist()[1:1000:998] * 100
+    assert read["text"].num_chunks > 1
+
+
 def test_metadata_of_the_schema_and_of_fields_come_back():
     schema = pa.schema([pa.field("a", pa.int32(), nullable=False, metadata={"unit": "m"})], metadata={"by": "us"})
     read = opened(stored(pa.table({"a": pa.array([1], pa.int32())}).cast(schema))).read()
