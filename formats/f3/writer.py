@@ -8,6 +8,7 @@ How an array becomes a payload is the business of `formats.f3.coders`; this modu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from types import TracebackType
@@ -231,14 +232,14 @@ class Writer:
     def _write_unit(self, table: pa.Table) -> None:
         """Write rows as one unit of each column; as several where the items of lists or the bytes of strings are more
         than a unit may have."""
-        pieces = self._pieces(table)
-        if pieces is None:
+        if table.num_rows > 1 and not self._fits(table):
             half = table.num_rows // 2
             self._write_unit(table.slice(0, half))
             self._write_unit(table.slice(half))
             return
-        for piece in pieces:
-            self._columns[piece.node.column].add(piece, self._scope)
+        for node, column in zip(self._nodes, table.columns, strict=True):
+            for piece in shred(node, _contiguous(column)):
+                self._columns[piece.node.column].add(piece, self._scope)
         self._group_rows += table.num_rows
         self._open_scope_rows += table.num_rows
         if self._open_scope_rows == self._scope_rows:
@@ -246,21 +247,18 @@ class Writer:
         if self._group_rows == self._row_group_rows:
             self._close_group()
 
-    def _pieces(self, table: pa.Table) -> list[Piece] | None:
-        """What the physical columns hold of a unit; None where it is too large and can be halved. Raises F3Error for a
-        row that is too large."""
-        pieces = []
+    def _fits(self, table: pa.Table) -> bool:
+        """Whether rows can be one unit. Chunk by chunk: the whole is not put together for it."""
         for node, column in zip(self._nodes, table.columns, strict=True):
-            if column.nbytes >= _MOST_UNIT_BYTES and table.num_rows > 1:
-                return None
-            for piece in shred(node, _contiguous(column)):
-                if len(piece.values) > MOST_UNIT_ROWS:
-                    if table.num_rows > 1:
-                        return None
-                    many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
-                    raise F3Error(f"column {piece.node.what}: {many}")
-                pieces.append(piece)
-        return pieces
+            if column.nbytes >= _MOST_UNIT_BYTES:
+                return False
+            items: Counter[int] = Counter()
+            for chunk in column.chunks if node.children else ():
+                for piece in shred(node, chunk):
+                    items[piece.node.column] += len(piece.values)
+            if max(items.values(), default=0) > MOST_UNIT_ROWS:
+                return False
+        return True
 
     def _close_scope(self) -> None:
         """Give the columns that wait for it their dictionaries, and let them write."""
@@ -384,7 +382,11 @@ class _Column:
         self._rows = 0
 
     def add(self, piece: Piece, scope: Scope) -> None:
-        """Append the values of one unit, or let them wait for their dictionary."""
+        """Append the values of one unit, or let them wait for their dictionary. Raises F3Error where one row is more
+        than a unit."""
+        if len(piece.values) > MOST_UNIT_ROWS:
+            many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
+            raise F3Error(f"column {self._node.what}: {many}")
         scoped = piece.offsets is None and dictionaries.has_dictionaries(piece.values.type)
         if scope in ("shared", "best") and scoped:
             self.waiting.append(piece.values)
