@@ -38,6 +38,7 @@ ALSO = {
 READ_CLOCKS = {
     "bench_runner/clock.py": "the clock",
     "data_generator/cache.py": "tells abandoned files by their age",
+    "formats/f3/wasm.py": "limits the time of code that nobody vouches for",
 }
 
 CLOCKS = {
