@@ -11,6 +11,7 @@ import importlib
 import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 MOST_HERE_BYTES = 1 << 16
@@ -36,8 +37,8 @@ def engine() -> Any:
 
 
 def is_possible() -> bool:
-    """Whether there is a Python that could be started: in a program that has one inside there may be none."""
-    return bool(sys.executable) and not getattr(sys, "frozen", False)
+    """Whether there is a Python that could be started: in a program that has one inside it may be that program."""
+    return "py" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
 
 
 def compiled(module: bytes) -> bytes:
