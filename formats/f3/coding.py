@@ -97,8 +97,10 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
     if allow is None:
         for name, added in _added.items():
             payload = added.encode(array)
-            if payload is not None:
+            if isinstance(payload, bytes):
                 return Encoded(payload, name)
+            if payload is not None:
+                raise F3Error(f"encoding {name!r}: its encoder returned {type(payload).__name__}, not bytes or None")
     choice = Choice(encoders.NAMES if allow is None else allow)
     nullable = array.null_count > 0
     valid = array.is_valid().to_numpy(zero_copy_only=False) if nullable else None

@@ -225,6 +225,15 @@ def test_strings_that_are_not_utf8_are_refused_where_the_type_says_they_are(deco
                 one.decode(payload, pa.string(), len(broken))
 
 
+def test_an_encoder_that_returns_no_bytes_is_told_by_name():
+    coding.register("texts", lambda array: "7", coding.modules()[coding.CORE])
+    try:
+        with pytest.raises(F3Error, match="encoding 'texts': its encoder returned str, not bytes or None"):
+            coding.encode(pa.array([7]))
+    finally:
+        coding.unregister("texts")
+
+
 def test_no_dictionary_is_made_of_the_codes_of_one(monkeypatch, decoder):
     """A sample of them shows fewer values than there are, as if another one were worth it."""
     made = []
