@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 F3 = Path("formats") / "f3"
@@ -33,4 +34,17 @@ class BuildWithKernels(build_py):
             sys.stderr.write(f"warning: the kernels of F3 are not built; it can be read but not written: {words}\n")
 
 
-setup(cmdclass={"build_py": BuildWithKernels})
+class WheelOfOnePlatform(bdist_wheel):
+    """The native library is of one platform, and loaded by any Python 3."""
+
+    def finalize_options(self) -> None:
+        """Not a wheel for all platforms."""
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Any Python 3, no ABI, this platform."""
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(cmdclass={"bdist_wheel": WheelOfOnePlatform, "build_py": BuildWithKernels})
