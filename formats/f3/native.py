@@ -145,16 +145,9 @@ def lz4_bytes(kernels: Any, block: memoryview) -> int:
 def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[Any, Any, Any]:
     """Buffers for a column: validity or None, offsets (the first is set) or None, values. Raises F3Error when they
     would be larger than any array may be."""
-    bitmap_bytes = (rows + 7) // 8
-    values_bytes = data_bytes if shape.kind == TEXT else rows * shape.width_bytes or bitmap_bytes
-    if max(values_bytes, rows * shape.width_bytes) > MOST_ARRAY_BYTES:
-        raise F3Error(f"{rows} rows of {values_bytes} bytes together are too many for one array; read fewer at a time")
-    if shape.kind == TEXT and shape.width_bytes == 4 and data_bytes > 2**31 - 1:
-        raise F3Error(
-            f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store large_string"
-        )
+    values_bytes = check_size(shape, rows, data_bytes)
     try:
-        validity = pa.allocate_buffer(bitmap_bytes) if nullable else None
+        validity = pa.allocate_buffer((rows + 7) // 8) if nullable else None
         offsets = pa.allocate_buffer((rows + 1) * shape.width_bytes) if shape.kind == TEXT else None
         values = pa.allocate_buffer(values_bytes)
     except MemoryError:
@@ -162,3 +155,15 @@ def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[
     if offsets:
         ctypes.memset(offsets.address, 0, shape.width_bytes)
     return validity, offsets, values
+
+
+def check_size(shape: Shape, rows: int, data_bytes: int) -> int:
+    """How many bytes the values of a column take. Raises F3Error when these are more than any array may have."""
+    values_bytes = data_bytes if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
+    if max(values_bytes, rows * shape.width_bytes) > MOST_ARRAY_BYTES:
+        raise F3Error(f"{rows} rows of {values_bytes} bytes together are too many for one array; read fewer at a time")
+    if shape.kind == TEXT and shape.width_bytes == 4 and data_bytes > 2**31 - 1:
+        raise F3Error(
+            f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store large_string"
+        )
+    return values_bytes

@@ -2,11 +2,11 @@
 
 The module is as untrusted as the file. It gets no file, no clock, no network: the functions of WASI exist, because
 compilers ask for them, and do nothing. What it returns is addresses and lengths, checked against its memory; what lies
-there is copied once, and checked as Arrow data where a wrong number would lead outside. After a fault the instance is
-thrown away.
+there is copied or taken away, and then checked as Arrow data where a wrong number would lead outside. After a fault the
+instance is thrown away.
 
-Modules that have the exports of our own (`f3_room`, `f3_decode_units`, docs/f3-encodings.md) decode several EncUnits a
-call into one block; all others are called by F3's guest interface, an EncUnit at a time.
+Modules that have the exports of our own (`f3_room`, `f3_decode_part`, docs/f3-encodings.md) decode several EncUnits a
+call and give their results away; all others are called by F3's guest interface, an EncUnit at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,13 +28,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from formats.f3 import compiling, module_cache, native
+from formats.f3 import compiling, module_cache, native, pages
+from formats.f3.build import MODULE_NAME
 from formats.f3.errors import F3Error
 from formats.f3.nodes import HEADER_BYTES
 from formats.f3.shapes import BITS, TEXT, Shape, shape_of
 
 _TICK_SECONDS = 0.05
-_DRIVERS = ("driver", "driver_units")
+_DRIVERS = ("driver", "driver_part")
 _WASI = "wasi_snapshot_preview1"
 _NOT_SUPPORTED = 52
 _MEMORY_BYTES_OF_ARRAY = 8
@@ -49,7 +50,7 @@ _INTERFACE = {
     "buffer_drop": (1, 0),
 }
 """Function -> how many i32 it takes and returns."""
-_OWN = {"f3_room": (1, 1), "f3_decode_units": (1, 1)}
+_OWN = {"f3_room": (1, 1), "f3_decode_part": (1, 1)}
 _RESULT = struct.Struct("<III")
 _TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
 _ANSWER = struct.Struct("<I")
@@ -57,11 +58,17 @@ _PAGE_BYTES = 65_536
 _MOST_BUFFERS = 5000
 _MOST_TEXT_BYTES = (1 << 31) - 1
 """Of the strings of an EncUnit, as in our own payloads."""
+_MOST_MODULES = 8
+"""That a process keeps ready: files of one writer carry the same."""
 _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
-_REQUEST = struct.Struct("<16I")
-_BATCH_BYTES = 1 << 19
-"""Of results in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
+_REQUEST = struct.Struct("<15I")
+_INPUT_BYTES = 1 << 20
+"""Of payloads in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
+_RESULT_BYTES = 1 << 26
+"""Of results in the guest's memory at a time; it lays them into blocks of twice that at most."""
+_LEAST_MEMORY_BYTES = 1 << 27
+"""A module that may have less has no room for large pages."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ _NOTHING = _Signature()
 class _Runtime:
     engine: Any
     driver: Any
-    units_driver: Any
+    part_driver: Any
     version: str
 
 
@@ -113,10 +120,10 @@ def _runtime_of(process: int) -> _Runtime:
     wasmtime = _wasmtime()
     engine = compiling.engine()
     here = Path(__file__).parent
-    driver, units_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
+    driver, part_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
     ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
     ticker.start()
-    return _Runtime(engine, driver, units_driver, metadata.version("wasmtime"))
+    return _Runtime(engine, driver, part_driver, metadata.version("wasmtime"))
 
 
 def _runtime() -> _Runtime:
@@ -172,6 +179,7 @@ def _release_all() -> None:
     """The package's objects must go before the interpreter takes the package apart."""
     for sandbox in list(_living):
         sandbox.release()
+    _compiled.cache_clear()
     _runtime_of.cache_clear()
 
 
@@ -196,7 +204,7 @@ class Sandbox:
             self._module = self._instance = None
             self._process = os.getpid()
         if self._module is None:
-            self._module = _compiled(self._wasm)
+            self._module = _compiled(self._wasm, self._process)
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
         """EncUnits of one column as one array. Raises F3Error."""
@@ -211,7 +219,17 @@ class Sandbox:
                 raise
 
 
-def _compiled(wasm: bytes) -> Any:
+def _is_ours(wasm: bytes) -> bool:
+    """Whether it is the module that was built with this package: what compiling that takes is known."""
+    try:
+        return (native.KERNELS / MODULE_NAME).read_bytes() == wasm
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=_MOST_MODULES)
+def _compiled(wasm: bytes, process: int) -> Any:
+    """A module, compiled in this process or loaded into it. Raises F3Error."""
     wasmtime, runtime = _wasmtime(), _runtime()
     name = module_cache.key(wasm, f"wasmtime {runtime.version}")
     kept = module_cache.load(name)
@@ -223,7 +241,7 @@ def _compiled(wasm: bytes) -> Any:
     if not wasm.startswith(b"\0asm"):
         raise F3Error("the decoder in the file is no Wasm module")
     try:
-        if len(wasm) > compiling.MOST_HERE_BYTES and compiling.is_possible():
+        if len(wasm) > compiling.MOST_HERE_BYTES and not _is_ours(wasm) and compiling.is_possible():
             kept = compiling.compiled(wasm)
             module = wasmtime.Module.deserialize(runtime.engine, kept)
         else:
@@ -329,16 +347,18 @@ class _Instance:
             exports = self._exports = self._guest.exports(store)
             if _is_function_of(exports, "_initialize", store, (0, 0)):
                 exports["_initialize"](store)
-            names = ("memory", "decode_general_ffi", "buffer_iterator_next", "buffer_iterator_drop", "buffer_drop")
-            self._run, self._results = self._driver(runtime.driver, names)
             self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
             if self._has_own:
-                self._run_units, self._units_answer = self._driver(runtime.units_driver, ("f3_decode_units",))
+                self._run, self._results = self._driver(runtime.part_driver, ("f3_decode_part",))
+            else:
+                names = ("memory", "decode_general_ffi", "buffer_iterator_next", "buffer_iterator_drop", "buffer_drop")
+                self._run, self._results = self._driver(runtime.driver, names)
         self._settle()
         self._memory = exports["memory"]
         self._block = self._block_bytes = self._held = 0
         self._base, self._size = 0, -1
         self._look()
+        self._prefers_large = False
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
         """The function of a driver between us and the guest, and where its memory lies, which never grows."""
@@ -451,97 +471,86 @@ class _Instance:
         self, payloads: Sequence[memoryview], arrow_type: pa.DataType, shape: Shape, rows: Sequence[int]
     ) -> pa.Array:
         units = [_sized(payload, count, shape) for payload, count in zip(payloads, rows, strict=True)]
-        total, data_bytes = sum(rows), sum(unit.data_bytes for unit in units)
+        native.check_size(shape, sum(rows), sum(unit.data_bytes for unit in units))
+        most = min(_RESULT_BYTES, self._limits.memory_bytes // 8)
+        sizes = [unit.rows * max(shape.width_bytes, 1) + unit.data_bytes for unit in units]
+        arrays = [self._decode_stretch(stretch, arrow_type, shape) for stretch in _split(units, sizes, most)]
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def _decode_stretch(self, units: Sequence[_SizedUnit], arrow_type: pa.DataType, shape: Shape) -> pa.Array:
+        """EncUnits whose results the guest's memory holds together."""
+        total, data_bytes = sum(unit.rows for unit in units), sum(unit.data_bytes for unit in units)
         nullable = any(unit.nullable for unit in units)
-        validity, offsets, values = native.allocate(shape, total, data_bytes, nullable)
+        bitmap_bytes = (total + 7) // 8
+        values_bytes = data_bytes if shape.kind == TEXT else total * shape.width_bytes or bitmap_bytes
+        page_bytes = self._page_bytes(values_bytes)
+        column = (int(nullable), total, data_bytes, page_bytes, self._base % page_bytes)
         row = byte = 0
-        for batch in _batches(units, shape):
-            answer = self._call_together(batch, shape, nullable)
-            batch_rows, batch_bytes = sum(unit.rows for unit in batch), sum(unit.data_bytes for unit in batch)
-            if nullable:
-                bitmap_bytes = (batch_rows + 7) // 8
-                self._copy(answer.validity, validity, row // 8, bitmap_bytes, answer.validity_bytes)
-            if shape.kind == TEXT:
-                self._append_strings(answer, offsets, values, row, batch_rows, byte, batch_bytes, shape)
-            elif shape.kind == BITS:
-                self._copy(answer.values, values, row // 8, (batch_rows + 7) // 8, answer.values_bytes)
-            else:
-                width = shape.width_bytes
-                self._copy(answer.values, values, row * width, batch_rows * width, answer.values_bytes)
-            row, byte = row + batch_rows, byte + batch_bytes
-        buffers = [validity, offsets, values] if offsets else [validity, values]
-        array = pa.Array.from_buffers(arrow_type, total, buffers)
-        if shape.kind == TEXT and native.library() is None:
-            _check_strings(array)
+        answer = _Answer(0, 0, 0, 0)
+        for part in _split(units, [len(unit.payload) for unit in units], _INPUT_BYTES):
+            answer = self._decode_part(part, shape, (*column, row, byte))
+            row, byte = row + sum(unit.rows for unit in part), byte + sum(unit.data_bytes for unit in part)
+        validity = self._taken(answer.validity, bitmap_bytes) if nullable else None
+        values = self._taken(answer.values, values_bytes)
+        if shape.kind != TEXT:
+            return pa.Array.from_buffers(arrow_type, total, [validity, values])
+        offsets = self._taken(answer.offsets, (total + 1) * shape.width_bytes)
+        array = pa.Array.from_buffers(arrow_type, total, [validity, offsets, values])
+        _check_strings(array, shape, offsets, values)
         return array
 
-    def _call_together(self, batch: Sequence[_SizedUnit], shape: Shape, nullable: bool) -> _Answer:
+    def _page_bytes(self, size_bytes: int) -> int:
+        """Of the pages that a result of that size lies in."""
+        if size_bytes < pages.LARGE_BYTES or self._limits.memory_bytes < _LEAST_MEMORY_BYTES:
+            return _PAGE_BYTES
+        if not self._prefers_large:
+            pages.prefer_large(self._base, self._limits.memory_bytes)
+            self._prefers_large = True
+        return pages.LARGE_BYTES
+
+    def _decode_part(self, units: Sequence[_SizedUnit], shape: Shape, column: tuple[int, ...]) -> _Answer:
+        """One call; `column` is what `struct request` of guest.c says of the column."""
         table_at = _REQUEST.size
-        first = table_at + _UNIT.size * len(batch)
-        size = first + sum(len(unit.payload) + 8 for unit in batch)
-        rows, data_bytes = sum(unit.rows for unit in batch), sum(unit.data_bytes for unit in batch)
+        first = table_at + _UNIT.size * len(units)
+        size = first + sum(len(unit.payload) + 8 for unit in units)
+        rows, data_bytes = sum(unit.rows for unit in units), sum(unit.data_bytes for unit in units)
         self._allow(size, data_bytes + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
         if self._block_bytes < size:
             self._block, self._block_bytes = self._call("f3_room", size), size
         place, block = self._place(self._block, size, "its input"), self._block
-        request = (len(batch), block + table_at, shape.kind, shape.width_bytes, 0, int(nullable), rows, data_bytes)
-        head, position = [_REQUEST.pack(*request, *([0] * 8))], first
-        for unit in batch:
+        request = (len(units), block + table_at, shape.kind, shape.width_bytes, *column)
+        head, position = [_REQUEST.pack(*request, 0, 0, 0, 0)], first
+        for unit in units:
             head.append(_UNIT.pack(block + position, len(unit.payload), unit.rows))
             ctypes.memmove(place + position, pa.py_buffer(unit.payload).address, len(unit.payload))
             position += len(unit.payload)
         ctypes.memmove(place, b"".join(head), first)
-        ctypes.memmove(self._units_answer, _ANSWER.pack(block), _ANSWER.size)
-        self._run_units(self._store)
+        ctypes.memmove(self._results, _ANSWER.pack(block), _ANSWER.size)
+        self._run(self._store)
         self._settle()
         self._look()
-        fault = _ANSWER.unpack(ctypes.string_at(self._units_answer + _ANSWER.size, _ANSWER.size))[0]
+        fault = _ANSWER.unpack(ctypes.string_at(self._results + _ANSWER.size, _ANSWER.size))[0]
         place = self._place(block, _REQUEST.size, "its answer")
-        answer = _Answer(*_REQUEST.unpack(ctypes.string_at(place, _REQUEST.size))[8:])
+        answer = _Answer(*_REQUEST.unpack(ctypes.string_at(place, _REQUEST.size))[-4:])
         if fault:
             raise F3Error(f"EncUnit {answer.failed_unit}: {native.FAULTS.get(fault, f'fault {fault}')}")
         return answer
 
-    def _copy(self, address: int, into: pa.Buffer, position: int, size_bytes: int, offered_bytes: int) -> None:
-        if offered_bytes < size_bytes:
-            raise F3Error(f"the decoder in the file returns {offered_bytes} bytes where {size_bytes} are needed")
-        ctypes.memmove(into.address + position, self._place(address, size_bytes, "a buffer"), size_bytes)
-
-    def _append_strings(
-        self, answer: _Answer, offsets: pa.Buffer, values: pa.Buffer, row: int, rows: int, byte: int, size_bytes: int,
-        shape: Shape,
-    ) -> None:  # fmt: skip
-        self._copy(answer.values, values, byte, size_bytes, answer.values_bytes)
-        width = shape.width_bytes
-        if answer.offsets_bytes < (rows + 1) * width:
-            raise F3Error(f"the decoder in the file returns {answer.offsets_bytes} bytes of offsets for {rows} strings")
-        place = self._place(answer.offsets, (rows + 1) * width, "a buffer")
-        kernels = native.library()
-        if kernels is None:
-            found = np.frombuffer(pa.foreign_buffer(place, (rows + 1) * width, self), f"<i{width}")
-            stored = np.frombuffer(offsets, found.dtype, rows, (row + 1) * width)
-            stored.flags.writeable = True
-            np.add(found[1:], found.dtype.type(byte), out=stored)
-            return
-        fault = kernels.f3_append_offsets(
-            ctypes.c_void_p(place), width, ctypes.c_uint64(rows), ctypes.c_uint64(byte),
-            ctypes.c_void_p(offsets.address + (row + 1) * width), ctypes.c_void_p(values.address + byte),
-            ctypes.c_uint64(size_bytes), int(shape.utf8),
-        )  # fmt: skip
-        if fault:
-            raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")
+    def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
+        """A buffer that the guest has no more. Pages of its memory are whole ones of ours, so the last is too."""
+        place = self._place(address, size_bytes, "a buffer")
+        try:
+            return pages.take(place, size_bytes, self._base + self._size - place)
+        except MemoryError:
+            raise F3Error(f"{size_bytes} bytes of results do not fit into memory; read fewer rows") from None
 
 
 class _Answer(NamedTuple):
-    """The second half of `struct request` in guest.c."""
+    """The end of `struct request` in guest.c: where buffers lie, and the EncUnit that could not be decoded."""
 
     values: int
-    values_bytes: int
     offsets: int
-    offsets_bytes: int
     validity: int
-    validity_bytes: int
-    nulls: int
     failed_unit: int
 
 
@@ -562,19 +571,17 @@ def _sized(payload: memoryview, rows: int, shape: Shape) -> _SizedUnit:
     return _SizedUnit(payload, rows, data_bytes if kind == TEXT else 0, bool(flags & 1))
 
 
-def _batches(units: Sequence[_SizedUnit], shape: Shape) -> Iterator[list[_SizedUnit]]:
-    """EncUnits for one call each; bitmaps are copied by the byte, so a batch ends on one."""
-    batch: list[_SizedUnit] = []
-    rows = size = 0
-    for unit in units:
-        batch.append(unit)
-        rows += unit.rows
-        size += unit.rows * max(shape.width_bytes, 1) + unit.data_bytes
-        if size >= _BATCH_BYTES and rows % 8 == 0:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _split(units: Sequence[_SizedUnit], sizes: Sequence[int], most_bytes: int) -> Iterator[list[_SizedUnit]]:
+    """EncUnits of so many bytes, as many together as `most_bytes` allow, at least one."""
+    part: list[_SizedUnit] = []
+    part_bytes = 0
+    for unit, size_bytes in zip(units, sizes, strict=True):
+        if part and part_bytes + size_bytes > most_bytes:
+            yield part
+            part, part_bytes = [], 0
+        part.append(unit)
+        part_bytes += size_bytes
+    yield part
 
 
 def _is_function_of(exports: Any, name: str, store: Any, shape: tuple[int, int]) -> bool:
@@ -610,9 +617,18 @@ def _array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, r
         raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
 
 
-def _check_strings(array: pa.Array) -> None:
-    """Offsets that ascend within the bytes, and UTF-8; the native library sees to both while it appends."""
+def _check_strings(array: pa.Array, shape: Shape, offsets: pa.Buffer, values: pa.Buffer) -> None:
+    """Offsets that ascend from 0 to the end of the bytes, and UTF-8. Raises F3Error."""
+    kernels = native.library()
     try:
-        array.validate(full=True)
+        if kernels is None:
+            array.validate(full=True)
+            return
     except pa.ArrowException as error:
         raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
+    fault = kernels.f3_check_strings(
+        ctypes.c_void_p(offsets.address), shape.width_bytes, ctypes.c_uint64(len(array)),
+        ctypes.c_void_p(values.address), ctypes.c_uint64(values.size), int(shape.utf8),
+    )  # fmt: skip
+    if fault:
+        raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")

@@ -109,43 +109,50 @@ struct unit {
     u32 payload, bytes, rows;
 };
 
-/* What the host asks, and behind it what it gets; all addresses are the guest's. The buffers are the guest's until the
- * next call. */
+/* What the host asks, and behind it what it gets; all addresses are the guest's. `rows` and `data_bytes` are those of all
+ * calls for a column together, which are made in order; `first_row` and `first_byte` are what was decoded before. After
+ * the last of these calls the host may take the pages of the buffers away and leave empty ones. So buffers begin at a page
+ * and share none; `page` is its size, and `page_offset` says where in one the guest's memory begins. */
 struct request {
-    u32 units, table, kind, width, utf8, nullable, rows, data_bytes;
-    u32 values, values_bytes, offsets, offsets_bytes, validity, validity_bytes, nulls, failed_unit;
+    u32 units, table, kind, width, nullable, rows, data_bytes, page, page_offset, first_row, first_byte;
+    u32 values, offsets, validity, failed_unit;
 };
 
 static struct region input, values, offsets, validity;
 
+/* Whole pages: what `alloc` keeps of a block lies before them. */
+static u8 *pages_in(struct region *region, u64 bytes, const struct request *request) {
+    u32 page = request->page, offset = request->page_offset;
+    if (bytes > (u64)1 << 31)
+        __builtin_trap();
+    size_t at = (size_t)room_in(region, (size_t)bytes + 3 * (size_t)page) + page;
+    return (u8 *)(((at + offset) & ~(size_t)(page - 1)) - offset);
+}
+
 EXPORT("f3_room") u8 *f3_room(u32 bytes) { return room_in(&input, bytes); }
 
-EXPORT("f3_decode_units") i32 f3_decode_units(struct request *request) {
+EXPORT("f3_decode_part") i32 f3_decode_part(struct request *request) {
     u32 rows = request->rows;
     u64 values_bytes = request->kind == KIND_TEXT   ? request->data_bytes
                        : request->kind == KIND_BITS ? ((u64)rows + 7) / 8
                                                     : (u64)rows * request->width;
     struct target target = {
-        .values = room_in(&values, (size_t)values_bytes),
+        .values = pages_in(&values, values_bytes, request),
         .values_bytes = values_bytes,
         .kind = request->kind,
         .width = request->width,
-        .utf8 = request->utf8,
+        .first_row = request->first_row,
+        .first_byte = request->first_byte,
     };
-    request->values = (u32)target.values;
-    request->values_bytes = (u32)values_bytes;
-    request->offsets = request->offsets_bytes = request->validity = request->validity_bytes = 0;
     if (request->kind == KIND_TEXT) {
-        request->offsets_bytes = (rows + 1) * request->width;
-        target.offsets = room_in(&offsets, request->offsets_bytes);
+        target.offsets = pages_in(&offsets, ((u64)rows + 1) * request->width, request);
         memset(target.offsets, 0, request->width);
-        request->offsets = (u32)target.offsets;
     }
-    if (request->nullable) {
-        request->validity_bytes = (rows + 7) / 8;
-        target.validity = room_in(&validity, request->validity_bytes);
-        request->validity = (u32)target.validity;
-    }
+    if (request->nullable)
+        target.validity = pages_in(&validity, ((u64)rows + 7) / 8, request);
+    request->values = (u32)target.values;
+    request->offsets = (u32)target.offsets;
+    request->validity = (u32)target.validity;
     const struct unit *table = (const struct unit *)request->table;
     for (u32 unit = 0; unit < request->units; unit++) {
         int fault = target.first_row + table[unit].rows > rows
@@ -156,6 +163,5 @@ EXPORT("f3_decode_units") i32 f3_decode_units(struct request *request) {
             return fault;
         }
     }
-    request->nulls = (u32)target.nulls;
-    return target.first_row == rows ? FINE : MISMATCH;
+    return FINE;
 }

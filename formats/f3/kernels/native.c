@@ -38,32 +38,24 @@ EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *byte
     return FINE;
 }
 
-/* Strings that a Wasm module returned, whose bytes are already behind the others of the column: `count` + 1 offsets that
- * begin at 0, ascend, and end at `bytes` are appended to the column's, which end at `first`. */
-EXPORT i32 f3_append_offsets(const u8 *in, u32 width, u64 count, u64 first, u8 *out, const u8 *data, u64 bytes,
-                             u32 utf8) {
-    u64 last = 0, begin = 0;
-    int ascends = 1;
+/* Strings that a Wasm module returned: `count` + 1 offsets must begin at 0, ascend, and end at `bytes`. */
+EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *data, u64 bytes, u32 utf8) {
+    u64 first, last;
+    u32 descends = 0;
     if (width == 4) {
-        const u32_at *at = (const u32_at *)in;
-        begin = at[0];
-        for (u64 index = 0; index < count; index++) {
-            ascends &= at[index] <= at[index + 1];
-            ((u32_at *)out)[index] = at[index + 1] + (u32)first;
-        }
-        last = at[count];
+        const u32_at *at = (const u32_at *)offsets;
+        for (u64 index = 0; index < count; index++)
+            descends |= at[index] > at[index + 1];
+        first = at[0], last = at[count];
     } else {
-        const u64_at *at = (const u64_at *)in;
-        begin = at[0];
-        for (u64 index = 0; index < count; index++) {
-            ascends &= at[index] <= at[index + 1];
-            ((u64_at *)out)[index] = at[index + 1] + first;
-        }
-        last = at[count];
+        const u64_at *at = (const u64_at *)offsets;
+        for (u64 index = 0; index < count; index++)
+            descends |= at[index] > at[index + 1];
+        first = at[0], last = at[count];
     }
-    if (!ascends || begin != 0 || last != bytes)
+    if (descends || first != 0 || last != bytes)
         return OUTSIDE;
-    return utf8 ? f3_check_utf8(data, bytes, in, width, count) : FINE;
+    return utf8 ? f3_check_utf8(data, bytes, offsets, width, count) : FINE;
 }
 
 /* How many bytes an LZ4 block unpacks to; all ones for what is none. Codecs take fewer bytes than there is room for

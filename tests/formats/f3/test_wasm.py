@@ -31,6 +31,7 @@ QUICK = Limits(memory_bytes=1 << 24, seconds=0.3)
 @pytest.fixture(autouse=True)
 def no_module_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(module_cache, "folder", lambda: tmp_path / "modules")
+    wasm._compiled.cache_clear()
 
 
 def decoded(wasm_module: bytes, arrow_type: pa.DataType = INT64, rows: int = 1000, limits: Limits = QUICK) -> pa.Array:
@@ -127,7 +128,7 @@ HOSTILE = {
     "nothing": (b"", "is no Wasm module"),
     "own exports with a room outside": (
         module(more='(func (export "f3_room") (param i32) (result i32) (i32.const -64))'
-               '(func (export "f3_decode_units") (param i32) (result i32) (i32.const 0))'),
+               '(func (export "f3_decode_part") (param i32) (result i32) (i32.const 0))'),
         "cut short|other rows|outside its memory",
     ),
 }  # fmt: skip
@@ -238,35 +239,63 @@ def test_views_that_show_the_same_text_too_often_end_in_an_error():
     assert decoder.decode(payload[:32], pa.large_string(), 2).to_pylist() == ["a" * size] * 2
 
 
-def own(values: int, values_bytes: int, offsets: int = 0, offsets_bytes: int = 0) -> bytes:
+def own(values: int, offsets: int = 0) -> bytes:
     """A module with our own exports, which answers with these places."""
     answer = "".join(
         f"(i32.store offset={offset} (local.get 0) (i32.const {number}))"
-        for offset, number in ((32, values), (36, values_bytes), (40, offsets), (44, offsets_bytes))
+        for offset, number in ((44, values), (48, offsets))
     )
     return module(
+        memory='(memory (export "memory") 128)',
         more='(func (export "f3_room") (param i32) (result i32) (i32.const 1024))'
-        f'(func (export "f3_decode_units") (param i32) (result i32) {answer} (i32.const 0))'
+        f'(func (export "f3_decode_part") (param i32) (result i32) {answer} (i32.const 0))',
     )
 
 
 def test_our_own_exports_are_believed_as_little():
     numbers = coding.encode(pa.array(NUMBERS)).payload
-    for hostile, words in (
-        (own(0, 7999), "7999 bytes where 8000 are needed"),
-        (own(0xFFFFFFF0, 8000), "outside its memory"),
-        (own(125_000, 8000), "outside its memory"),
-    ):
-        with pytest.raises(F3Error, match=words):
-            coding.Decoder(hostile, limits=QUICK).decode(numbers, pa.int64(), 1000)
+    for place in (0xFFFFFFF0, 128 * 65_536 - 7999):
+        with pytest.raises(F3Error, match="outside its memory"):
+            coding.Decoder(own(place), limits=QUICK).decode(numbers, pa.int64(), 1000)
     text = coding.encode(pa.array(["abc", "defg"])).payload
     for hostile, words in (
-        (own(512, 7, 64, 8), "8 bytes of offsets for 2 strings"),
-        (own(512, 7, 0xFFFFFFF0, 12), "outside its memory"),
-        (own(512, 7, 64, 12), "leads outside"),
+        (own(512, 0xFFFFFFF0), "outside its memory"),
+        (own(512, 64), "leads outside"),
     ):
         with pytest.raises(F3Error, match=words):
             coding.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
+
+
+def test_a_module_may_give_any_of_its_memory_away_and_goes_on_without_it():
+    rows = 500_000
+    numbers = coding.encode(pa.array(np.arange(rows))).payload
+    for place in range(0, 1 << 21, 1 << 18):
+        decoder = coding.Decoder(own(place), limits=QUICK)
+        first, second = (decoder.decode(numbers, pa.int64(), rows) for _ in range(2))
+        assert (len(first), len(second)) == (rows, rows)
+
+
+def test_results_stay_what_they_are_when_the_module_goes_on_and_when_it_is_gone():
+    rows = 700_000
+    columns = [np.arange(rows) * factor for factor in (3, 5)]
+    texts = pa.array([f"row {number}" for number in range(rows)])
+    decoder = coding.Decoder(coding.modules()["core"], prefer="wasm")
+    arrays = [decoder.decode(coding.encode(pa.array(column)).payload, pa.int64(), rows) for column in columns]
+    strings = decoder.decode(coding.encode(texts).payload, pa.string(), rows)
+    del decoder
+    assert strings.equals(texts)
+    for array, column in zip(arrays, columns, strict=True):
+        array.validate(full=True)
+        assert np.array_equal(array.to_numpy(), column)
+
+
+def test_results_that_do_not_fit_into_the_memory_together_come_one_after_the_other():
+    texts = [None if row % 7 == 0 else f"{row:>30}" for row in range(50_006)]
+    parts = [pa.array(texts[each : each + 50_001]) for each in (0, 5)]
+    payloads = [coding.encode(part).payload for part in parts]
+    decoder = coding.Decoder(coding.modules()["core"], prefer="wasm", limits=Limits(memory_bytes=1 << 24))
+    decoded_together = decoder.decode_into(payloads * 3, pa.string(), [50_001] * 6)
+    assert decoded_together.equals(pa.concat_arrays(parts * 3))
 
 
 def test_after_a_fault_the_next_call_finds_a_fresh_instance():
@@ -304,6 +333,8 @@ def test_a_module_is_compiled_once_and_kept_for_its_owner_alone(tmp_path, monkey
     assert kept.stat().st_mode & 0o777 == 0o600
     monkeypatch.setattr(wasmtime, "Module", LoadsOnly())
     assert decoded(module()).equals(pa.array(NUMBERS))
+    wasm._compiled.cache_clear()
+    assert decoded(module()).equals(pa.array(NUMBERS))
 
 
 class LoadsOnly:
@@ -331,6 +362,7 @@ def test_a_kept_module_that_is_damaged_is_compiled_again(tmp_path):
     decoded(module())
     (kept,) = (tmp_path / "modules").iterdir()
     kept.write_bytes(b"not what was compiled")
+    wasm._compiled.cache_clear()
     assert decoded(module()).equals(pa.array(NUMBERS))
 
 
