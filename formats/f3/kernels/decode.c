@@ -74,6 +74,26 @@ static int read_u32(struct span *body, u32 *value) {
     return FINE;
 }
 
+/* Rows, 16 at a time and then the rest: `body` for each `row` from the pointers, which `move` sends `rows` on. Wasm modules
+ * look at the clock at the end of every loop, and what lies at a constant distance from a pointer costs them nothing. */
+enum { STEP = 16 };
+#define STEPS(count, how, move, body)                            \
+    do {                                                         \
+        u32 left_ = (count);                                     \
+        for (; left_ >= STEP; left_ -= STEP) {                   \
+            const u32 rows = STEP;                               \
+            how for (u32 row = 0; row < rows; row++) {           \
+                body;                                            \
+            }                                                    \
+            move;                                                \
+        }                                                        \
+        for (; left_; left_--) {                                 \
+            const u32 rows = 1, row = 0;                         \
+            body;                                                \
+            move;                                                \
+        }                                                        \
+    } while (0)
+
 /* ---- bit packing ------------------------------------------------------------------------------------------------ */
 
 /* A block is 1,024 values in their order; word k of a lane holds the bits of the values lane, lanes + lane, ...: the
@@ -108,6 +128,7 @@ static int read_u32(struct span *body, u32 *value) {
 UNPACK(unpack_32, u32, u32, 32)
 UNPACK(unpack_64, u64, u64, 64)
 
+typedef u64 two __attribute__((vector_size(16), aligned(1), may_alias));
 typedef u32 four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef u32 four_at __attribute__((vector_size(16), aligned(1), may_alias));
 
@@ -116,19 +137,18 @@ typedef u32 four_at __attribute__((vector_size(16), aligned(1), may_alias));
 static inline __attribute__((always_inline)) void unpack_known(const u8 *restrict in, const u32 bits,
                                                                u32 *restrict out) {
     const u32 mask = 0xFFFFFFFFu >> (32 - bits);
-    for (u32 lane = 0; lane < 32; lane += 4) {
-        const u8 *from = in + 4 * lane;
-        four word = *(const four_at *)from;
+    for (u32 lane = 0; lane < 32; lane += 4, in += 16, out += 4) {
+        four word = *(const four_at *)in;
         WHOLLY_UNROLLED_ROWS
         for (u32 row = 0; row < 32; row++) {
             const u32 shift = row * bits % 32;
             four value = word >> shift;
             if (shift + bits >= 32 && row < 31) {
-                word = *(const four_at *)(from + (row * bits / 32 + 1) * 128);
+                word = *(const four_at *)(in + (row * bits / 32 + 1) * 128);
                 if (shift + bits > 32)
                     value |= word << (32 - shift);
             }
-            *(four *)(out + row * 32 + lane) = value & mask;
+            *(four *)(out + row * 32) = value & mask;
         }
     }
 }
@@ -148,10 +168,12 @@ static void unpack_block(const u8 *restrict in, u32 bits, u32 *restrict out) {
 static void narrow_to_16(const u32 *block, u16 reference, u8 *out) {
 #ifdef __wasm_simd128__
     v128_t add = wasm_i16x8_splat((int16_t)reference);
-    UNROLLED(4)
-    for (u32 index = 0; index < BLOCK; index += 8) {
-        v128_t low = wasm_v128_load(block + index), high = wasm_v128_load(block + index + 4);
-        wasm_v128_store(out + 2 * index, wasm_i16x8_add(wasm_u16x8_narrow_i32x4(low, high), add));
+    for (u32 step = 0; step < BLOCK; step += 64, block += 64, out += 128) {
+        WHOLLY_UNROLLED_ROWS
+        for (u32 index = 0; index < 64; index += 8) {
+            v128_t low = wasm_v128_load(block + index), high = wasm_v128_load(block + index + 4);
+            wasm_v128_store(out + 2 * index, wasm_i16x8_add(wasm_u16x8_narrow_i32x4(low, high), add));
+        }
     }
 #else
     for (u32 index = 0; index < BLOCK; index++)
@@ -162,12 +184,14 @@ static void narrow_to_16(const u32 *block, u16 reference, u8 *out) {
 static void narrow_to_8(const u32 *block, u8 reference, u8 *out) {
 #ifdef __wasm_simd128__
     v128_t add = wasm_i8x16_splat((int8_t)reference);
-    UNROLLED(4)
-    for (u32 index = 0; index < BLOCK; index += 16) {
-        v128_t first = wasm_v128_load(block + index), second = wasm_v128_load(block + index + 4);
-        v128_t third = wasm_v128_load(block + index + 8), fourth = wasm_v128_load(block + index + 12);
-        v128_t low = wasm_u16x8_narrow_i32x4(first, second), high = wasm_u16x8_narrow_i32x4(third, fourth);
-        wasm_v128_store(out + index, wasm_i8x16_add(wasm_u8x16_narrow_i16x8(low, high), add));
+    for (u32 step = 0; step < BLOCK; step += 128, block += 128, out += 128) {
+        WHOLLY_UNROLLED_ROWS
+        for (u32 index = 0; index < 128; index += 16) {
+            v128_t first = wasm_v128_load(block + index), second = wasm_v128_load(block + index + 4);
+            v128_t third = wasm_v128_load(block + index + 8), fourth = wasm_v128_load(block + index + 12);
+            v128_t low = wasm_u16x8_narrow_i32x4(first, second), high = wasm_u16x8_narrow_i32x4(third, fourth);
+            wasm_v128_store(out + index, wasm_i8x16_add(wasm_u8x16_narrow_i16x8(low, high), add));
+        }
     }
 #else
     for (u32 index = 0; index < BLOCK; index++)
@@ -175,16 +199,14 @@ static void narrow_to_8(const u32 *block, u8 reference, u8 *out) {
 #endif
 }
 
-static void widen_to_32(const u32 *block, u32 reference, u8 *out) {
-    UNROLLED(4)
-    for (u32 index = 0; index < BLOCK; index++)
-        ((u32_at *)out)[index] = block[index] + reference;
+static void widen_to_32(const u32 *restrict block, u32 reference, u8 *restrict out) {
+    u32_at *to = (u32_at *)out;
+    STEPS(BLOCK, WHOLLY_UNROLLED, (block += rows, to += rows), to[row] = block[row] + reference);
 }
 
-static void widen_to_64(const u32 *block, u64 reference, u8 *out) {
-    UNROLLED(4)
-    for (u32 index = 0; index < BLOCK; index++)
-        ((u64_at *)out)[index] = block[index] + reference;
+static void widen_to_64(const u32 *restrict block, u64 reference, u8 *restrict out) {
+    u64_at *to = (u64_at *)out;
+    STEPS(BLOCK, WHOLLY_UNROLLED, (block += rows, to += rows), to[row] = block[row] + reference);
 }
 
 /* Blocks of up to 32 bits into values of any width. */
@@ -201,15 +223,14 @@ UNPACK_BLOCKS(unpack_to_16, u16, narrow_to_16)
 UNPACK_BLOCKS(unpack_to_32, u32, widen_to_32)
 UNPACK_BLOCKS(unpack_to_64, u64, widen_to_64)
 
-typedef u64 two __attribute__((vector_size(16), aligned(1), may_alias));
-
 /* Blocks of the 52 bits below the exponents of doubles. */
 static void unpack_mantissas(const u8 *restrict in, u64 reference, u8 *restrict out, size_t blocks) {
     enum { BITS = 52 };
     const u64 mask = ((u64)1 << BITS) - 1;
     for (; blocks; blocks--, in += BITS * (BLOCK / 8), out += BLOCK * 8) {
-        for (u32 lane = 0; lane < 16; lane += 2) {
-            const u8 *from = in + 8 * lane;
+        const u8 *from = in;
+        u8 *to = out;
+        for (u32 lane = 0; lane < 16; lane += 2, from += 16, to += 16) {
             two word = *(const two *)from;
             WHOLLY_UNROLLED_ROWS
             for (u32 row = 0; row < 64; row++) {
@@ -220,7 +241,7 @@ static void unpack_mantissas(const u8 *restrict in, u64 reference, u8 *restrict 
                     if (shift + BITS > 64)
                         value |= word << (64 - shift);
                 }
-                *(two *)(out + (row * 16 + lane) * 8) = (value & mask) + reference;
+                *(two *)(to + row * 128) = (value & mask) + reference;
             }
         }
     }
@@ -265,33 +286,30 @@ static void unpack_rest(const u8 *in, size_t in_bytes, u32 bits, u64 reference, 
     }
 }
 
-static void fill(u8 *out, u32 width, u64 count, const u8 *value) {
+static void fill(u8 *out, u32 width, u32 count, const u8 *value) {
     switch (width) {
-    case 1: memset(out, value[0], (size_t)count); return;
+    case 1: memset(out, value[0], count); return;
     case 2: {
         u16 pattern = *(const u16_at *)value;
-        UNROLLED(8)
-        for (u64 index = 0; index < count; index++)
-            ((u16_at *)out)[index] = pattern;
+        u16_at *at = (u16_at *)out;
+        STEPS(count, WHOLLY_UNROLLED, at += rows, at[row] = pattern);
         return;
     }
     case 4: {
         u32 pattern = load32(value);
-        UNROLLED(8)
-        for (u64 index = 0; index < count; index++)
-            ((u32_at *)out)[index] = pattern;
+        u32_at *at = (u32_at *)out;
+        STEPS(count, WHOLLY_UNROLLED, at += rows, at[row] = pattern);
         return;
     }
     case 8: {
         u64 pattern = load64(value);
-        UNROLLED(8)
-        for (u64 index = 0; index < count; index++)
-            ((u64_at *)out)[index] = pattern;
+        u64_at *at = (u64_at *)out;
+        STEPS(count, WHOLLY_UNROLLED, at += rows, at[row] = pattern);
         return;
     }
     default:
-        for (u64 index = 0; index < count; index++)
-            memcpy(out + index * width, value, width);
+        for (u32 index = 0; index < count; index++)
+            memcpy(out + (size_t)index * width, value, width);
     }
 }
 
@@ -334,15 +352,42 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
 
 static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth);
 
-/* A value as often as it fits into eight bytes. */
-static u64 pattern_of(const u8 *value, u32 width) {
-    switch (width) {
-    case 1: return value[0] * (u64)0x0101010101010101u;
-    case 2: return *(const u16_at *)value * (u64)0x0001000100010001u;
-    case 4: return load32(value) * (u64)0x0000000100000001u;
-    default: return load64(value);
+/* Runs of values of up to eight bytes, as far as what a run writes behind its end is written over by the next ones; how
+ * many runs that are. `ones` times a value is that value as often as it fits into eight bytes. */
+enum { FIRST_BYTES = 64, MORE_BYTES = 128 };
+
+#define LAY_RUNS(name, type, ones)                                                                        \
+    static u32 name(const u8 *lengths_in, const u8 *values_in, u32 runs, u8 **out, u32 *unfilled) {       \
+        enum { ROOM = (FIRST_BYTES + MORE_BYTES) / sizeof(type) };                                        \
+        const u32_at *lengths = (const u32_at *)lengths_in;                                               \
+        const type##_at *values = (const type##_at *)values_in;                                           \
+        u8 *to = *out;                                                                                    \
+        u32 left = *unfilled, run = 0;                                                                    \
+        for (; run < runs; run++) {                                                                       \
+            u32 length = lengths[run];                                                                    \
+            if (left < ROOM || length > left - ROOM)                                                      \
+                break;                                                                                    \
+            u64 pattern = values[run] * (u64)ones;                                                        \
+            two *at = (two *)to, vector = {pattern, pattern};                                             \
+            WHOLLY_UNROLLED_ROWS                                                                          \
+            for (u32 word = 0; word < FIRST_BYTES / 16; word++)                                           \
+                at[word] = vector;                                                                        \
+            to += length * sizeof(type);                                                                  \
+            left -= length;                                                                               \
+            for (at += FIRST_BYTES / 16; (u8 *)at < to; at += MORE_BYTES / 16) {                          \
+                WHOLLY_UNROLLED_ROWS                                                                      \
+                for (u32 word = 0; word < MORE_BYTES / 16; word++)                                        \
+                    at[word] = vector;                                                                    \
+            }                                                                                             \
+        }                                                                                                 \
+        *out = to;                                                                                        \
+        *unfilled = left;                                                                                 \
+        return run;                                                                                       \
     }
-}
+LAY_RUNS(lay_runs_8, u8, 0x0101010101010101)
+LAY_RUNS(lay_runs_16, u16, 0x0001000100010001)
+LAY_RUNS(lay_runs_32, u32, 0x0000000100000001)
+LAY_RUNS(lay_runs_64, u64, 1)
 
 static int decode_runs(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
     u32 runs;
@@ -354,24 +399,19 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
     TRY(take(room, (u64)runs * width, &values));
     TRY(decode_values(room, &node->body, 4, runs, lengths, depth));
     TRY(decode_values(room, &node->body, width, runs, values, depth));
-    u32 unfilled = count;
-    for (u32 run = 0; run < runs; run++) {
+    u32 unfilled = count, run = 0;
+    switch (width) {
+    case 1: run = lay_runs_8(lengths, values, runs, &out, &unfilled); break;
+    case 2: run = lay_runs_16(lengths, values, runs, &out, &unfilled); break;
+    case 4: run = lay_runs_32(lengths, values, runs, &out, &unfilled); break;
+    case 8: run = lay_runs_64(lengths, values, runs, &out, &unfilled); break;
+    }
+    for (; run < runs; run++) {
         u32 length = ((u32_at *)lengths)[run];
         if (length > unfilled)
             return OUTSIDE;
-        size_t run_bytes = (size_t)length * width;
-        if (width <= 8 && (u64)(unfilled - length) * width >= 32) {
-            /* What a step writes behind the run, the next run writes over. */
-            u64 pattern = pattern_of(values + (size_t)run * width, width);
-            for (size_t at = 0; at < run_bytes; at += 32) {
-                WHOLLY_UNROLLED_ROWS
-                for (u32 word = 0; word < 4; word++)
-                    ((u64_at *)(out + at))[word] = pattern;
-            }
-        } else {
-            fill(out, width, length, values + (size_t)run * width);
-        }
-        out += run_bytes;
+        fill(out, width, length, values + (size_t)run * width);
+        out += (size_t)length * width;
         unfilled -= length;
     }
     return unfilled ? MALFORMED : FINE;
@@ -380,12 +420,9 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
 #define PREFIX_SUM(name, type)                                     \
     static void name(u8 *out, u32 count, type sum) {               \
         type##_at *values = (type##_at *)out;                      \
-        values[0] = sum;                                           \
-        UNROLLED(8)                                                \
-        for (u32 index = 1; index < count; index++) {              \
-            sum = (type)(sum + values[index]);                     \
-            values[index] = sum;                                   \
-        }                                                          \
+        *values++ = sum;                                           \
+        STEPS(count - 1, WHOLLY_UNROLLED_ROWS, values += rows,     \
+              (sum = (type)(sum + values[row]), values[row] = sum)); \
     }
 PREFIX_SUM(prefix_sum_8, u8)
 PREFIX_SUM(prefix_sum_16, u16)
@@ -412,10 +449,11 @@ static int decode_delta(struct room *room, struct node *node, u32 width, u32 cou
 #define LARGEST(name, type)                                                                     \
     static u32 name(const u8 *in, u32 count) {                                                  \
         const type##_at *codes = (const type##_at *)in;                                         \
-        type largest = 0;                                                                       \
-        UNROLLED(8)                                                                             \
-        for (u32 index = 0; index < count; index++)                                             \
-            largest = codes[index] > largest ? codes[index] : largest;                          \
+        type best[STEP] = {0}, largest = 0;                                                     \
+        STEPS(count, WHOLLY_UNROLLED, codes += rows,                                            \
+              best[row] = codes[row] > best[row] ? codes[row] : best[row]);                     \
+        for (u32 row = 0; row < STEP; row++)                                                    \
+            largest = best[row] > largest ? best[row] : largest;                                \
         return largest;                                                                         \
     }
 LARGEST(largest_8, u8)
@@ -440,32 +478,12 @@ static int decode_codes(struct room *room, struct span *body, u32 width, u32 cou
     return count && largest >= entries ? OUTSIDE : FINE;
 }
 
-/* The same codes in four bytes each. */
-static int widen_codes(struct room *room, u32 width, u32 count, u8 **codes) {
-    if (width == 4)
-        return FINE;
-    const u8 *narrow = *codes;
-    TRY(take(room, (u64)count * 4, codes));
-    u32_at *wide = (u32_at *)*codes;
-    if (width == 1) {
-        UNROLLED(4)
-        for (u32 index = 0; index < count; index++)
-            wide[index] = narrow[index];
-    } else {
-        UNROLLED(4)
-        for (u32 index = 0; index < count; index++)
-            wide[index] = ((const u16_at *)narrow)[index];
-    }
-    return FINE;
-}
-
 #define GATHER(name, type, code_type)                                                                      \
-    static void name(const u8 *codes_in, const u8 *values_in, u32 count, u8 *out) {                        \
+    static void name(const u8 *codes_in, const u8 *values_in, u32 count, u8 *restrict out) {               \
         const code_type##_at *codes = (const code_type##_at *)codes_in;                                    \
         const type##_at *values = (const type##_at *)values_in;                                            \
-        UNROLLED(8)                                                                                        \
-        for (u32 index = 0; index < count; index++)                                                        \
-            ((type##_at *)out)[index] = values[codes[index]];                                              \
+        type##_at *to = (type##_at *)out;                                                                  \
+        STEPS(count, WHOLLY_UNROLLED_ROWS, (codes += rows, to += rows), to[row] = values[codes[row]]);     \
     }
 #define GATHERS(type)                        \
     GATHER(gather_##type##_8, type, u8)      \
@@ -550,14 +568,19 @@ static int decode_decimal(struct room *room, struct node *node, u32 width, u32 c
         return FINE;
     }
     /* Integers below 2^51 added to the bits of 3 * 2^51 are that double plus the integer: vectors have no conversion. */
-    UNROLLED(4)
-    for (u32 index = 0; index < count; index++) {
-        u64 shifted = ((u64_at *)out)[index] + 0x4338000000000000u;
+    u64_at *at = (u64_at *)out;
+    STEPS(count, WHOLLY_UNROLLED, at += rows, {
+        u64 shifted = at[row] + 0x4338000000000000u;
         double number;
         __builtin_memcpy(&number, &shifted, 8);
-        ((f64_at *)out)[index] = (number - 6755399441055744.0) / power;
-    }
+        ((f64_at *)at)[row] = (number - 6755399441055744.0) / power;
+    });
     return FINE;
+}
+
+static inline __attribute__((always_inline)) void join_64(u64_at *low, const u16_at *restrict high, u32 count,
+                                                           const u32 low_bits) {
+    STEPS(count, WHOLLY_UNROLLED, (low += rows, high += rows), low[row] |= (u64)high[row] << low_bits);
 }
 
 static int decode_split(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
@@ -571,10 +594,10 @@ static int decode_split(struct room *room, struct node *node, u32 width, u32 cou
     if (width == 4)
         for (u32 index = 0; index < count; index++)
             ((u32_at *)out)[index] |= (u32)((u16_at *)high)[index] << low_bits;
+    else if (low_bits == 52) /* between mantissa and exponent of doubles: a shift that is known is one instruction */
+        join_64((u64_at *)out, (const u16_at *)high, count, 52);
     else
-        UNROLLED(4)
-        for (u32 index = 0; index < count; index++)
-            ((u64_at *)out)[index] |= (u64)((u16_at *)high)[index] << low_bits;
+        join_64((u64_at *)out, (const u16_at *)high, count, low_bits);
     return FINE;
 }
 
@@ -829,17 +852,17 @@ static int is_utf8(const u8 *in, u64 bytes) {
     return 1;
 }
 
-/* Strings that lie behind each other are UTF-8 when all bytes together are and no string begins inside a character. */
-static int check_utf8(const u8 *data, u64 bytes, const u8 *lengths, u32 count) {
+/* Strings that lie behind each other are UTF-8 when all bytes together are and no string begins inside a character; they
+ * end at `ends`, counted from `first` on. */
+static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 count) {
     if (is_ascii(data, bytes))
         return FINE;
     if (!is_utf8(data, bytes))
         return NOT_UTF8;
-    u64 at = 0;
     for (u32 index = 0; index < count; index++) {
-        if (at < bytes && (data[at] & 0xC0) == 0x80)
+        u32 end = ((const u32_at *)ends)[index] - first;
+        if (end < bytes && (data[end] & 0xC0) == 0x80)
             return NOT_UTF8;
-        at += ((const u32_at *)lengths)[index];
     }
     return FINE;
 }
@@ -858,27 +881,85 @@ int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 c
     return FINE;
 }
 
-static u64 sum_of(const u8 *lengths, u32 count) {
-    u64 sum = 0;
-    UNROLLED(8)
-    for (u32 index = 0; index < count; index++)
-        sum += ((const u32_at *)lengths)[index];
-    return sum;
+/* Lengths become ends, counted from `first` on; their sum. */
+static u64 add_up(u8 *lengths, u32 count, u32 first) {
+    u32_at *at = (u32_at *)lengths;
+    u64 sum = first;
+    STEPS(count, WHOLLY_UNROLLED_ROWS, at += rows, (sum += at[row], at[row] = (u32)sum));
+    return sum - first;
 }
 
-/* Sixteen bytes at a time: in the target there are `unfilled` bytes, and behind entries 64 bytes that may be read. */
-static inline void copy_text(u8 *restrict to, const u8 *restrict from, u32 length, u64 unfilled) {
-    if (unfilled < (u64)length + 16) {
-        memcpy(to, from, length);
-        return;
+/* Entries of a dictionary of strings: where each begins in `data` (the upper half of `places`) and its length. All of
+ * them are at most `longest`. Behind `data` there are 64 bytes that may be read. */
+struct entries {
+    const u8 *data;
+    u64_at *places;
+    u32 longest;
+};
+
+enum { STRINGS = 8, COPY_BYTES = 32 };
+
+/* What runs over the end of a string is written over by the next one. */
+static inline __attribute__((always_inline)) void copy_text(u8 *to, const u8 *from, u32 length, int is_short) {
+    __builtin_memcpy(to, from, COPY_BYTES);
+    if (!is_short)
+        for (u32 at = COPY_BYTES; at < length; at += COPY_BYTES)
+            __builtin_memcpy(to + at, from + at, COPY_BYTES);
+}
+
+/* Eight strings at a time while there is room for the longest ones; how many were laid. `ends` are counted from `origin`. */
+static inline __attribute__((always_inline)) const void *lay_eight(
+    const void *codes, u32 code_width, u32 groups, const struct entries *entries, u8 **data, const u8 *limit,
+    const u8 *origin, u32_at **ends, int is_short) {
+    const u8 *code = codes, *from = entries->data;
+    const u64_at *places = entries->places;
+    u32_at *end = *ends;
+    u8 *to = *data;
+    for (; groups && to <= limit; groups--, code += STRINGS * code_width, end += STRINGS) {
+        WHOLLY_UNROLLED_ROWS
+        for (u32 next = 0; next < STRINGS; next++) {
+            u64 place = places[code_at(code, code_width, next)];
+            copy_text(to, from + (place >> 32), (u32)place, is_short);
+            to += (u32)place;
+            end[next] = (u32)(to - origin);
+        }
     }
-    __builtin_memcpy(to, from, 16);
-    for (u32 at = 16; at < length; at += 16)
-        __builtin_memcpy(to + at, from + at, 16);
+    *ends = end;
+    *data = to;
+    return code;
 }
 
-/* `count` strings of `bytes` bytes together: their bytes into `data`, their lengths into `lengths`. */
-static int decode_strings(struct room *room, struct span *in, u32 count, u64 bytes, u8 *data, u8 *lengths, u32 utf8,
+/* Strings of a dictionary one behind the other, `bytes` together, and their ends, counted from `first` on. */
+static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u32 code_width, u32 count,
+                                                             const struct entries *entries, u8 *data, u64 bytes,
+                                                             u32_at *ends, u32 first) {
+    const u8 *end = data + bytes, *origin = data - first, *code = codes;
+    u64 most = STRINGS * (u64)entries->longest + COPY_BYTES;
+    if (most <= bytes) {
+        const u8 *limit = end - most;
+        code = entries->longest <= COPY_BYTES
+                   ? lay_eight(code, code_width, count / STRINGS, entries, &data, limit, origin, &ends, 1)
+                   : lay_eight(code, code_width, count / STRINGS, entries, &data, limit, origin, &ends, 0);
+        count -= (u32)(code - codes) / code_width;
+    }
+    for (; count; count--, code += code_width) {
+        u64 place = entries->places[code_at(code, code_width, 0)];
+        u32 length = (u32)place;
+        u64 unfilled = (u64)(end - data);
+        if (length > unfilled)
+            return OUTSIDE;
+        if (unfilled - length >= COPY_BYTES)
+            copy_text(data, entries->data + (place >> 32), length, 0);
+        else
+            memcpy(data, entries->data + (place >> 32), length);
+        data += length;
+        *ends++ = (u32)(data - origin);
+    }
+    return data == end ? FINE : OUTSIDE;
+}
+
+/* `count` strings of `bytes` bytes together: their bytes into `data`, their ends, counted from `first` on, into `ends`. */
+static int decode_strings(struct room *room, struct span *in, u32 count, u64 bytes, u8 *data, u8 *ends, u32 first, u32 utf8,
                           u32 depth) {
     struct node node;
     TRY(open_node(in, &node));
@@ -889,20 +970,20 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     if (node.tag == TAG_PLAIN) {
         if (bytes > UINT32_MAX)
             return MALFORMED;
-        TRY(decode_values(room, &node.body, 4, count, lengths, depth + 1));
-        if (sum_of(lengths, count) != bytes)
+        TRY(decode_values(room, &node.body, 4, count, ends, depth + 1));
+        if (add_up(ends, count, first) != bytes)
             return MALFORMED;
         TRY(decode_values(room, &node.body, 1, (u32)bytes, data, depth + 1));
         room->used = used;
-        return utf8 ? check_utf8(data, bytes, lengths, count) : FINE;
+        return utf8 ? check_utf8(data, bytes, ends, first, count) : FINE;
     }
     if (node.tag == TAG_CONSTANT) {
         u64 length = left(&node.body);
         if (length * count != bytes)
             return MALFORMED;
-        u32 short_length = (u32)length;
+        u32 end = first;
         for (u32 index = 0; index < count; index++) {
-            ((u32_at *)lengths)[index] = short_length;
+            ((u32_at *)ends)[index] = end += (u32)length;
             memcpy(data + index * length, node.body.at, (size_t)length);
         }
         return utf8 && !is_utf8(node.body.at, length) ? NOT_UTF8 : FINE;
@@ -910,80 +991,39 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     if (node.tag != TAG_DICTIONARY)
         return MALFORMED;
     u32 entries, entry_bytes;
-    u8 *codes, *entry_data, *entry_lengths, *places;
+    u8 *codes, *entry_data, *entry_ends, *places;
     TRY(read_u32(&node.body, &entries));
     TRY(read_u32(&node.body, &entry_bytes));
     if (entry_bytes > bytes)
         return MALFORMED;
     TRY(decode_codes(room, &node.body, node.a, count, entries, &codes, depth + 1));
-    TRY(widen_codes(room, node.a, count, &codes));
     TRY(take(room, (u64)entry_bytes, &entry_data));
-    TRY(take(room, (u64)entries * 4, &entry_lengths));
+    TRY(take(room, (u64)entries * 4, &entry_ends));
     TRY(take(room, (u64)entries * 8, &places));
     TRY(spend(room, entry_bytes));
-    TRY(decode_strings(room, &node.body, entries, entry_bytes, entry_data, entry_lengths, utf8, depth + 1));
+    TRY(decode_strings(room, &node.body, entries, entry_bytes, entry_data, entry_ends, 0, utf8, depth + 1));
+    struct entries found = {entry_data, (u64_at *)places, 0};
     u32 start = 0;
     for (u32 entry = 0; entry < entries; entry++) {
-        u32 length = ((u32_at *)entry_lengths)[entry];
-        ((u64_at *)places)[entry] = (u64)start << 32 | length;
-        start += length;
+        u32 end = ((u32_at *)entry_ends)[entry], length = end - start;
+        found.places[entry] = (u64)start << 32 | length;
+        found.longest = length > found.longest ? length : found.longest;
+        start = end;
     }
     TRY(spend(room, bytes / 16));
-    u64 sum = 0;
-    UNROLLED(4)
-    for (u32 index = 0; index < count; index++) {
-        u32 length = (u32)((u64_at *)places)[((u32_at *)codes)[index]];
-        ((u32_at *)lengths)[index] = length;
-        sum += length;
-    }
-    if (sum != bytes)
-        return OUTSIDE;
-    const u8 *end = data + bytes;
-    u32 index = 0;
-    while (index < count) {
-        /* Four strings whose copies may run over their ends, because what lies there is written after them. */
-        if (index + 4 <= count && end - data >= 160) {
-            u64 place[4];
-            u64 length = 0;
-            WHOLLY_UNROLLED_ROWS
-            for (u32 next = 0; next < 4; next++) {
-                place[next] = ((u64_at *)places)[((u32_at *)codes)[index + next]];
-                length |= (u32)place[next];
-            }
-            if (length <= 31) {
-                WHOLLY_UNROLLED_ROWS
-                for (u32 next = 0; next < 4; next++) {
-                    __builtin_memcpy(data, entry_data + (place[next] >> 32), 32);
-                    data += (u32)place[next];
-                }
-                index += 4;
-                continue;
-            }
-        }
-        u64 place = ((u64_at *)places)[((u32_at *)codes)[index]];
-        u32 length = (u32)place;
-        copy_text(data, entry_data + (place >> 32), length, (u64)(end - data));
-        data += length;
-        index++;
-    }
+    u32_at *at = (u32_at *)ends;
+    int fault = node.a == 1   ? lay_strings(codes, 1, count, &found, data, bytes, at, first)
+                : node.a == 2 ? lay_strings(codes, 2, count, &found, data, bytes, at, first)
+                              : lay_strings(codes, 4, count, &found, data, bytes, at, first);
     room->used = used;
-    return FINE;
+    return fault;
 }
 
-static void store_offsets(const u8 *lengths, u32 count, u64 first, u8 *offsets, u32 width) {
-    if (width == 4) {
-        u32 sum = (u32)first;
-        UNROLLED(8)
-        for (u32 index = 0; index < count; index++) {
-            sum += ((const u32_at *)lengths)[index];
-            ((u32_at *)offsets)[index] = sum;
-        }
-        return;
-    }
-    for (u32 index = 0; index < count; index++) {
-        first += ((const u32_at *)lengths)[index];
-        ((u64_at *)offsets)[index] = first;
-    }
+/* Ends of four bytes into offsets of eight. */
+static void widen_ends(const u8 *restrict ends, u32 count, u64 first, u8 *restrict offsets) {
+    const u32_at *end = (const u32_at *)ends;
+    u64_at *at = (u64_at *)offsets;
+    STEPS(count, WHOLLY_UNROLLED, (end += rows, at += rows), at[row] = first + end[row]);
 }
 
 /* ---- an EncUnit ------------------------------------------------------------------------------------------------- */
@@ -1039,15 +1079,17 @@ int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *tar
         append_bits(target->values, target->first_row, bitmap, rows);
         break;
     default: {
-        u8 *lengths;
+        u8 *ends = target->offsets + (target->first_row + 1) * target->width;
+        int is_narrow = target->width == 4;
         if (target->first_byte + header.data_bytes > target->values_bytes)
             return MISMATCH;
         room.work += 8 * header.data_bytes;
-        TRY(take(&room, (u64)rows * 4, &lengths));
-        TRY(decode_strings(&room, &in, rows, header.data_bytes, target->values + target->first_byte, lengths,
-                           target->utf8, 0));
-        store_offsets(lengths, rows, target->first_byte, target->offsets + (target->first_row + 1) * target->width,
-                      target->width);
+        if (!is_narrow)
+            TRY(take(&room, (u64)rows * 4, &ends));
+        TRY(decode_strings(&room, &in, rows, header.data_bytes, target->values + target->first_byte, ends,
+                           is_narrow ? (u32)target->first_byte : 0, target->utf8, 0));
+        if (!is_narrow)
+            widen_ends(ends, rows, target->first_byte, target->offsets + (target->first_row + 1) * target->width);
         target->first_byte += header.data_bytes;
     }
     }

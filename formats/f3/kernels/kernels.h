@@ -22,9 +22,7 @@ typedef float __attribute__((aligned(1), may_alias)) f32_at;
 typedef double __attribute__((aligned(1), may_alias)) f64_at;
 typedef u8 u8_at; /* bytes may alias as they are */
 
-/* Wasm modules count time at the end of every loop: long iterations keep that small. */
-#define UNROLLED(times) _Pragma(UNROLLED_TEXT(clang loop unroll_count(times)))
-#define UNROLLED_TEXT(words) #words
+/* Loops of few turns without any end: as vectors where that can be, or row by row. */
 #define WHOLLY_UNROLLED _Pragma("clang loop vectorize(enable) unroll(full)")
 #define WHOLLY_UNROLLED_ROWS _Pragma("clang loop unroll(full)")
 
