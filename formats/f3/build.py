@@ -18,7 +18,7 @@ EXAMPLES = ("linear", "windows")
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O3", "-Wall", "-Wextra", "-Werror")
 _NATIVE = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 _MODULE = (
-    "--target=wasm32-freestanding", "-msimd128", "-mbulk-memory", "-nostdlib", "-s", "-Wl,--no-entry",
+    "--target=wasm32-freestanding", "-mllvm", "-disable-lsr", "-msimd128", "-mbulk-memory", "-nostdlib", "-s", "-Wl,--no-entry",
     "-Wl,--export=FFFUDE_VERSION_1_0", "-Wl,-z,stack-size=65536",
 )  # fmt: skip
 

@@ -354,34 +354,50 @@ static int decode_values(struct room *room, struct span *in, u32 width, u32 coun
 
 /* Runs of values of up to eight bytes, as far as what a run writes behind its end is written over by the next ones; how
  * many runs that are. `ones` times a value is that value as often as it fits into eight bytes. */
-enum { FIRST_BYTES = 64, MORE_BYTES = 128 };
+enum { RUNS = 4, FIRST_BYTES = 64, MORE_BYTES = 128, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
+
+static inline __attribute__((always_inline)) void lay_64(u8 *to, u64 pattern) {
+    two vector = {pattern, pattern};
+    WHOLLY_UNROLLED_ROWS
+    for (u32 word = 0; word < 4; word++)
+        ((two *)to)[word] = vector;
+}
 
 #define LAY_RUNS(name, type, ones)                                                                        \
-    static u32 name(const u8 *lengths_in, const u8 *values_in, u32 runs, u8 **out, u32 *unfilled) {       \
-        enum { ROOM = (FIRST_BYTES + MORE_BYTES) / sizeof(type) };                                        \
+    static u32 name(const u8 *lengths_in, const u8 *values_in, u32 runs, u8 **out, u64 unfilled_bytes) {  \
         const u32_at *lengths = (const u32_at *)lengths_in;                                               \
         const type##_at *values = (const type##_at *)values_in;                                           \
-        u8 *to = *out;                                                                                    \
-        u32 left = *unfilled, run = 0;                                                                    \
-        for (; run < runs; run++) {                                                                       \
-            u32 length = lengths[run];                                                                    \
-            if (left < ROOM || length > left - ROOM)                                                      \
-                break;                                                                                    \
-            u64 pattern = values[run] * (u64)ones;                                                        \
-            two *at = (two *)to, vector = {pattern, pattern};                                             \
+        u8 *to = *out, *const limit = to + unfilled_bytes;                                                \
+        u32 run = 0;                                                                                      \
+        for (; run + RUNS <= runs; run += RUNS, lengths += RUNS, values += RUNS) {                        \
+            u32 longest = 0;                                                                              \
             WHOLLY_UNROLLED_ROWS                                                                          \
-            for (u32 word = 0; word < FIRST_BYTES / 16; word++)                                           \
-                at[word] = vector;                                                                        \
-            to += length * sizeof(type);                                                                  \
-            left -= length;                                                                               \
-            for (at += FIRST_BYTES / 16; (u8 *)at < to; at += MORE_BYTES / 16) {                          \
+            for (u32 next = 0; next < RUNS; next++)                                                       \
+                longest |= lengths[next];                                                                 \
+            if (longest <= FIRST_BYTES / sizeof(type) && limit - to >= RUNS * FIRST_BYTES) {              \
                 WHOLLY_UNROLLED_ROWS                                                                      \
-                for (u32 word = 0; word < MORE_BYTES / 16; word++)                                        \
-                    at[word] = vector;                                                                    \
+                for (u32 next = 0; next < RUNS; next++) {                                                 \
+                    lay_64(to, values[next] * (u64)ones);                                                 \
+                    to += lengths[next] * sizeof(type);                                                   \
+                }                                                                                         \
+                continue;                                                                                 \
+            }                                                                                             \
+            for (u32 next = 0; next < RUNS; next++) {                                                     \
+                u64 run_bytes = lengths[next] * (u64)sizeof(type), pattern = values[next] * (u64)ones;    \
+                if (run_bytes + RUN_ROOM > (u64)(limit - to)) {                                           \
+                    *out = to;                                                                            \
+                    return run + next;                                                                    \
+                }                                                                                         \
+                lay_64(to, pattern);                                                                      \
+                u8 *more = to + FIRST_BYTES;                                                              \
+                to += run_bytes;                                                                          \
+                for (; more < to; more += MORE_BYTES) {                                                   \
+                    lay_64(more, pattern);                                                                \
+                    lay_64(more + 64, pattern);                                                           \
+                }                                                                                         \
             }                                                                                             \
         }                                                                                                 \
         *out = to;                                                                                        \
-        *unfilled = left;                                                                                 \
         return run;                                                                                       \
     }
 LAY_RUNS(lay_runs_8, u8, 0x0101010101010101)
@@ -399,22 +415,23 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
     TRY(take(room, (u64)runs * width, &values));
     TRY(decode_values(room, &node->body, 4, runs, lengths, depth));
     TRY(decode_values(room, &node->body, width, runs, values, depth));
-    u32 unfilled = count, run = 0;
+    u8 *const end = out + (size_t)count * width;
+    u64 bytes = (u64)count * width;
+    u32 run = 0;
     switch (width) {
-    case 1: run = lay_runs_8(lengths, values, runs, &out, &unfilled); break;
-    case 2: run = lay_runs_16(lengths, values, runs, &out, &unfilled); break;
-    case 4: run = lay_runs_32(lengths, values, runs, &out, &unfilled); break;
-    case 8: run = lay_runs_64(lengths, values, runs, &out, &unfilled); break;
+    case 1: run = lay_runs_8(lengths, values, runs, &out, bytes); break;
+    case 2: run = lay_runs_16(lengths, values, runs, &out, bytes); break;
+    case 4: run = lay_runs_32(lengths, values, runs, &out, bytes); break;
+    case 8: run = lay_runs_64(lengths, values, runs, &out, bytes); break;
     }
     for (; run < runs; run++) {
         u32 length = ((u32_at *)lengths)[run];
-        if (length > unfilled)
+        if (length > (size_t)(end - out) / width)
             return OUTSIDE;
         fill(out, width, length, values + (size_t)run * width);
         out += (size_t)length * width;
-        unfilled -= length;
     }
-    return unfilled ? MALFORMED : FINE;
+    return out == end ? FINE : MALFORMED;
 }
 
 #define PREFIX_SUM(name, type)                                     \
@@ -448,12 +465,19 @@ static int decode_delta(struct room *room, struct node *node, u32 width, u32 cou
 
 #define LARGEST(name, type)                                                                     \
     static u32 name(const u8 *in, u32 count) {                                                  \
-        const type##_at *codes = (const type##_at *)in;                                         \
-        type best[STEP] = {0}, largest = 0;                                                     \
-        STEPS(count, WHOLLY_UNROLLED, codes += rows,                                            \
-              best[row] = codes[row] > best[row] ? codes[row] : best[row]);                     \
-        for (u32 row = 0; row < STEP; row++)                                                    \
-            largest = best[row] > largest ? best[row] : largest;                                \
+        typedef type vector __attribute__((vector_size(16), aligned(1), may_alias));            \
+        enum { LANES = 16 / sizeof(type) };                                                     \
+        vector most[4] = {0};                                                                   \
+        for (; count >= 4 * LANES; count -= 4 * LANES, in += 64) {                              \
+            WHOLLY_UNROLLED_ROWS                                                                \
+            for (u32 next = 0; next < 4; next++)                                                \
+                most[next] = __builtin_elementwise_max(most[next], ((const vector *)in)[next]); \
+        }                                                                                       \
+        type largest = 0;                                                                       \
+        for (u32 lane = 0; lane < 4 * LANES; lane++)                                            \
+            largest = __builtin_elementwise_max(largest, ((const type##_at *)most)[lane]);      \
+        for (; count; count--, in += sizeof(type))                                              \
+            largest = __builtin_elementwise_max(largest, *(const type##_at *)in);               \
         return largest;                                                                         \
     }
 LARGEST(largest_8, u8)
