@@ -201,12 +201,20 @@ static void narrow_to_8(const u32 *block, u8 reference, u8 *out) {
 
 static void widen_to_32(const u32 *restrict block, u32 reference, u8 *restrict out) {
     u32_at *to = (u32_at *)out;
-    STEPS(BLOCK, WHOLLY_UNROLLED, (block += rows, to += rows), to[row] = block[row] + reference);
+    for (u32 step = 0; step < BLOCK; step += 64, block += 64, to += 64) {
+        WHOLLY_UNROLLED
+        for (u32 row = 0; row < 64; row++)
+            to[row] = block[row] + reference;
+    }
 }
 
 static void widen_to_64(const u32 *restrict block, u64 reference, u8 *restrict out) {
     u64_at *to = (u64_at *)out;
-    STEPS(BLOCK, WHOLLY_UNROLLED, (block += rows, to += rows), to[row] = block[row] + reference);
+    for (u32 step = 0; step < BLOCK; step += 64, block += 64, to += 64) {
+        WHOLLY_UNROLLED
+        for (u32 row = 0; row < 64; row++)
+            to[row] = block[row] + reference;
+    }
 }
 
 /* Blocks of up to 32 bits into values of any width. */
@@ -354,12 +362,12 @@ static int decode_values(struct room *room, struct span *in, u32 width, u32 coun
 
 /* Runs of values of up to eight bytes, as far as what a run writes behind its end is written over by the next ones; how
  * many runs that are. `ones` times a value is that value as often as it fits into eight bytes. */
-enum { RUNS = 4, FIRST_BYTES = 64, MORE_BYTES = 128, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
+enum { RUNS = 4, SHORT_BYTES = 64, FIRST_BYTES = 128, MORE_BYTES = 256, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
 
-static inline __attribute__((always_inline)) void lay_64(u8 *to, u64 pattern) {
+static inline __attribute__((always_inline)) void lay(u8 *to, u64 pattern, const u32 bytes) {
     two vector = {pattern, pattern};
     WHOLLY_UNROLLED_ROWS
-    for (u32 word = 0; word < 4; word++)
+    for (u32 word = 0; word < bytes / 16; word++)
         ((two *)to)[word] = vector;
 }
 
@@ -370,31 +378,30 @@ static inline __attribute__((always_inline)) void lay_64(u8 *to, u64 pattern) {
         u8 *to = *out, *const limit = to + unfilled_bytes;                                                \
         u32 run = 0;                                                                                      \
         for (; run + RUNS <= runs; run += RUNS, lengths += RUNS, values += RUNS) {                        \
-            u32 longest = 0;                                                                              \
+            u32 seen = 0;                                                                                 \
             WHOLLY_UNROLLED_ROWS                                                                          \
             for (u32 next = 0; next < RUNS; next++)                                                       \
-                longest |= lengths[next];                                                                 \
-            if (longest <= FIRST_BYTES / sizeof(type) && limit - to >= RUNS * FIRST_BYTES) {              \
+                seen |= lengths[next];                                                                    \
+            if (seen <= SHORT_BYTES / sizeof(type) && limit - to >= RUNS * SHORT_BYTES) {                 \
                 WHOLLY_UNROLLED_ROWS                                                                      \
                 for (u32 next = 0; next < RUNS; next++) {                                                 \
-                    lay_64(to, values[next] * (u64)ones);                                                 \
+                    lay(to, values[next] * (u64)ones, SHORT_BYTES);                                       \
                     to += lengths[next] * sizeof(type);                                                   \
                 }                                                                                         \
                 continue;                                                                                 \
             }                                                                                             \
+            WHOLLY_UNROLLED_ROWS                                                                          \
             for (u32 next = 0; next < RUNS; next++) {                                                     \
                 u64 run_bytes = lengths[next] * (u64)sizeof(type), pattern = values[next] * (u64)ones;    \
                 if (run_bytes + RUN_ROOM > (u64)(limit - to)) {                                           \
                     *out = to;                                                                            \
                     return run + next;                                                                    \
                 }                                                                                         \
-                lay_64(to, pattern);                                                                      \
+                lay(to, pattern, FIRST_BYTES);                                                            \
                 u8 *more = to + FIRST_BYTES;                                                              \
                 to += run_bytes;                                                                          \
-                for (; more < to; more += MORE_BYTES) {                                                   \
-                    lay_64(more, pattern);                                                                \
-                    lay_64(more + 64, pattern);                                                           \
-                }                                                                                         \
+                for (; more < to; more += MORE_BYTES)                                                     \
+                    lay(more, pattern, MORE_BYTES);                                                       \
             }                                                                                             \
         }                                                                                                 \
         *out = to;                                                                                        \
@@ -924,29 +931,49 @@ struct entries {
 enum { STRINGS = 8, COPY_BYTES = 32 };
 
 /* What runs over the end of a string is written over by the next one. */
-static inline __attribute__((always_inline)) void copy_text(u8 *to, const u8 *from, u32 length, int is_short) {
+static inline __attribute__((always_inline)) void copy_text(u8 *to, const u8 *from, u32 length) {
     __builtin_memcpy(to, from, COPY_BYTES);
-    if (!is_short)
-        for (u32 at = COPY_BYTES; at < length; at += COPY_BYTES)
-            __builtin_memcpy(to + at, from + at, COPY_BYTES);
+    for (u32 at = COPY_BYTES; at < length; at += COPY_BYTES)
+        __builtin_memcpy(to + at, from + at, COPY_BYTES);
 }
 
-/* Eight strings at a time while there is room for the longest ones; how many were laid. `ends` are counted from `origin`. */
-static inline __attribute__((always_inline)) const void *lay_eight(
-    const void *codes, u32 code_width, u32 groups, const struct entries *entries, u8 **data, const u8 *limit,
-    const u8 *origin, u32_at **ends, int is_short) {
-    const u8 *code = codes, *from = entries->data;
+/* Eight strings of known places, each copied whole by as many bytes as that (0: as it is long), and their ends. */
+static inline __attribute__((always_inline)) u8 *copy_eight(u8 *to, const u8 *from, const u64 *place, const u32 bytes,
+                                                            const u8 *origin, u32_at *end) {
+    WHOLLY_UNROLLED_ROWS
+    for (u32 next = 0; next < STRINGS; next++) {
+        const u8 *text = from + (place[next] >> 32);
+        u32 length = (u32)place[next];
+        if (bytes)
+            __builtin_memcpy(to, text, bytes);
+        else
+            copy_text(to, text, length);
+        to += length;
+        end[next] = (u32)(to - origin);
+    }
+    return to;
+}
+
+/* Strings eight at a time, while `to` is not behind `limit`: from there on is room for the longest eight. The codes that
+ * are left. */
+static inline __attribute__((always_inline)) const u8 *lay_eights(
+    const u8 *code, u32 code_width, u32 groups, const struct entries *entries, u8 **data, const u8 *limit,
+    const u8 *origin, u32_at **ends, int are_short) {
+    const u8 *from = entries->data;
     const u64_at *places = entries->places;
     u32_at *end = *ends;
     u8 *to = *data;
     for (; groups && to <= limit; groups--, code += STRINGS * code_width, end += STRINGS) {
+        u64 place[STRINGS], seen = 0;
         WHOLLY_UNROLLED_ROWS
-        for (u32 next = 0; next < STRINGS; next++) {
-            u64 place = places[code_at(code, code_width, next)];
-            copy_text(to, from + (place >> 32), (u32)place, is_short);
-            to += (u32)place;
-            end[next] = (u32)(to - origin);
-        }
+        for (u32 next = 0; next < STRINGS; next++)
+            seen |= place[next] = places[code_at(code, code_width, next)];
+        if (are_short || (u32)seen < COPY_BYTES)
+            to = copy_eight(to, from, place, COPY_BYTES, origin, end);
+        else if ((u32)seen < 2 * COPY_BYTES)
+            to = copy_eight(to, from, place, 2 * COPY_BYTES, origin, end);
+        else
+            to = copy_eight(to, from, place, 0, origin, end);
     }
     *ends = end;
     *data = to;
@@ -958,12 +985,12 @@ static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u3
                                                              const struct entries *entries, u8 *data, u64 bytes,
                                                              u32_at *ends, u32 first) {
     const u8 *end = data + bytes, *origin = data - first, *code = codes;
-    u64 most = STRINGS * (u64)entries->longest + COPY_BYTES;
+    u64 most = STRINGS * (u64)entries->longest + 2 * COPY_BYTES;
     if (most <= bytes) {
         const u8 *limit = end - most;
         code = entries->longest <= COPY_BYTES
-                   ? lay_eight(code, code_width, count / STRINGS, entries, &data, limit, origin, &ends, 1)
-                   : lay_eight(code, code_width, count / STRINGS, entries, &data, limit, origin, &ends, 0);
+                   ? lay_eights(code, code_width, count / STRINGS, entries, &data, limit, origin, &ends, 1)
+                   : lay_eights(code, code_width, count / STRINGS, entries, &data, limit, origin, &ends, 0);
         count -= (u32)(code - codes) / code_width;
     }
     for (; count; count--, code += code_width) {
@@ -973,7 +1000,7 @@ static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u3
         if (length > unfilled)
             return OUTSIDE;
         if (unfilled - length >= COPY_BYTES)
-            copy_text(data, entries->data + (place >> 32), length, 0);
+            copy_text(data, entries->data + (place >> 32), length);
         else
             memcpy(data, entries->data + (place >> 32), length);
         data += length;

@@ -236,7 +236,7 @@ def test_a_build_elsewhere_gives_the_same_module(tmp_path):
     pytest.importorskip("ziglang")
     build.build(tmp_path)
     assert (tmp_path / "kernels" / build.MODULE_NAME).read_bytes() == coding.modules()[coding.CORE]
-    assert len(coding.modules()[coding.CORE]) < 60_000
+    assert len(coding.modules()[coding.CORE]) < 100_000
 
 
 def test_a_module_of_another_build_is_decoded_by_itself():
