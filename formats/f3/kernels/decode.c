@@ -362,7 +362,7 @@ static int decode_values(struct room *room, struct span *in, u32 width, u32 coun
 
 /* Runs of values of up to eight bytes, as far as what a run writes behind its end is written over by the next ones; how
  * many runs that are. `ones` times a value is that value as often as it fits into eight bytes. */
-enum { RUNS = 4, SHORT_BYTES = 64, FIRST_BYTES = 128, MORE_BYTES = 256, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
+enum { SHORT_BYTES = 64, FIRST_BYTES = 128, MORE_BYTES = 256, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
 
 static inline __attribute__((always_inline)) void lay(u8 *to, u64 pattern, const u32 bytes) {
     two vector = {pattern, pattern};
@@ -375,6 +375,7 @@ static inline __attribute__((always_inline)) void lay(u8 *to, u64 pattern, const
     static u32 name(const u8 *lengths_in, const u8 *values_in, u32 runs, u8 **out, u64 unfilled_bytes) {  \
         const u32_at *lengths = (const u32_at *)lengths_in;                                               \
         const type##_at *values = (const type##_at *)values_in;                                           \
+        enum { RUNS = sizeof(type) > 2 ? 4 : 8 }; /* as many as are short together more often than not */ \
         u8 *to = *out, *const limit = to + unfilled_bytes;                                                \
         u32 run = 0;                                                                                      \
         for (; run + RUNS <= runs; run += RUNS, lengths += RUNS, values += RUNS) {                        \
@@ -673,26 +674,27 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     }
     const u8 *in = node->body.at + (size_t)symbols * 9, *in_end = node->body.end;
     u8 *end = out + count;
-    /* Four at a time while there is room for whole words and none of them is an escape. A code without a symbol stands
-     * for nothing. */
-    while (in_end - in >= 4 && end - out >= 32) {
-        u32 codes = load32(in);
-        if (((~codes - 0x01010101u) & codes & 0x80808080u) == 0) {
-            for (u32 number = 0; number < 4; number++) {
-                u8 code = (u8)(codes >> (8 * number));
+    /* Eight at a time while there is room for whole words, up to the first escape. A code without a symbol stands for
+     * nothing. */
+    while (in_end - in > 8 && end - out >= 72) {
+        u64 codes = load64(in), escapes = (~codes - 0x0101010101010101u) & codes & 0x8080808080808080u;
+        if (!escapes) {
+            WHOLLY_UNROLLED_ROWS
+            for (u32 next = 0; next < 8; next++) {
+                u8 code = (u8)(codes >> (8 * next));
                 *(u64_at *)out = texts[code];
                 out += lengths[code];
             }
-            in += 4;
+            in += 8;
             continue;
         }
-        u8 code = *in++;
-        if (code == 255) {
-            *out++ = *in++;
-            continue;
+        const u8 *escape = in + __builtin_ctzll(escapes) / 8;
+        for (; in < escape; in++) {
+            *(u64_at *)out = texts[*in];
+            out += lengths[*in];
         }
-        *(u64_at *)out = texts[code];
-        out += lengths[code];
+        *out++ = in[1];
+        in += 2;
     }
     while (in < in_end) {
         u8 code = *in++;
