@@ -655,6 +655,12 @@ static int decode_widened(struct room *room, struct node *node, u32 width, u32 c
     return FINE;
 }
 
+#ifdef __wasm__
+#define ALONE static /* one thread, and what has a constant address costs less to reach */
+#else
+#define ALONE
+#endif
+
 /* Bytes as codes of up to 255 symbols of one to eight bytes; code 255 announces a byte as it is. */
 static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     u32 symbols = node->a;
@@ -662,8 +668,8 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
         return MALFORMED;
     if (left(&node->body) < (size_t)symbols * 9)
         return CUT;
-    u8 lengths[256];
-    u64 texts[256];
+    ALONE u8 lengths[256];
+    ALONE u64 texts[256];
     memset(lengths, 0, sizeof lengths);
     memset(texts, 0, sizeof texts);
     for (u32 symbol = 0; symbol < symbols; symbol++) {
