@@ -18,6 +18,8 @@ import pyarrow as pa
 
 LARGE_BYTES = 1 << 21
 """Of a large page, and the least that is moved."""
+_MOST_WASTED = 16
+"""One part in so many: giving back less takes a large page apart for little."""
 _MAY_MOVE, _LEAVE_EMPTY, _ADVICE_LARGE = 1, 4, 14
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -94,9 +96,10 @@ def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
     if place == _FAILED:
         return None
     used_bytes = -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
-    if used_bytes < whole_bytes:
+    if whole_bytes - used_bytes > used_bytes // _MOST_WASTED:
         calls.unmap(place + used_bytes, whole_bytes - used_bytes)
-    return pa.foreign_buffer(place, size_bytes, _Pages(place, used_bytes, calls.unmap))
+        whole_bytes = used_bytes
+    return pa.foreign_buffer(place, size_bytes, _Pages(place, whole_bytes, calls.unmap))
 
 
 def _free_place(calls: _Calls, size_bytes: int) -> int | None:
