@@ -50,6 +50,35 @@ def test_no_rows_and_nothing_but_nulls_come_back(arrow_type, decoder, sandbox):
         assert_same(sandbox.decode(payload, arrow_type, len(array)), array)
 
 
+@pytest.mark.parametrize("longest", [1, 7, 31, 32, 33, 63, 64, 65, 300])
+@pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_binary()], ids=str)
+def test_repeated_strings_of_all_lengths_come_back_whatever_lies_behind_them(arrow_type, longest, decoder, sandbox):
+    rng = np.random.default_rng(longest)
+    entries = [chr(97 + number % 26) * length for number, length in enumerate(range(longest + 1))]
+    for rows in (1, 7, 8, 9, 700, 3001):
+        # Sorted, so that units end in long strings as well as in short ones, and in none at all.
+        for picked in (rng.integers(0, longest + 1, rows), np.sort(rng.integers(0, longest + 1, rows))):
+            for order in (picked, picked[::-1], np.concatenate((picked, np.zeros(rows, np.int64)))):
+                array = pa.array([entries[place] for place in order], pa.string()).cast(arrow_type)
+                units = [coding.encode(array).payload] * 2
+                for each in (decoder, sandbox):
+                    found = each.decode_into(units, arrow_type, [len(array)] * 2)
+                    assert_same(found, pa.concat_arrays([array, array]))
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+def test_runs_of_all_lengths_come_back_whatever_lies_behind_them(width, decoder, sandbox):
+    rng = np.random.default_rng(width)
+    for most in (2, 8, 9, 16, 17, 40, 700):
+        lengths = rng.integers(1, most + 1, 90)
+        for order in (lengths, np.sort(lengths), np.sort(lengths)[::-1]):
+            values = np.repeat(rng.integers(-100, 100, 90), order).astype(f"i{width}")
+            array = pa.array(values)
+            units = [coding.encode(array).payload] * 2
+            for each in (decoder, sandbox):
+                assert_same(each.decode_into(units, array.type, [len(array)] * 2), pa.concat_arrays([array, array]))
+
+
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 @pytest.mark.parametrize("sign", ["int", "uint"])
 def test_extremes_come_back(width, sign, decoder):
