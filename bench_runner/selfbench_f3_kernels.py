@@ -4,7 +4,8 @@ Of every column of the tables, alone and in memory: the processor time to decode
 by the Wasm module, as ratios to `pq.read_table` of the same column on one thread; its size; the time to encode. Each
 figure is the best of several, taken in turns, so that a busy machine hits all alike. Results are freed at once, so
 memory that was touched before is used again: without the cost of fresh pages, which all have alike, ratios are harsher
-than those of files.
+than those of files. Results of 2 MiB and more leave the sandbox by their pages, so Wasm has that cost here alone; what
+files cost is told by `bench_runner.selfbench_f3`.
 """
 
 from __future__ import annotations

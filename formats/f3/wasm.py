@@ -67,6 +67,8 @@ _INPUT_BYTES = 1 << 20
 """Of payloads in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
 _RESULT_BYTES = 1 << 26
 """Of results in the guest's memory at a time; it lays them into blocks of twice that at most."""
+_MOST_MEMORY_BYTES = 1 << 32
+"""What the runtime sets aside for a memory, which grows in its place."""
 _LEAST_MEMORY_BYTES = 1 << 27
 """A module that may have less has no room for large pages."""
 
@@ -504,7 +506,7 @@ class _Instance:
         if size_bytes < pages.LARGE_BYTES or self._limits.memory_bytes < _LEAST_MEMORY_BYTES:
             return _PAGE_BYTES
         if not self._prefers_large:
-            pages.prefer_large(self._base, self._limits.memory_bytes)
+            pages.prefer_large(self._base, min(self._limits.memory_bytes, _MOST_MEMORY_BYTES))
             self._prefers_large = True
         return pages.LARGE_BYTES
 
