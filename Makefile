@@ -5,17 +5,17 @@ RUN := $(VENV)/bin/python
 
 .PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
 
-tabular: $(VENV)/.ready  ## the tabular suite at a size that ends within two minutes, with its report
-	$(RUN) main.py --tabular --rows 2000 --budget 40s --report
+tabular: $(VENV)/.ready  ## the tabular suite without codecs, at a size that ends within two minutes, with its report
+	$(RUN) main.py --tabular --rows 2000 --track plain --budget 40s --report
 
-test: $(VENV)/.ready  ## the whole suite
-	$(RUN) -m pytest --numprocesses 2
+test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
+	$(RUN) -m pytest --numprocesses 2 -m "not browser"
 
 test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
-	$(RUN) -m pytest --numprocesses 2 -m "not slow"
+	$(RUN) -m pytest --numprocesses 2 -m "not slow and not browser"
 
 test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
-	$(RUN) -m pytest -m browser
+	$(RUN) -m pytest --numprocesses 2 -m browser
 
 lint: $(VENV)/.ready
 	$(RUN) -m ruff check .

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import multiprocessing
 import os
-import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +36,7 @@ from data_generator.catalogue import resolve
 from formats import f3
 from formats.f3 import coding
 from formats.f3.dictionaries import has_dictionaries
+from formats.f3.examples import linear
 from formats.f3.writer import ROWS_PER_UNIT
 
 ROWS = 1_000_000
@@ -278,20 +278,19 @@ def modules(folder: Path, table: pa.Table) -> Iterator[Check]:
     with f3.open(folder / "modules.f3") as file:
         size_bytes = sum(module.size_bytes for module in file.modules)
     yield Check("embedded modules", f"{size_bytes / 1000:.0f} KB", "under 150 KB", size_bytes < MODULE_BYTES)
-    for what, milliseconds in apart(_compile_twice, folder / "cache").items():
-        yield Check(f"  {what}", f"{milliseconds:.0f} ms", "-", None)
-
-
-def _compile_twice(cache: Path) -> dict[str, float]:
-    os.environ["XDG_CACHE_HOME"] = str(cache)
-    coding.Decoder(coding.modules()["core"], prefer="wasm").prepare()
-    shutil.rmtree(cache)
-    found = {}
     for what in ("compiled the first time", "loaded from the cache"):
-        started = now_ns()
-        coding.Decoder(coding.modules()["core"], prefer="wasm").prepare()
-        found[what] = (now_ns() - started) / 1e6
-    return found
+        milliseconds = apart(_milliseconds_to_prepare, folder / "cache")
+        yield Check(f"  {what}", f"{milliseconds:.1f} ms", "-", None)
+
+
+def _milliseconds_to_prepare(cache: Path) -> float:
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    # The runtime itself starts with the first module of all.
+    coding.Decoder(Path(linear.__file__).with_name("linear.wasm").read_bytes()).prepare()
+    core = coding.modules()[coding.CORE]
+    started = now_ns()
+    coding.Decoder(core, prefer="wasm").prepare()
+    return (now_ns() - started) / 1e6
 
 
 @click.command()

@@ -132,8 +132,8 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     [
         ("tabular", "main.py --tabular"),
         ("test", "-m pytest --numprocesses 2"),
-        ("test-quick", '-m pytest --numprocesses 2 -m "not slow"'),
-        ("test-browser", "-m pytest -m browser"),
+        ("test-quick", '-m pytest --numprocesses 2 -m "not slow and not browser"'),
+        ("test-browser", "-m pytest --numprocesses 2 -m browser"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m bench_runner.selfbench"),
