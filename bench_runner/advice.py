@@ -147,7 +147,14 @@ def _answer(
 def _cautions(found: Recommendation) -> Iterable[str]:
     """What a user of the recommended variant should know, beyond figures."""
     able = found.ranked[0].candidate.capabilities if found.ranked else None
-    if able is not None and Can.NO_PICKLE.value not in able:
+    if able is None:
+        return
+    if Can.OTHER_LANGUAGES.value not in able:
+        yield (
+            "programs in other languages do not read such files: where they have to, ask with "
+            f"--need {Can.OTHER_LANGUAGES.value}"
+        )
+    if Can.NO_PICKLE.value not in able:
         yield (
             "reading a pickle runs code that is in the file: read your own alone, and for files that others may write "
             f"ask with --need {Can.NO_PICKLE.value}"

@@ -128,10 +128,11 @@ def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert measured.sifting is None
 
 
-def test_a_recommended_pickle_comes_with_a_caution(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the invented run nothing can do without a pickle; what can is recommended without it."""
+def test_what_the_recommended_format_cannot_do_comes_with_it(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the invented run nothing can do without a pickle, or speaks with other languages."""
     _, told = asked(capsys, "--from", stored)
     assert "runs code that is in the file" in told
+    assert "ask with --need other-languages" in " ".join(told.split())
     _, told = asked(capsys, "--from", stored, "--need", "types")
     assert "runs code that is in the file" in told
     _, refused = asked(capsys, "--from", stored, "--need", "no-pickle")
