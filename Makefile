@@ -36,7 +36,7 @@ selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
 	$(RUN) -m bench_runner.selfbench_f3
 
-fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; four minutes
+fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
 	$(RUN) -m tests.formats.f3.mutations 10000 wasm & broken=$$!; \
 	  $(RUN) -m tests.formats.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
 

@@ -178,8 +178,10 @@ class Shift:
 def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None:
     """`after` / `before` of two unpaired samples of positive values: the median of all ratios of one by the other, with
     the interval between two of them that the Mann-Whitney test does not reject (Hodges and Lehmann 1963; Conover,
-    Practical Nonparametric Statistics, section 5.4). Exact for every distribution; None where a side has no value."""
-    ratios = sorted(late / early for late in after for early in before if early > 0)
+    Practical Nonparametric Statistics, section 5.4). Exact for every distribution; None where a side has no value. What
+    is 0 before has no ratio, and is left out."""
+    before = [early for early in before if early > 0]
+    ratios = sorted(late / early for late in after for early in before)
     if not ratios:
         return None
     low = high = None

@@ -233,7 +233,8 @@ def _change(
     if figure == "wall_ns" and drift:
         noise = drift.noise
     elif figure == "peak_private_bytes":
-        noise = max(_spread(values[0]), _spread(values[1]), MEMORY_STEP_BYTES / statistics.median(values[0]))
+        # A run without its probe's error may show peaks of 0.
+        noise = max(*map(_spread, values), MEMORY_STEP_BYTES) / max(statistics.median(values[0]), 1)
     ratio = shift.ratio / taken_out
     return Change(
         cell,
@@ -248,8 +249,8 @@ def _change(
 
 
 def _spread(values: Sequence[float]) -> float:
-    """How far the rounds of one run lie from each other, as a share of their median."""
-    return (max(values) - min(values)) / statistics.median(values)
+    """How far the rounds of one run lie from each other."""
+    return max(values) - min(values)
 
 
 def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> Verdict:
