@@ -1,8 +1,8 @@
 """How far `compare` can be believed: `make selfbench-compare` prints how often it cries wolf, and sees one.
 
-Twenty-one real runs of a small suite make twenty pairs. Nothing changed between them, so a regression that is named is
-a false one. Then the times of one cell of the later run of each pair are made longer: a true one, planted in what was
-measured. How large it has to be to be found tells what the machine's noise leaves to be seen.
+Real runs of a small suite are compared, each with every other. Nothing changed between them, so a regression that is
+named is a false one. Then the times of one cell of the later run of each pair are made longer: a true one, planted in
+what was measured. How large it has to be to be found tells what the machine's noise leaves to be seen.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from bench_runner.selfbench import Check, print_checks, steadiness
 from bench_runner.session import Options
 from bench_runner.statistics import is_floor, summarise
 from bench_runner.suites import SUITES
-from reports.compare import Change, Comparison, Verdict, compare
+from reports.compare import FALSE_CHANGES, Change, Comparison, Verdict, compare
 
-PAIRS = 20
-ROWS = 50_000
-ROUNDS = 7
-FORMATS = ("avro", "csv", "hdf5-table", "json")
-"""Few, so that twenty-one runs end within half an hour, and with cells of the wanted length at so many rows."""
+RUNS = 7
+"""Twenty-one pairs. Few runs of many rounds show smaller changes in the same time than many of few."""
+ROWS = 20_000
+ROUNDS = 60
+FORMATS = ("csv", "hdf5-table", "json")
+"""Few, so that all ends within half an hour, and with cells of the wanted length at so many rows."""
 LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
 """The cells in which the slowdown is planted, as in the question that this answers; others take part all the same."""
 PLANTED = 1.10
@@ -41,7 +42,7 @@ LARGER = (1.25, 1.5, 2.0)
 LEAST_CHANGE = 0.05
 
 
-def runs(folder: Path, rows: int, number: int) -> Iterator[Run]:
+def runs(folder: Path, rows: int, rounds: int, number: int) -> Iterator[Run]:
     """Real runs of the same suite, one after the other; those that lie in the folder already are not made again."""
     chosen = tuple(f"^{name}\\[" for name in FORMATS)
     request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
@@ -55,7 +56,7 @@ def runs(folder: Path, rows: int, number: int) -> Iterator[Run]:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         with watching() as watcher:
-            measure(plan, request, Options(rounds=ROUNDS, fidelity=False), unfinished, ["selfbench"], watcher)
+            measure(plan, request, Options(rounds=rounds, fidelity=False), unfinished, ["selfbench"], watcher)
         unfinished.rename(place)
         yield read_run(place)
 
@@ -94,11 +95,11 @@ def slower(found: Comparison) -> set[tuple[str, str]]:
 
 
 def judged(measured: Sequence[Run]) -> Iterator[Check]:
-    """False and true regressions over all pairs of neighbours."""
+    """False and true regressions over all pairs."""
     crying: list[str] = []
     seen: Counter[float] = Counter()
     others, noises = 0, []
-    pairs = list(itertools.pairwise(measured))
+    pairs = list(itertools.combinations(measured, 2))
     for index, (before, after) in enumerate(pairs):
         honest = compare(before, after, least_change=LEAST_CHANGE)
         if honest.failed:
@@ -115,7 +116,9 @@ def judged(measured: Sequence[Run]) -> Iterator[Check]:
     count = len(pairs)
     yield Check("noise between two runs, median", f"{statistics.median(noises):.1%}", "-", None)
     cried = len(crying)
-    yield Check("pairs in which a regression is named, and none is", f"{cried} of {count}", "at most 1", cried <= 1)
+    most = max(1, round(FALSE_CHANGES * count))
+    named_falsely = "pairs in which a regression is named, and none is"
+    yield Check(named_falsely, f"{cried} of {count}", f"at most {most}", cried <= most)
     yield from (Check(line, "named", "-", None) for line in crying)
     least = round(0.9 * count)
     found = seen[PLANTED]
@@ -135,18 +138,19 @@ def _failing(found: Comparison) -> list[str]:
 
 @click.command()
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
-@click.option("--pairs", default=PAIRS, show_default=True, help="Pairs of runs; each needs one more run.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each run: more show smaller changes.")
+@click.option("--number", default=RUNS, show_default=True, help="Runs, of which each is compared with every other.")
 @click.option(
     "--runs",
     "kept",
     type=click.Path(file_okay=False, path_type=Path),
     help="Keep the runs here, and go on with those there.",
 )
-def main(rows: int, pairs: int, kept: Path | None) -> None:
+def main(rows: int, rounds: int, number: int, kept: Path | None) -> None:
     """Print how often compare names a regression where none is, and finds one that is planted."""
     print_checks("the machine itself", steadiness())
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
-        print_checks("compare", judged(list(runs(kept or Path(folder), rows, pairs + 1))))
+        print_checks("compare", judged(list(runs(kept or Path(folder), rows, rounds, number))))
 
 
 if __name__ == "__main__":

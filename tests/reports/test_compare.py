@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -148,6 +149,33 @@ def test_runs_that_differ_from_cell_to_cell_are_noise() -> None:
     found = compare(run(1, noisy(1)), run(2, noisy(2)))
     assert found.regressions == ()
     assert all(drift.noise > 0.15 for drift in found.drifts)
+
+
+def moved(seed: int, deviation: float, operations: Sequence[str] = ("read", "save")) -> Callable[[Sample], Sample]:
+    """Every cell of some operations moves by a factor of its own, as equal code does between two runs."""
+
+    def change(sample: Sample) -> Sample:
+        if "wall_ns" not in sample.figures or sample.operation not in operations:
+            return sample
+        chance = random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}")
+        factor = math.exp(chance.gauss(0, deviation))
+        return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+
+    return change
+
+
+def test_equal_runs_seldom_show_a_change() -> None:
+    """Whatever the noise and the number of cells: one pair in twenty."""
+    pairs = [compare(run(seed, moved(seed, 0.08)), run(seed + 100, moved(seed + 100, 0.08))) for seed in range(40)]
+    assert sum(bool(pair.regressions or pair.improvements) for pair in pairs) <= 4
+
+
+def test_operations_share_their_noise() -> None:
+    """Saves that differ between the runs tell of a machine on which reads do too, even where few of them did."""
+    found = compare(run(1, moved(1, 0.15, ("save",))), run(2, moved(2, 0.15, ("save",))))
+    first, second = (drift.noise for drift in found.drifts)
+    assert first == pytest.approx(second, rel=0.5)
+    assert min(first, second) > compare(run(1), run(2)).drifts[0].noise
 
 
 def test_few_rounds_are_not_judged() -> None:
