@@ -10,17 +10,20 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from formats.f3 import framing, metadata
+from formats.f3 import framing, metadata, native
 from formats.f3.compression import decompress
 from formats.f3.contents import Contents, Held
 from formats.f3.dictionaries import index_type, looked_up
 from formats.f3.errors import F3Error
 from formats.f3.metadata import EncUnit
+from formats.f3.shapes import TEXT, shape_of
 from formats.f3.shredding import TooLongError
 from formats.f3.units import Unit, key_of
 
 _MOST_SHORT_BYTES = 2**31 - 1
 """What 32-bit offsets reach over."""
+_MOST_RATIO = 1024
+"""Of what is read in several arrays to what is stored of it."""
 
 
 class Values:
@@ -97,7 +100,7 @@ class Values:
             if len(units) == 1:
                 raise
             # Either one of them is broken, and its own error is raised here, or they are too long together.
-            if _has_short_offsets(arrow_type) and self._bytes_alone(arrow_type, units, payloads) > _MOST_SHORT_BYTES:
+            if self._is_too_long(arrow_type, units, payloads):
                 raise TooLongError(f"{sum(rows)} rows do not fit into one array of {arrow_type}") from None
             raise
 
@@ -110,11 +113,17 @@ class Values:
         array = self._contents.decoder(unit.values).decode_into(payloads, arrow_type, rows)
         return _checked(array, arrow_type, sum(rows))
 
-    def _bytes_alone(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> int:
-        return sum(
+    def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
+        """Whether units are more than one array may hold, and not only because a few bytes say that they are."""
+        shape = shape_of(arrow_type)
+        if shape.kind != TEXT:
+            values_bytes = sum(unit.rows for unit in units) * shape.width_bytes
+            return native.MOST_ARRAY_BYTES < values_bytes <= _MOST_RATIO * sum(map(len, payloads))
+        alone = sum(
             self.decoded(payload, unit.values, arrow_type, unit.rows).nbytes
             for unit, payload in zip(units, payloads, strict=True)
         )
+        return alone > (_MOST_SHORT_BYTES if shape.width_bytes == 4 else native.MOST_ARRAY_BYTES)
 
     def _local(self, arrow_type: pa.DataType, unit: Unit) -> pa.Array:
         dictionary = unit.dictionary
@@ -149,10 +158,6 @@ class Values:
         base, data = self._held[key_of(unit.chunk)]
         begin = start - base
         return decompress(data[begin : begin + stored.size_bytes], stored.compression, f"EncUnit at {start}")
-
-
-def _has_short_offsets(arrow_type: pa.DataType) -> bool:
-    return bool(pa.types.is_string(arrow_type) or pa.types.is_binary(arrow_type))
 
 
 def _checked(array: pa.Array, arrow_type: pa.DataType, rows: int) -> pa.Array:

@@ -96,6 +96,7 @@ def test_rows_of_another_module_that_are_too_many_for_one_array_are_told(monkeyp
     units = [unit(VALUES.tobytes(), 100) for _ in range(10)]
     file.group(1000, [file.chunk(units, 1000)])
     monkeypatch.setattr(native, "MOST_ARRAY_BYTES", 4000)
+    monkeypatch.setattr(f3.values, "_MOST_RATIO", 0.5)
     with pytest.raises(f3.F3Error, match="column n: 1000 rows are too many for one array; read fewer at a time"):
         read(file)
 

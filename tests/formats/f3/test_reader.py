@@ -9,6 +9,7 @@ import pytest
 import xxhash
 
 from formats import f3
+from formats.f3 import native
 from tests.formats.f3 import plain_coding
 from tests.formats.f3.tables import opened, stored, varied
 
@@ -80,6 +81,33 @@ def test_what_is_too_long_for_one_array_becomes_several(monkeypatch):
     assert {name: read[name].num_chunks > 1 for name in ("list", "text", "int")} == {
         "list": True, "text": True, "int": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("prefer", ["native", "wasm"])
+def test_numbers_that_are_too_many_for_one_array_become_several(monkeypatch, prefer):
+    """4 GiB of them; here as if it were 60 kB."""
+    numbers = np.random.default_rng(1).integers(0, 1 << 40, 10_000)
+    table = pa.table(
+        {
+            "number": numbers,
+            "struct": pa.StructArray.from_arrays([pa.array(numbers)], ["field"]),
+            "list": pa.ListArray.from_arrays(pa.array(range(0, 10_001, 2), pa.int32()), pa.array(numbers)).take(
+                pa.array(list(range(5000)) * 2)
+            ),
+            "same": np.full(10_000, 7),
+        }
+    )
+    file = io.BytesIO()
+    f3.write(table, file, rows_per_unit=500)
+    monkeypatch.setattr(native, "MOST_ARRAY_BYTES", 60_000)
+    monkeypatch.setattr(f3.values, "_MOST_RATIO", 16)
+    opened = f3.open(file, prefer=prefer)
+    read = opened.read(["number", "struct", "list"])
+    assert read.equals(table.drop_columns("same"))
+    assert min(column.num_chunks for column in read.columns) > 1
+    # What takes next to nothing in the file may be anything: a few bytes would ask for any amount of memory.
+    with pytest.raises(f3.F3Error, match="column same: 10000 rows of 80000 bytes"):
+        opened.read(["same"])
 
 
 def test_texts_of_a_shared_dictionary_that_are_too_long_for_one_array_become_several(monkeypatch):
