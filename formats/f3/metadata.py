@@ -232,9 +232,7 @@ def packed_column(chunks: Sequence[Chunk]) -> bytes:
     """The metadata of one column in one row group."""
     builder = flatbuffers.Builder(256 + 64 * sum(1 + len(chunk.units) for chunk in chunks))
     made = _chunks(builder, chunks)
-    builder.StartObject(1)
-    builder.PrependUOffsetTRelativeSlot(0, made, 0)
-    builder.Finish(builder.EndObject())
+    builder.Finish(_of_offsets(builder, [made]))
     return bytes(builder.Output())
 
 
@@ -242,9 +240,7 @@ def packed_modules(sections: Sequence[Section]) -> bytes:
     """The directory of embedded modules."""
     builder = flatbuffers.Builder(64 + 32 * len(sections))
     made = _vector(builder, [_packed_section(builder, section) for section in sections])
-    builder.StartObject(2)
-    builder.PrependUOffsetTRelativeSlot(0, made, 0)
-    builder.Finish(builder.EndObject())
+    builder.Finish(_of_offsets(builder, [made]))
     return bytes(builder.Output())
 
 
@@ -277,10 +273,7 @@ def packed_footer(
     versions_made = _vector(builder, versions)
     shared_made = _packed_shared(builder, dictionary_chunks, dictionary_positions, dictionary_schema)
     made = (schema_made, tree_made, groups_made, optional_made, versions_made, shared_made)
-    builder.StartObject(6)
-    for slot, offset in enumerate(made):
-        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
-    builder.Finish(builder.EndObject())
+    builder.Finish(_of_offsets(builder, made))
     return bytes(builder.Output())
 
 
@@ -289,6 +282,15 @@ def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
     for offset in reversed(offsets):
         builder.PrependUOffsetTRelative(offset)
     made: int = builder.EndVector()
+    return made
+
+
+def _of_offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    """A table whose fields lie elsewhere in the buffer; 0 stands for an absent one."""
+    builder.StartObject(len(offsets))
+    for slot, offset in enumerate(offsets):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    made: int = builder.EndObject()
     return made
 
 
@@ -386,9 +388,7 @@ def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> 
     described = []
     for group in groups:
         sections = _vector(builder, [_packed_section(builder, section) for section in group.columns])
-        builder.StartObject(1)
-        builder.PrependUOffsetTRelativeSlot(0, sections, 0)
-        described.append(builder.EndObject())
+        described.append(_of_offsets(builder, [sections]))
     vectors = (
         _numbers(builder, [group.rows for group in groups], 4),
         _numbers(builder, [group.data.offset for group in groups], 8),
@@ -396,11 +396,7 @@ def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> 
         _numbers(builder, [min(group.data.size_bytes, 2**32 - 1) for group in groups], 4),
         _vector(builder, described),
     )
-    builder.StartObject(4)
-    for slot, offset in enumerate(vectors):
-        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
-    made: int = builder.EndObject()
-    return made
+    return _of_offsets(builder, vectors)
 
 
 def _packed_optional(builder: flatbuffers.Builder, modules: Section) -> int:
@@ -411,11 +407,7 @@ def _packed_optional(builder: flatbuffers.Builder, modules: Section) -> int:
         _numbers(builder, [modules.size_bytes], 4),
         _numbers(builder, [UNCOMPRESSED], 1),
     )
-    builder.StartObject(4)
-    for slot, offset in enumerate(vectors):
-        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
-    made: int = builder.EndObject()
-    return made
+    return _of_offsets(builder, vectors)
 
 
 def _packed_version(builder: flatbuffers.Builder, encoding: int, major: int, minor: int) -> int:
@@ -436,14 +428,7 @@ def _packed_shared(
     chunks_made = _chunks(builder, chunks)
     placed = []
     for ids in positions:
-        numbers = _numbers(builder, ids, 4)
-        builder.StartObject(1)
-        builder.PrependUOffsetTRelativeSlot(0, numbers, 0)
-        placed.append(builder.EndObject())
+        placed.append(_of_offsets(builder, [_numbers(builder, ids, 4)]))
     positions_made = _vector(builder, placed)
     schema_made = builder.CreateByteVector(schema)
-    builder.StartObject(3)
-    for slot, offset in enumerate((chunks_made, positions_made, schema_made)):
-        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
-    made: int = builder.EndObject()
-    return made
+    return _of_offsets(builder, [chunks_made, positions_made, schema_made])
