@@ -264,13 +264,7 @@ class CsvDuckdb(_Csv, DuckdbEngine):
         """What text without types loses, and what the reader guesses."""
         return (
             shared.DICTIONARY_AS_TEXT,
-            Loss(
-                "empty text becomes missing",
-                "no other text",
-                Cause.CALL,
-                Relation(relations.words_as_null({""})),
-                frozenset({"string-empty"}),
-            ),
+            text.EMPTY_TEXT_AS_NULL,
             text.UNPADDED_NUMERIC_TEXT,
             shared.DECIMALS_AS_FLOAT64,
             text.INTEGERS_AS_INT64,

@@ -113,13 +113,7 @@ _CELL_LOSSES = (
 """What a cell cannot hold, and what pandas' reader guesses."""
 
 _LOSSES_BY_POLARS = (
-    Loss(
-        "empty text becomes missing",
-        "no other text",
-        Cause.CALL,
-        Relation(relations.words_as_null({""})),
-        frozenset({"string-empty"}),
-    ),
+    text.EMPTY_TEXT_AS_NULL,
     _TEXT_IS_CUT,
     text.INTEGERS_AS_INT64,
     _integers_are_rounded(relations.any_integers_rounded_to_float64),

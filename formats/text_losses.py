@@ -36,6 +36,14 @@ LARGE_INTEGERS_AS_DECIMALS = Loss(
     frozenset({"uint64"}),
 )
 
+EMPTY_TEXT_AS_NULL = Loss(
+    "empty text becomes missing",
+    "no other text",
+    Cause.CALL,
+    Relation(relations.words_as_null({""})),
+    frozenset({"string-empty"}),
+)
+
 NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
     "int64, with fractions float64",
