@@ -14,7 +14,7 @@ from importlib import resources
 from rich.console import Console
 from rich.table import Table as Grid
 
-from bench_runner.records import Conditions, Run
+from bench_runner.records import Cell, Conditions, Run
 from bench_runner.statistics import (
     format_name,
     is_apart,
@@ -26,14 +26,11 @@ from reports.compression import has_codecs
 from reports.engines import is_about_calls
 from reports.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, Subject
 from reports.judging import Judgement, Ours, Verdict, by_text, judge
+from reports.side_by_side import Entry, SideBySide
 from reports.tables import COLUMNS, MEGABYTES, SECONDS, Column, Row, Table, conditions_text, tables
 from reports.terminal import page_for, print_lines
 
 _METRICS = dict(zip(("save_time_s", "read_time_s", "size_mb", "save_peak_mb", "read_peak_mb"), COLUMNS, strict=True))
-
-
-Lines = tuple[str, list[str], list[list[str]]]
-"""Title, head and lines of a table."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,7 @@ class Comparison:
     format: str
     """As the thesis names it."""
     column: Column
+    cell: Cell
     ours: float
     """Median."""
     least: float
@@ -72,7 +70,7 @@ class Reproduction:
     judgements: tuple[Judgement, ...]
     notes: tuple[str, ...]
     """What is left out, and which conditions differ from the thesis's."""
-    more: tuple[Lines, ...] = ()
+    more: tuple[SideBySide, ...] = ()
     """The tables of codecs and of images."""
 
 
@@ -124,16 +122,19 @@ def _webface_is_generated(run: Run) -> bool:
 def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
     chosen, left_out = _chosen(found)
     figures = {}
+    cells = {}
     for table in chosen:
         for theirs, name in FORMATS.items():
             row = row_of(table, name)
             for column in COLUMNS:
                 interval = row.interval(column) if row else None
                 if row is not None and interval is not None:
-                    by_round = row.cells[column.operation].by_round[column.figure]
-                    figures[Subject(column, theirs, table.dataset)] = (interval, by_round)
+                    summary = row.cells[column.operation]
+                    subject = Subject(column, theirs, table.dataset)
+                    figures[subject] = (interval, summary.by_round[column.figure])
+                    cells[subject] = summary.cell
     ours = Ours(figures, smallest_shown(run.info))
-    comparisons = tuple(_comparisons(ours))
+    comparisons = tuple(_comparisons(ours, cells))
     return Reproduction(
         chosen[0].conditions if chosen else None,
         comparisons,
@@ -196,13 +197,14 @@ def _people(column: Column, value: float) -> float:
     return value / (SECONDS if column.figure == "wall_ns" else MEGABYTES).scale
 
 
-def _comparisons(ours: Ours) -> Iterator[Comparison]:
+def _comparisons(ours: Ours, cells: Mapping[Subject, Cell]) -> Iterator[Comparison]:
     for subject, (interval, _) in ours.figures.items():
         theirs = thesis_figures().get(subject)
         if theirs is not None:
             least = _people(subject.column, ours.least_bytes) if subject.column.is_memory else 0.0
             median = max(_people(subject.column, interval.median), least)
-            yield Comparison(subject.dataset, subject.format, subject.column, median, least, interval.rounds, theirs)
+            where = subject.dataset, subject.format, subject.column, cells[subject]
+            yield Comparison(*where, median, least, interval.rounds, theirs)
 
 
 def _agreements(comparisons: Sequence[Comparison]) -> Iterator[Agreement]:
@@ -223,13 +225,13 @@ def show_reproduction(run: Run, console: Console) -> None:
     """Print the comparison on the terminal."""
     page = page_for(console)
     found = reproduce(run)
-    for title, head, lines in grids(found):
+    for beside in grids(found):
         page.print()
-        print_lines(page, [title], style="bold")
+        print_lines(page, [beside.title], style="bold")
         grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-        for place, name in enumerate(head):
+        for place, name in enumerate(beside.head):
             grid.add_column(name, justify="right" if place else "left")
-        for line in lines:
+        for line in beside.texts:
             grid.add_row(*line)
         page.print(grid)
     print_lines(page, found.notes)
@@ -245,9 +247,9 @@ def reproduction_markdown(run: Run) -> str:
     """The comparison as Markdown, for docs/reproduction.md."""
     found = reproduce(run)
     parts = [_source(run)]
-    for title, head, lines in grids(found):
-        rows = [head, ["---"] * len(head), *lines]
-        parts.append(f"## {title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
+    for beside in grids(found):
+        rows = [beside.head, ["---"] * len(beside.head), *beside.texts]
+        parts.append(f"## {beside.title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
     parts.append("\n".join(f"- {text}" for text in found.notes))
     rows = [["finding", "where", "verdict", "our figures", "reason"], ["---"] * 5]
     for judgement in found.judgements:
@@ -283,23 +285,27 @@ def count_text(found: Reproduction) -> str:
     return f"{counts[0]} hold, {counts[1]} do not, {counts[2]} are not testable here"
 
 
-def grids(found: Reproduction) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Title, head and lines of each table: one for each data set, then the agreement of the orders."""
+def grids(found: Reproduction) -> Iterator[SideBySide]:
+    """One table for each data set, then the agreement of the orders, then those of codecs and images."""
     where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
     datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
-    cells = {(item.dataset, item.format, item.column): both_text(item) for item in found.comparisons}
+    entries = {
+        (item.dataset, item.format, item.column): Entry(_both_text(item), item.cell) for item in found.comparisons
+    }
     for dataset in datasets:
-        head = ["format", *(f"{column.title}, {_unit_name(column)}" for column in COLUMNS)]
-        lines = [
-            [name, *(cells.get((dataset, name, column), "") for column in COLUMNS)]
+        head = ("format", *(f"{column.title}, {_unit_name(column)}" for column in COLUMNS))
+        lines = tuple(
+            (Entry(name), *(entries.get((dataset, name, column), Entry("")) for column in COLUMNS))
             for name in FORMATS
-            if any((dataset, name, column) in cells for column in COLUMNS)
-        ]
-        yield f"{dataset}: ours / the thesis's{where}", head, lines
+            if any((dataset, name, column) in entries for column in COLUMNS)
+        )
+        yield SideBySide(f"{dataset}: ours / the thesis's{where}", head, lines)
     if datasets:
-        taus = {(item.column, item.dataset): _tau(item) for item in found.agreements}
-        lines = [[column.title, *(taus.get((column, name), "") for name in datasets)] for column in COLUMNS]
-        yield _TAU, ["", *datasets], lines
+        taus = {(item.column, item.dataset): Entry(_tau(item)) for item in found.agreements}
+        lines = tuple(
+            (Entry(column.title), *(taus.get((column, name), Entry("")) for name in datasets)) for column in COLUMNS
+        )
+        yield SideBySide(_TAU, ("", *datasets), lines)
     yield from found.more
 
 
@@ -307,7 +313,7 @@ def _unit_name(column: Column) -> str:
     return "s" if column in (SAVE, READ) else "MB"
 
 
-def both_text(item: Comparison) -> str:
+def _both_text(item: Comparison) -> str:
     """'ours / the thesis's'."""
     ours = f"{item.ours:.3g}" if item.ours < 100 else f"{item.ours:,.0f}"
     below = "<" if item.least and item.ours <= item.least else ""

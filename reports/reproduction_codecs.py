@@ -16,6 +16,7 @@ from bench_runner.statistics import Interval, format_name, median_interval
 from reports.compression import READ, SAVE, SIZE, CodecEffect, codec_effects, has_codecs
 from reports.findings import FORMATS, Finding, Pair, Subject
 from reports.judging import Judgement, Ours, judge
+from reports.side_by_side import Entry, SideBySide
 from reports.tables import Column, Row, Table, conditions_text
 
 NAMES = ("H5 table", "Parquet", "Feather", "ORC")
@@ -164,29 +165,31 @@ def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
     return tuple(judge(finding, ours, thesis_figures(), left_out, made) for finding in FINDINGS)
 
 
-def grid(table: Table) -> tuple[str, list[str], list[list[str]]]:
-    """Title, head and lines of our multiples beside the thesis's."""
+def grid(table: Table) -> SideBySide:
+    """Our multiples beside the thesis's."""
     title = (
         f"{table.dataset}, {table.amount}: with a codec as a multiple of the same format without, ours / the thesis's "
         f"({conditions_text(table.conditions)})"
     )
-    head = ["format", *(f"{codec}: {what}" for codec in CODECS for what in ("save", "read", "size"))]
+    head = ("format", *(f"{codec}: {what}" for codec in CODECS for what in ("save", "read", "size")))
     lines = []
     effects = {(name, codec): effect for name, codec, effect in _known_effects(table)}
     for name in NAMES:
         if any((name, codec) in effects for codec in CODECS):
             pairs = itertools.product(CODECS, (SAVE, READ, SIZE))
-            lines.append([name, *(_both(effects.get((name, codec)), name, codec, column) for codec, column in pairs)])
-    return title, head, lines
+            entries = (_both(effects.get((name, codec)), name, codec, column) for codec, column in pairs)
+            lines.append((Entry(name), *entries))
+    return SideBySide(title, head, tuple(lines))
 
 
-def _both(effect: CodecEffect | None, name: str, codec: str, column: Column) -> str:
+def _both(effect: CodecEffect | None, name: str, codec: str, column: Column) -> Entry:
     theirs = thesis_figures()
     multiple = theirs[Subject(column, f"{name} {codec}", DATASET)] / theirs[Subject(column, name, DATASET)]
     one = effect.row.interval(column) if effect else None
     other = effect.base.interval(column) if effect else None
-    ours = f"{one.median / other.median:.2f}" if one and other and other.median else "-"
-    return f"{ours} / {multiple:.2f}"
+    if not (effect and one and other and other.median):
+        return Entry(f"- / {multiple:.2f}")
+    return Entry(f"{one.median / other.median:.2f} / {multiple:.2f}", effect.row.cells[column.operation].cell)
 
 
 def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:

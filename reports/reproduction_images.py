@@ -13,6 +13,7 @@ from importlib import resources
 from bench_runner.statistics import Interval, format_name, is_apart
 from reports.findings import READ, SAVE, SIZE, Finding, Pair, Subject
 from reports.judging import Judgement, Ours, judge
+from reports.side_by_side import Entry, SideBySide
 from reports.tables import MEGABYTES, SECONDS, Column, Row, Table, conditions_text
 
 STORAGES = {
@@ -172,22 +173,24 @@ def is_generated(table: Table) -> bool:
     return table.dataset.endswith("-like")
 
 
-def grid(dataset: str, table: Table) -> tuple[str, list[str], list[list[str]]]:
-    """Title, head and lines of our figures beside the thesis's, in seconds and megabytes."""
+def grid(dataset: str, table: Table) -> SideBySide:
+    """Our figures beside the thesis's, in seconds and megabytes."""
     title = f"{table.dataset} / {dataset}: ours / the thesis's ({conditions_text(table.conditions)})"
     columns = ((SAVE, SECONDS), (READ, SECONDS), (SIZE, MEGABYTES))
-    head = ["storage", *(f"{column.title}, {unit.name}" for column, unit in columns)]
+    head = ("storage", *(f"{column.title}, {unit.name}" for column, unit in columns))
     lines = []
     for theirs in STORAGES:
         row = _row(table, theirs)
-        cells = []
+        if row is None:
+            continue
+        entries = [Entry(theirs)]
         for column, unit in columns:
-            interval = row.interval(column) if row else None
+            interval, summary = row.interval(column), row.cells.get(column.operation)
             ours = unit.text(interval.median) if interval else "-"
-            cells.append(f"{ours} / {thesis_figures()[Subject(column, theirs, dataset)]:,g}")
-        if row is not None:
-            lines.append([theirs, *cells])
-    return title, head, lines
+            text = f"{ours} / {thesis_figures()[Subject(column, theirs, dataset)]:,g}"
+            entries.append(Entry(text, summary.cell if summary and interval else None))
+        lines.append(tuple(entries))
+    return SideBySide(title, head, tuple(lines))
 
 
 def _row(table: Table, theirs: str) -> Row | None:

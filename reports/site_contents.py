@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench_runner.records import FIGURES
+from bench_runner.records import FIGURES, Cell
 from reports import fidelity, site_charts, terminal
 from reports.compression import READ, SAVE, break_even_text, codec_effects, has_codecs
-from reports.findings import FORMATS as THESIS_FORMATS
 from reports.first_calls import HEADERS, first_calls
 from reports.first_calls import TITLE as FIRST_CALLS
 from reports.repeating import repeating_command
-from reports.reproduction import Reproduction, both_text, count_text, grids, reproduce, row_of
+from reports.reproduction import count_text, grids, reproduce
 from reports.site_figures import (
     Facet,
     Group,
@@ -266,38 +265,21 @@ def thesis(shown: Sequence[Place]) -> dict[str, Any]:
                     "place": place,
                     "found": found,
                     "count": count_text(found),
-                    "grids": [(*grid, _sources(place, found, grid[0])) for grid in grids(found)],
-                    "addresses": _thesis_addresses(place, found),
+                    "grids": list(grids(found)),
+                    "addresses": _cell_addresses(place),
                 }
             )
     return {"parts": parts}
 
 
-def _sources(place: Place, found: Reproduction, title: str) -> list[TableView]:
-    """The tables that a table of the reproduction tells of, by its title."""
-    return [
-        view
+def _cell_addresses(place: Place) -> dict[Cell, str]:
+    """Where the samples of each cell lie."""
+    return {
+        summary.cell: row.address(operation)
         for view in place.tables
-        if view.title in title
-        or title.startswith(f"{view.table.dataset} /")
-        or (title.partition(":")[0] == view.table.dataset and view.table.conditions == found.conditions)
-    ]
-
-
-def _thesis_addresses(place: Place, found: Reproduction) -> dict[str, str]:
-    """Where the figure of ours lies whose text stands in a table of the reproduction: by data set, format, column and
-    text."""
-    fitting = [view for view in place.tables if view.table.conditions == found.conditions]
-    views = {view.table.dataset: view for view in reversed(fitting)}
-    addresses = {}
-    for item in found.comparisons:
-        view = views[item.dataset]
-        standing = row_of(view.table, THESIS_FORMATS[item.format])
-        for row in view.rows:
-            if row.row is standing:
-                place_in = f"{item.dataset}|{item.format}|{COLUMNS.index(item.column)}|{both_text(item)}"
-                addresses[place_in] = row.address(item.column.operation)
-    return addresses
+        for row in view.rows
+        for operation, summary in row.row.cells.items()
+    }
 
 
 def samples(view: TableView) -> dict[str, Any]:

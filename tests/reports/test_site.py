@@ -13,6 +13,7 @@ from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
@@ -27,6 +28,7 @@ from reports.compression import READ, frontier
 from reports.site import MANIFEST, Link, SiteError, drawing_library, write_site
 from reports.site_figures import Slugs, slug
 from reports.tables import COLUMNS, tables
+from tests.reports import test_compression, test_reproduction, test_reproduction_images
 from tests.reports.factory import make_run, make_sample, write_run
 
 MOST_BYTES = 4_000_000
@@ -149,6 +151,17 @@ def test_every_number_of_the_overview_leads_to_samples_with_that_median(run: Run
                 assert f'<td class="number">{interval.median:,.0f}</td>' in place.partition("<tfoot>")[2]
                 checked += 1
     assert checked > 200
+
+
+@pytest.mark.parametrize("beside", [test_reproduction, test_compression, test_reproduction_images])
+def test_every_figure_beside_the_thesis_leads_to_its_samples(beside: ModuleType, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_site([beside.thesis_run()], site)
+    entries = re.findall('<td class="number">(.*?)</td>', (site / "thesis.html").read_text(encoding="utf-8"))
+    figures = [entry for entry in entries if " / " in entry]
+    assert len(figures) > 10
+    assert all(figure.startswith('<a href="samples/') for figure in figures)
+    test_every_link_leads_to_a_page_and_to_a_place_in_it(site)
 
 
 def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> None:
