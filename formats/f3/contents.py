@@ -109,9 +109,9 @@ class Contents:
         """Whether an IOUnit is read as a whole, because it has a checksum to be held against."""
         return self._verify == "units" and chunk.checksum is not None
 
-    def fetched(self, spans: Mapping[Key, Span]) -> Held:
+    def fetched(self, spans: Mapping[Key, Span], room: io.Room | None = None) -> Held:
         """Stretches of IOUnits, each by one read or several by one. Raises F3Error where a checksum is another."""
-        found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start))
+        found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), room)
         held: Held = {}
         for key, (chunk, start, stop) in spans.items():
             data = found[start, stop] if stop > start else memoryview(b"")

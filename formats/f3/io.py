@@ -12,6 +12,7 @@ import io
 import os
 import secrets
 import stat
+import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,21 +21,65 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 
 from formats.f3.errors import F3Error
+from formats.f3.pages import LARGE_BYTES
 
 _NEAR_BYTES = 64 * 1024
 """A gap that is cheaper read along than left out by a second read."""
 _HASHED_AT_ONCE_BYTES = 4 * 1024 * 1024
+_ROOM_BYTES = 16 * 1024 * 1024
+"""What a few columns take as a rule."""
 
 Location = str | os.PathLike[str] | BinaryIO
 
 
+class Room:
+    """Memory that reads go to, again and again. Fresh memory costs more than what is read into it: the system clears it
+    page by page, while memory that was used a moment ago lies in the processor's cache.
+
+    What somebody still holds is never written over: then the next reads go to fresh memory.
+    """
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0, np.uint8)
+        self._references_of_ours = 0
+        self._used = 0
+
+    def begin(self, size_bytes: int) -> None:
+        """The next reads take so many bytes together; what was read before is not needed any more."""
+        # Every view of the memory, and of a view, is a reference more.
+        if sys.getrefcount(self._memory) > self._references_of_ours or len(self._memory) < size_bytes:
+            # The old one first: both need not be there together.
+            self._memory = np.empty(0, np.uint8)
+            self._memory = _in_large_pages(max(size_bytes, _ROOM_BYTES))
+            self._references_of_ours = sys.getrefcount(self._memory)
+        self._used = 0
+
+    def taken(self, size_bytes: int) -> memoryview:
+        """Memory for a read."""
+        if size_bytes > len(self._memory) - self._used:
+            return np.empty(size_bytes, np.uint8).data
+        self._used += size_bytes
+        return self._memory.data[self._used - size_bytes : self._used]
+
+
+def _in_large_pages(size_bytes: int) -> np.ndarray:
+    """Memory that begins and ends with large pages, where the system has them; numpy asks for them. What is not used of
+    it costs nothing."""
+    whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
+    memory = np.empty(whole_bytes + LARGE_BYTES, np.uint8)
+    first = -memory.ctypes.data % LARGE_BYTES
+    return memory[first : first + whole_bytes]
+
+
 class Source(Protocol):
-    """What is read: bytes at an offset, each time into memory of their own."""
+    """What is read: bytes at an offset, each time into memory of their own, or where `room` has some."""
 
     name: str
     size_bytes: int
+    at_once_bytes: int
+    """How much to ask for together: as much as makes a read pay, and does not fill the memory."""
 
-    def read(self, offset: int, size_bytes: int) -> memoryview:
+    def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
         """Raises F3Error where the file has no such bytes (any more); its name is added where it is placed."""
 
     def close(self) -> None:
@@ -94,7 +139,9 @@ def _text(location: str | os.PathLike[str]) -> str:
     return name
 
 
-def read_spans(source: Source, spans: Iterable[tuple[int, int]]) -> dict[tuple[int, int], memoryview]:
+def read_spans(
+    source: Source, spans: Iterable[tuple[int, int]], room: Room | None = None
+) -> dict[tuple[int, int], memoryview]:
     """The bytes of each (start, stop), those that lie next to each other by one read.
 
     Raises F3Error for spans that overlap: no two things of a file lie in the same place, and a file that says so could
@@ -111,7 +158,7 @@ def read_spans(source: Source, spans: Iterable[tuple[int, int]]) -> dict[tuple[i
                 raise F3Error(f"two parts of the file overlap at {wanted[last][0]}")
             stop = wanted[last][1]
             last += 1
-        block = source.read(start, stop - start)
+        block = source.read(start, stop - start, room)
         for span in wanted[first:last]:
             found[span] = block[span[0] - start : span[1] - start]
         first = last
@@ -127,6 +174,8 @@ def pieces(source: Source, size_bytes: int) -> Iterable[memoryview]:
 class _LocalSource:
     """A file of this machine, read by position."""
 
+    at_once_bytes = 4 * 1024 * 1024
+
     def __init__(self, name: str) -> None:
         self.name = name
         # Without O_NONBLOCK a pipe would be waited for, before it could be seen that it is one.
@@ -140,12 +189,12 @@ class _LocalSource:
             raise F3Error(f"{name}: is no file but {kind}")
         self.size_bytes = status.st_size
 
-    def read(self, offset: int, size_bytes: int) -> memoryview:
+    def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
         if not self.close.alive:
             raise F3Error("is closed; open it again")
         _check_within(self, offset, size_bytes)
         # Not zeroed before it is overwritten, as a bytearray would be.
-        data = np.empty(size_bytes, np.uint8).data
+        data = np.empty(size_bytes, np.uint8).data if room is None else room.taken(size_bytes)
         done = 0
         while done < size_bytes:
             count = os.preadv(self._descriptor, [data[done:]], offset + done)
@@ -156,14 +205,16 @@ class _LocalSource:
 
 
 class _OpenSource:
-    """Anything that can seek and read; closed only by who opened it."""
+    """Anything that can seek and read, perhaps far away; closed only by who opened it."""
+
+    at_once_bytes = 32 * 1024 * 1024
 
     def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
         self.name = str(name)
         self._file, self._ours = file, ours
         self.size_bytes = file.seek(0, os.SEEK_END)
 
-    def read(self, offset: int, size_bytes: int) -> memoryview:
+    def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
         _check_within(self, offset, size_bytes)
         parts: list[bytes] = []
         missing = size_bytes

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from formats.f3 import framing, shredding
+from formats.f3 import framing, io, shredding
 from formats.f3.contents import Contents, Held, Span
 from formats.f3.errors import F3Error, Placed
 from formats.f3.metadata import EncUnit
@@ -21,7 +21,8 @@ from formats.f3.shredding import Node
 from formats.f3.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit, joined, key_of
 from formats.f3.values import Values
 
-_AT_ONCE_BYTES = 32 * 1024 * 1024
+_GROUP_BYTES = 256 * 1024
+"""A read in each row group is not to be smaller, where there is so much."""
 
 
 class Plan:
@@ -42,21 +43,24 @@ class Plan:
     def arrays(self, picked: Picked) -> Iterator[list[pa.Array]]:
         """Each node's rows, in one array if they fit into one.
 
-        Columns are read together up to 32 MB: small ones take one read, and large ones do not lie in memory while
-        others are decoded.
+        Columns are read some at a time: small ones take one read, and of large ones no two lie in memory together.
         """
+        at_once_bytes = max(self._contents.source.at_once_bytes, _GROUP_BYTES * len(picked.groups))
+        room = io.Room()
         first = 0
         while first < len(self._nodes):
             spans: dict[Key, Span] = {}
             last, size_bytes = first, 0
-            while last < len(self._nodes) and (last == first or size_bytes < _AT_ONCE_BYTES):
+            while last < len(self._nodes) and (last == first or size_bytes < at_once_bytes):
                 needed = self._spans(self._nodes[last], picked)
                 spans.update(needed)
                 size_bytes += sum(stop - start for _, start, stop in needed.values())
                 last += 1
-            held = self._contents.fetched(spans)
+            room.begin(size_bytes)
+            held = self._contents.fetched(spans, room)
             for node in self._nodes[first:last]:
                 yield self._chunks(node, picked, held)
+            del held
             first = last
 
     def hold(self, picked: Picked, before: Held) -> Held:

@@ -64,6 +64,41 @@ def test_row_groups_become_one_array():
     assert {column.num_chunks for column in read.columns} == {1}
 
 
+@pytest.mark.parametrize("at_once_bytes", [1, 2000])
+@pytest.mark.parametrize("prefer", ["native", "wasm"])
+@pytest.mark.parametrize("dictionary", ["none", "local", "shared"])
+def test_a_local_file_is_read_into_the_same_memory_again_and_again(
+    tmp_path, monkeypatch, at_once_bytes, prefer, dictionary
+):
+    monkeypatch.setattr(f3.io._LocalSource, "at_once_bytes", at_once_bytes)
+    monkeypatch.setattr(f3.plan, "_GROUP_BYTES", 0)
+    rooms = []
+    whole = f3.io._in_large_pages
+    monkeypatch.setattr(f3.io, "_in_large_pages", lambda size_bytes: rooms.append(size_bytes) or whole(size_bytes))
+    f3.write(TABLE, tmp_path / "t.f3", **SMALL, row_group_rows=300, dictionary=dictionary)
+    with f3.open(tmp_path / "t.f3", prefer=prefer) as file:
+        read = file.read()
+        assert len(rooms) == 1
+        assert file.read(rows=[3, 999, 500]).equals(TABLE.take([3, 999, 500]))
+    read.validate(full=True)
+    assert read.equals(TABLE)
+
+
+def test_what_a_decoder_hands_out_of_the_file_is_not_written_over(tmp_path, monkeypatch):
+    """One of the user's own may return what lies in the payload, without a copy."""
+
+    def lent(self, payload, arrow_type, rows):
+        return pa.Array.from_buffers(arrow_type, rows, [None, pa.py_buffer(payload[4 + rows :])])
+
+    monkeypatch.setattr(plain_coding.Decoder, "decode", lent)
+    monkeypatch.setattr(f3.io._LocalSource, "at_once_bytes", 1)
+    monkeypatch.setattr(f3.plan, "_GROUP_BYTES", 0)
+    table = pa.table({str(number): np.random.default_rng(number).integers(0, 1 << 60, 1000) for number in range(20)})
+    f3.write(table, tmp_path / "t.f3", coding=plain_coding)
+    read = opened(tmp_path / "t.f3").read()
+    assert read.equals(table)
+
+
 def test_what_is_too_long_for_one_array_becomes_several(monkeypatch):
     """2 GB of texts or 2 billion items; here as if it were 400."""
     monkeypatch.setattr(f3.shredding, "_MOST_ITEMS", 400)
