@@ -243,6 +243,12 @@ class _LocalTarget:
     def __init__(self, path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not path.is_file():
+            # /dev/null would be a file from then on.
+            raise F3Error(f"{path}: is a device, a pipe or a socket, which no file takes the place of")
+        self._asked = path
+        # A link stays one: what it leads to is written.
+        path = Path(os.path.realpath(path))
         self._path = path
         # Of long names the beginning: a name has at most 255 bytes.
         self._temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.part")
@@ -279,7 +285,7 @@ class _LocalTarget:
         try:
             yield
         except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._path)) from None
+            raise OSError(error.errno, error.strerror, str(self._asked)) from None
 
 
 class _RemoteTarget:

@@ -373,3 +373,20 @@ def test_equal_tables_make_equal_files():
     for dictionary in ("none", "best"):
         files = {stored(varied(500), dictionary=dictionary, checksums=True).getvalue() for _ in range(2)}
         assert len(files) == 1
+
+
+def test_no_file_takes_the_place_of_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(f3.F3Error, match="pipe: is a device, a pipe or a socket"):
+        f3.write(pa.table({"a": [1]}), tmp_path / "pipe")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_stays_one_and_leads_to_the_new_file(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.f3").symlink_to(tmp_path / "folder" / "table.f3")
+    for table in (pa.table({"a": [1]}), pa.table({"a": [2]})):
+        f3.write(table, tmp_path / "link.f3")
+        assert (tmp_path / "link.f3").is_symlink()
+        assert f3.open(tmp_path / "folder" / "table.f3").read().equals(table)
