@@ -6,6 +6,7 @@ compare within one run. It uses the runner as the command line does and knows no
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -222,6 +223,25 @@ def _joined(runs: Sequence[Run]) -> Run:
         if sample.round > 0 and sample.counted
     ]
     return replace(runs[0], samples=tuple(samples))
+
+
+keep_runs = click.option(
+    "--runs",
+    "kept",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the runs here, and go on with those there.",
+)
+
+
+def made_once(place: Path, make: Callable[[Path], None]) -> Path:
+    """The folder, made unless it is there; what was interrupted is made anew. Its name has to say how it was made."""
+    if not place.exists():
+        unfinished = place.with_name("unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        make(unfinished)
+        unfinished.rename(place)
+    return place
 
 
 def print_checks(title: str, checks: Iterator[Check]) -> None:

@@ -8,7 +8,6 @@ what was measured. How large it has to be to be found tells what the machine's n
 from __future__ import annotations
 
 import itertools
-import shutil
 import statistics
 import tempfile
 from collections import Counter
@@ -22,7 +21,7 @@ from bench_runner.measuring import measure
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
 from bench_runner.records import Cell, Run, Sample, read_run
-from bench_runner.selfbench import Check, print_checks, steadiness
+from bench_runner.selfbench import Check, keep_runs, made_once, print_checks, steadiness
 from bench_runner.session import Options
 from bench_runner.statistics import is_floor, summarise
 from bench_runner.suites import SUITES
@@ -46,19 +45,14 @@ def runs(folder: Path, rows: int, rounds: int, number: int) -> Iterator[Run]:
     """Real runs of the same suite, one after the other; those that lie in the folder already are not made again."""
     chosen = tuple(f"^{name}\\[" for name in FORMATS)
     request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
-    for index in range(number):
+
+    def make(place: Path) -> None:
         plan = make_plan([SUITES["tabular"]], request)
-        place = folder / f"run-{index:02d}"
-        if place.exists():
-            yield read_run(place)
-            continue
-        unfinished = folder / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
         with watching() as watcher:
-            measure(plan, request, Options(rounds=rounds, fidelity=False), unfinished, ["selfbench"], watcher)
-        unfinished.rename(place)
-        yield read_run(place)
+            measure(plan, request, Options(rounds=rounds, fidelity=False), place, ["selfbench"], watcher)
+
+    for index in range(number):
+        yield read_run(made_once(folder / f"{rows}-rows-{rounds}-rounds-{index:02d}", make))
 
 
 def planted(run: Run, cell: Cell, factor: float) -> Run:
@@ -140,12 +134,7 @@ def _failing(found: Comparison) -> list[str]:
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
 @click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each run: more show smaller changes.")
 @click.option("--number", default=RUNS, show_default=True, help="Runs, of which each is compared with every other.")
-@click.option(
-    "--runs",
-    "kept",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the runs here, and go on with those there.",
-)
+@keep_runs
 def main(rows: int, rounds: int, number: int, kept: Path | None) -> None:
     """Print how often compare names a regression where none is, and finds one that is planted."""
     print_checks("the machine itself", steadiness())

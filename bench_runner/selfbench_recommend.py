@@ -8,7 +8,6 @@ text, and Avro, are left out of the full run: they take much of its time and are
 from __future__ import annotations
 
 import math
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from bench_runner.measuring import measure
 from bench_runner.plan import Request
 from bench_runner.progress import watching
 from bench_runner.records import Run, read_run
-from bench_runner.selfbench import Check, print_checks, steadiness
+from bench_runner.selfbench import Check, keep_runs, made_once, print_checks, steadiness
 from bench_runner.session import Options
 from reports.candidates import questions, sifted
 from reports.preferences import Preferences, parse_weights
@@ -68,17 +67,14 @@ class Trial:
 
 def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[Run, Run]:
     """The short and the full run of a table; what lies in the folder already is not measured again."""
-    places = folder / "short", folder / "full"
-    if not folder.exists():
-        unfinished = folder.with_name("unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        short, full = (unfinished / place.name for place in places)
-        _measure(short, full, table, rows, budget_s)
-        unfinished.rename(folder)
-    return read_run(places[0]), read_run(places[1])
+    place = made_once(
+        folder / f"{table}-{rows}-rows-{budget_s:g}-s", lambda place: _measure(place, table, rows, budget_s)
+    )
+    return read_run(place / "short"), read_run(place / "full")
 
 
-def _measure(short_place: Path, full_place: Path, table: str, rows: int, budget_s: float) -> None:
+def _measure(folder: Path, table: str, rows: int, budget_s: float) -> None:
+    short_place, full_place = folder / "short", folder / "full"
     request = Request(datasets=(table,), rows=None if table.startswith("tpch") else rows)
 
     def near(run: Run) -> list[str]:
@@ -157,20 +153,15 @@ def _small(regrets: Sequence[float]) -> int:
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of each table.")
 @click.option("--tables", default=len(TABLES), show_default=True, help="How many of the tables.")
 @click.option("--budget", "budget_s", default=BUDGET_S, show_default=True, help="Seconds of a short measurement.")
-@click.option(
-    "--runs",
-    "kept",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the runs here, and go on with those there.",
-)
+@keep_runs
 def main(rows: int, tables: int, budget_s: float, kept: Path | None) -> None:
     """Print how much a recommendation loses against a full run, and how often a sure one is right."""
     print_checks("the machine itself", steadiness())
     click.echo("regrets by table, under the five weightings (!: another one is best in the full run)")
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
         found: list[Trial] = []
-        for number, table in enumerate(TABLES[:tables]):
-            measured = list(trials(table, *runs((kept or Path(folder)) / f"{number:02d}", table, rows, budget_s)))
+        for table in TABLES[:tables]:
+            measured = list(trials(table, *runs(kept or Path(folder), table, rows, budget_s)))
             # As soon as it is known: an hour's work is not to be lost by what comes after.
             told = ", ".join(f"{trial.regret:.1%}{'' if trial.right else '!'}" for trial in measured)
             click.echo(f"  {table}: {told}")

@@ -245,7 +245,7 @@ class _LocalTarget:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_file():
             # /dev/null would be a file from then on.
-            raise F3Error(f"{path}: is a device, a pipe or a socket, which no file takes the place of")
+            raise F3Error(f"{path}: is a device, a pipe or a socket and no file; name another path")
         self._asked = path
         # A link stays one: what it leads to is written.
         path = Path(os.path.realpath(path))
