@@ -20,7 +20,7 @@ from bench_runner.records import Run
 from bench_runner.session import Options, Watcher
 from reports.candidates import Candidate, Question, projected, questions, sifted, whole_rows
 from reports.preferences import Preferences
-from reports.recommend import Recommendation, may_win, recommend
+from reports.recommend import Ranked, Recommendation, contending, may_win, recommend
 from reports.recommend_text import Answer
 
 
@@ -38,10 +38,10 @@ def measured_answer(
     """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when
     nothing could be measured."""
 
-    def winners(run: Run) -> list[str]:
+    def asked(run: Run, chosen: Callable[[Recommendation], Iterable[Ranked]]) -> list[str]:
         question, candidates = _only(run)
         kept, _ = _sifted(run, question, candidates, preferences)
-        near = [ranked.candidate.variant for ranked in may_win(recommend(kept, (), preferences))]
+        near = [ranked.candidate.variant for ranked in chosen(recommend(kept, (), preferences))]
         return [*near, *(candidate.variant for candidate in candidates if candidate.unknown)]
 
     measured = measure_for_choice(
@@ -52,7 +52,8 @@ def measured_answer(
         watcher,
         images=images,
         budget_s=budget_s,
-        may_win=winners,
+        may_win=lambda run: asked(run, may_win),
+        contending=lambda run: asked(run, contending),
     )
     return _answer(measured.run, *_only(measured.run), preferences, left_out=_left_out(measured, preferences))
 

@@ -1,7 +1,7 @@
-"""A short, fair measurement for one decision: every candidate once on few rows, then those that may win, by rounds.
+"""A short, fair measurement for one decision: every candidate once on few rows, then a race of those that may win.
 
-Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. Who may win is told by
-whoever asks: this module weighs nothing.
+Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. Who may win, and who
+may still win after so many rounds, is told by whoever asks: this module weighs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench_runner.errors import PlanError
 from bench_runner.measuring import measure
 from bench_runner.plan import Plan, Request, make_plan
 from bench_runner.records import Run
-from bench_runner.session import Options, Watcher
+from bench_runner.session import Options, Race, Watcher
 from bench_runner.suites import SUITES
 from data_generator.dataset import Dataset
 
@@ -79,11 +79,13 @@ def measure_for_choice(
     images: bool,
     budget_s: float,
     may_win: Callable[[Run], Sequence[str]],
+    contending: Callable[[Run], Sequence[str]],
 ) -> Measured:
     """Both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good.
 
-    `may_win` names the variants of the first part that the second one measures. Raises what `choosing_plan` and
-    `measure` raise.
+    `may_win` names the variants of the first part that the second one measures, `contending` those that may still win
+    by what it has measured so far: they get rounds until one is left, or the budget is spent. Raises what
+    `choosing_plan` and `measure` raise.
     """
     began_ns = now_ns()
 
@@ -113,7 +115,7 @@ def measure_for_choice(
     plan = choosing_plan(request, images=images, most_datasets=2)
     left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S
     counted = replace(options, fidelity=False, budget_s=max(left_s, LEAST_BUDGET_S))
-    run, _ = measure(plan, request, counted, folder, command, watcher)
+    run, _ = measure(plan, request, counted, folder, command, watcher, Race(contending, sifting))
     return Measured(run, sifting)
 
 

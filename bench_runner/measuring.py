@@ -25,7 +25,7 @@ from bench_runner.launcher import Launcher
 from bench_runner.plan import Plan, Request
 from bench_runner.records import Run, SampleWriter, read_run, write_run_info
 from bench_runner.resume import Earlier, earlier_part, refuse_other_data
-from bench_runner.session import Options, Session, Watcher
+from bench_runner.session import Options, Race, Session, Watcher
 from bench_runner.settle import Settler
 from bench_runner.work_folder import open_locked, work_folders
 
@@ -37,7 +37,13 @@ class Stopped(KeyboardInterrupt):
 
 
 def measure(
-    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], watcher: Watcher
+    plan: Plan,
+    request: Request,
+    options: Options,
+    folder: Path,
+    command: Sequence[str],
+    watcher: Watcher,
+    race: Race | None = None,
 ) -> tuple[Run, bool]:
     """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed.
 
@@ -49,11 +55,17 @@ def measure(
     with open_locked(folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another run is writing here\n  wait for it, or name another folder by --out")
-        return _measure(plan, request, options, folder, command, watcher)
+        return _measure(plan, request, options, folder, command, watcher, race)
 
 
 def _measure(
-    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], watcher: Watcher
+    plan: Plan,
+    request: Request,
+    options: Options,
+    folder: Path,
+    command: Sequence[str],
+    watcher: Watcher,
+    race: Race | None,
 ) -> tuple[Run, bool]:
     machine = machine_name(options)
     info, earlier = _begin(plan, request, options, folder, command, machine)
@@ -76,6 +88,7 @@ def _measure(
             benches=_benches(plan, options, work, launchers, machine),
             earlier=earlier,
             position=earlier.next_position,
+            race=race,
         )
         try:
             preparation.look_at_work_folders(session, work)

@@ -55,6 +55,11 @@ def is_small(rows: int, size_bytes: int) -> bool:
     return rows <= REHEARSAL_ROWS and size_bytes <= REHEARSAL_BYTES
 
 
+def unrehearsed(size_bytes: int) -> Prediction:
+    """For a table so small that nothing has to be known of it: it needs what it is large."""
+    return Prediction(slowest_ns=0, total_ns=0, peak_bytes=size_bytes, size_bytes=size_bytes)
+
+
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:
     """Scale one execution of a chain, all of its samples measured, to `rows` rows."""
     scale = rows / max(samples[0].rows, 1)

@@ -12,9 +12,9 @@ from bench_runner import environment
 from bench_runner.chains import execute
 from bench_runner.clock import now_ns
 from bench_runner.plan import Chain
-from bench_runner.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows
-from bench_runner.records import Conditions, Failure, Sample
-from bench_runner.schedule import Schedule, within_budget
+from bench_runner.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows, unrehearsed
+from bench_runner.records import Conditions, Failure, Sample, read_run
+from bench_runner.schedule import EARLY_STOP_ROUNDS, Schedule, within_budget
 from bench_runner.session import Session
 
 OVERHEAD_S = 0.6
@@ -26,7 +26,8 @@ def rehearse(session: Session) -> dict[Chain, Prediction]:
     """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
 
     Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Of small
-    tables, whose first counted round is as quick as a rehearsal, only the first is rehearsed.
+    tables, whose first counted round is as quick as a rehearsal, only the first is rehearsed, and none by a run that
+    only sifts, because it has no other use than a rehearsal's.
     """
     session.stage("rehearsal")
     predictions: dict[Chain, Prediction] = {}
@@ -37,6 +38,8 @@ def rehearse(session: Session) -> dict[Chain, Prediction]:
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
             small = is_small(dataset.rows, dataset.size_bytes)
             prediction = known.get((chain.variant, chain.conditions)) if small else None
+            if small and session.options.brief:
+                prediction = unrehearsed(dataset.size_bytes)
             if prediction is None:
                 session.watcher.step(chain.label(), None)
                 prediction = _predicted(session, chain)
@@ -54,8 +57,12 @@ def rehearse(session: Session) -> dict[Chain, Prediction]:
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
     """What the chain will need at full size; None when it fails on few rows already."""
     dataset = session.datasets[chain.dataset]
-    rows = rehearsal_rows(dataset.rows, dataset.size_bytes)
-    samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
+    samples = _sifted(session, chain)
+    if samples:
+        rows = samples[0].rows
+    else:
+        rows = rehearsal_rows(dataset.rows, dataset.size_bytes)
+        samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
     if any(sample.failure is not None for sample in samples):
         return None
     prediction = predict(samples, dataset.rows)
@@ -65,6 +72,19 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
     need_bytes = prediction.peak_bytes // 5
     samples = _execution(session, chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
     return None if any(sample.failure is not None for sample in samples) else predict(samples, dataset.rows)
+
+
+def _sifted(session: Session, chain: Chain) -> list[Sample]:
+    """One execution of the chain on few rows of the same data, from the run that sifted; empty without one."""
+    if session.race is None or session.race.sifting is None:
+        return []
+    identity = chain.variant, session.public(chain.conditions)
+    executions: dict[int, list[Sample]] = {}
+    for sample in session.race.sifting.samples:
+        if (sample.variant, sample.conditions) == identity and sample.failure is None:
+            executions.setdefault(sample.round, []).append(sample)
+    whole = [samples for samples in executions.values() if len(samples) == len(chain.operations)]
+    return whole[-1] if whole else []
 
 
 def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure | None:
@@ -109,7 +129,10 @@ def _execution(session: Session, chain: Chain, *, rows: int, round_number: int, 
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> None:
     """Rounds outermost, each shuffled, until nobody wants another or the budget is spent."""
-    schedule = Schedule(predictions, seed=session.info["seed"], rounds=session.options.rounds_asked)
+    race = session.race
+    schedule = Schedule(
+        predictions, seed=session.info["seed"], rounds=session.options.rounds_asked, race=race is not None
+    )
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
     deadline_ns = None
     if session.options.budget_s is not None:
@@ -117,6 +140,9 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     number = 0
     while True:
         number += 1
+        if race is not None and number > EARLY_STOP_ROUNDS:
+            contending = race.contending(read_run(session.folder))
+            schedule.let_run(contending if len(contending) > 1 else ())
         due = schedule.due(number)
         if deadline_ns is not None and number > 1:
             due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)

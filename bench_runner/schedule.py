@@ -1,15 +1,16 @@
 """Which chains run in which round, and in which order (method rule 15).
 
 Rounds are the outer loop, so that slow drift hits all alike; within a round the order is shuffled by the run's seed,
-dear chains last. A chain leaves when it has its rounds, when its interval is narrow enough, or when it fails again.
-This module executes nothing and reads no clock: it is told what was measured.
+dear chains last. A chain leaves when it has its rounds, when its interval is narrow enough, or when it fails again. In
+a race, which is for one decision, it leaves when whoever decides no longer asks for it, and not before. This module
+executes nothing and reads no clock: it is told what was measured.
 """
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench_runner.plan import Chain
@@ -22,6 +23,8 @@ EARLY_STOP_HALF_WIDTH = 0.05
 EXTRA_ROUNDS = 2
 """Rounds beyond the planned ones that make up for samples which were not counted."""
 FAILURES_ALLOWED = 2
+MOST_RACE_ROUNDS = 200
+"""A race ends by its budget, or when it is decided; this is only its last end."""
 
 
 @dataclass
@@ -56,12 +59,15 @@ class Progress:
 class Schedule:
     """Hands out the rounds."""
 
-    def __init__(self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None) -> None:
+    def __init__(
+        self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None, race: bool = False
+    ) -> None:
         """`predictions` holds the chains that may run. `rounds` is the user's number for all of them, or None for the
-        method's own (7, 3 over 10 s, 1 over 60 s, and an early stop)."""
+        method's own (7, 3 over 10 s, 1 over 60 s, and an early stop), or, in a race, for as many as are let run."""
         self._predictions = dict(predictions)
         self._seed = seed
-        self._asked = rounds
+        self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
+        self._let_run: frozenset[str] | None = None
         self.progress = {chain: Progress(chain.operations) for chain in predictions}
 
     def planned_rounds(self, chain: Chain) -> int:
@@ -71,6 +77,10 @@ class Schedule:
         if chain.is_floor:
             return max(self._predictions[other].rounds for other in self._companions(chain))
         return self._predictions[chain].rounds
+
+    def let_run(self, variants: Iterable[str]) -> None:
+        """From now on only chains of these variants take part, until others are named."""
+        self._let_run = frozenset(variants)
 
     def due(self, number: int) -> list[Chain]:
         """The chains of round `number`, from 1, in the order in which they run. The floor takes part as long as
@@ -103,6 +113,8 @@ class Schedule:
         return max(self.planned_rounds(chain) - progress.counted, 0)
 
     def _wants(self, chain: Chain, number: int) -> bool:
+        if self._let_run is not None and chain.variant not in self._let_run:
+            return False
         return number <= self.planned_rounds(chain) + EXTRA_ROUNDS and self.remaining_rounds(chain) > 0
 
     def _companions(self, floor: Chain) -> list[Chain]:

@@ -1,15 +1,16 @@
 """How far a recommendation can be believed: `make selfbench-recommend` prints its regret, and its claims' truth.
 
-Each table is measured twice: shortly, as `recommend` does, and in full, all candidates in as many rounds as they need.
-The regret of a recommendation is how much worse its score is in the full run than the best one's there. Formats of
-text, and Avro, are left out of the full run: they take much of its time and are far from the best under any weighting.
+Each table is measured twice: shortly, as `recommend` does, and in full: all candidates, and those that may be the best
+in as many rounds as two and a half minutes allow. The regret of a recommendation is how much worse its score is in the
+full run than the best one's there. Formats of text, and Avro, are left out of the full run: they take much of its time
+and are far from the best under any weighting.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,10 +22,10 @@ from bench_runner.plan import Request
 from bench_runner.progress import watching
 from bench_runner.records import Run, read_run
 from bench_runner.selfbench import Check, keep_runs, made_once, print_checks, steadiness
-from bench_runner.session import Options
+from bench_runner.session import Options, Race
 from reports.candidates import questions, sifted
 from reports.preferences import Preferences, parse_weights
-from reports.recommend import Recommendation, may_win, recommend
+from reports.recommend import Ranked, Recommendation, contending, may_win, recommend
 
 TABLES = (
     *("eq", "int", "float", "bool", "str", "core", "bi", "classic", "geo", "log", "ml"),
@@ -45,7 +46,8 @@ WEIGHTINGS = (
     "save=2,read=1",
     "read=1,size=1,save=1,read_memory=1,save_memory=1",
 )
-ROWS, BUDGET_S = 50_000, 120.0
+ROWS, BUDGET_S, FULL_BUDGET_S = 50_000, 120.0, 150.0
+"""The full run's budget is for its rounds alone."""
 FAR = ("^xml", "^excel", "^csv", "^json", "^avro")
 SMALL_REGRET, LARGE_REGRET, SURE = 0.05, 0.25, 0.9
 
@@ -68,7 +70,8 @@ class Trial:
 def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[Run, Run]:
     """The short and the full run of a table; what lies in the folder already is not measured again."""
     place = made_once(
-        folder / f"{table}-{rows}-rows-{budget_s:g}-s", lambda place: _measure(place, table, rows, budget_s)
+        folder / f"{table}-{rows}-rows-{budget_s:g}-s-{FULL_BUDGET_S:g}-s",
+        lambda place: _measure(place, table, rows, budget_s),
     )
     return read_run(place / "short"), read_run(place / "full")
 
@@ -77,22 +80,34 @@ def _measure(folder: Path, table: str, rows: int, budget_s: float) -> None:
     short_place, full_place = folder / "short", folder / "full"
     request = Request(datasets=(table,), rows=None if table.startswith("tpch") else rows)
 
-    def near(run: Run) -> list[str]:
-        # One short run serves all weightings: whoever may win under one of them is in it.
+    def near(run: Run, chosen: Callable[[Recommendation], Sequence[Ranked]]) -> list[str]:
+        # One run serves all weightings: whoever may win under one of them is in it.
         ((_, candidates),) = questions(run).items()
-        variants = [each.candidate.variant for text in WEIGHTINGS for each in may_win(_asked(run, text))]
+        variants = [each.candidate.variant for text in WEIGHTINGS for each in chosen(_asked(run, text))]
         variants += [candidate.variant for candidate in candidates if candidate.unknown]
         return list(dict.fromkeys(variants))
+
+    def still_near(run: Run) -> list[str]:
+        return near(run, contending)
 
     for place in (short_place, full_place):
         place.mkdir(parents=True)
     options = Options(fidelity=False)
     with watching() as watcher:
         measure_for_choice(
-            request, options, lambda: short_place, ["selfbench"], watcher, images=False, budget_s=budget_s, may_win=near
+            request,
+            options,
+            lambda: short_place,
+            ["selfbench"],
+            watcher,
+            images=False,
+            budget_s=budget_s,
+            may_win=lambda run: near(run, may_win),
+            contending=still_near,
         )
         plan = choosing_plan(replace(request, formats_not=FAR), images=False)
-        measure(plan, request, options, full_place, ["selfbench"], watcher)
+        in_full = replace(options, budget_s=FULL_BUDGET_S)
+        measure(plan, request, in_full, full_place, ["selfbench"], watcher, Race(still_near, None))
 
 
 def trials(table: str, short: Run, full: Run) -> Iterator[Trial]:

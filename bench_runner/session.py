@@ -5,7 +5,7 @@ This module decides neither what is measured nor when: bench_runner.preparation 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from bench_runner import environment
 from bench_runner.chains import Bench
 from bench_runner.clock import now_ns
 from bench_runner.plan import Chain, Plan
-from bench_runner.records import Conditions, Failure, Sample, SampleWriter, write_run_info
+from bench_runner.records import Conditions, Failure, Run, Sample, SampleWriter, write_run_info
 from bench_runner.resume import Earlier
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
@@ -36,12 +36,23 @@ class Options:
     machine: str | None = None
     fidelity: bool = True
     brief: bool = False
-    """A run that only sifts: its memory probe is not tested, and imports are not timed."""
+    """A run that only sifts: its memory probe is not tested, imports are not timed, and small data not rehearsed."""
 
     @property
     def rounds_asked(self) -> int | None:
         """The number of rounds that the user fixed, or None."""
         return 1 if self.quick else self.rounds
+
+
+@dataclass(frozen=True)
+class Race:
+    """A run for one decision: it goes on for as long as more than one may win, and the budget lasts."""
+
+    contending: Callable[[Run], Sequence[str]]
+    """Of the run as far as it is measured: the variants that may still win. Who is not named pauses; it is named again
+    when what is measured meanwhile makes it one of them."""
+    sifting: Run | None
+    """What was measured on few rows before: its samples stand for those of the rehearsal."""
 
 
 class Watcher(Protocol):
@@ -69,6 +80,7 @@ class Session:
     benches: dict[tuple[str, str], Bench]
     earlier: Earlier
     position: int
+    race: Race | None = None
     stage_began_ns: int = field(default_factory=now_ns)
     stage_name: str = "start"
 

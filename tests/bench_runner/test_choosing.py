@@ -50,7 +50,8 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, c
     assert (shape["dataset"], shape["rows"]) == ("eq", 21000)
     assert done.returncode == (shape["recommended"] is None)
     sifting, second = read_run(tmp_path / "out" / choosing.SIFTING), read_run(tmp_path / "out")
-    assert {sample.rows for sample in sifting.samples if sample.round == 1} == {20_000}
+    assert {(sample.rows, sample.round > 0) for sample in sifting.samples} == {(20_000, True)}
+    assert not [sample for sample in second.samples if sample.round == 0], "what sifted is rehearsed"
     assert "probe" not in sifting.info
     assert second.info["probe"]["error_bytes"] > 0
     named = {each["variant"] for each in (*shape["ranked"], *shape["left_out"])}
@@ -76,6 +77,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
         images=False,
         budget_s=120,
         may_win=lambda run: winners,
+        contending=lambda run: (),
     )
     (first, brief, place), (second, counted, folder) = seen
     assert len(first) > 20
@@ -109,6 +111,7 @@ def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
         images=images,
         budget_s=120,
         may_win=lambda run: (),
+        contending=lambda run: (),
     )
     assert seen == [few, all_of_them]
 
@@ -124,6 +127,7 @@ def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         images=False,
         budget_s=1,
         may_win=lambda run: pytest.fail("nobody has to be sifted"),
+        contending=lambda run: (),
     )
     assert measured.sifting is None
 

@@ -164,3 +164,24 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
     assert is_small(20_000, 10**6)
     assert not is_small(20_001, 10**6)
     assert not is_small(2_000, 2 * 10**8)
+
+
+def test_a_race_goes_on_for_whoever_is_let_run() -> None:
+    """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; the floor is with them."""
+    chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("floor"): prediction(0.1)}
+    schedule = Schedule(chains, seed=1, rounds=None, race=True)
+    let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
+    ran: dict[str, list[int]] = {}
+    for number in range(1, 17):
+        if number in let_run:
+            schedule.let_run(let_run[number])
+        for each in schedule.due(number):
+            schedule.progress[each].add(samples(each, (SECOND, SECOND), number))
+            ran.setdefault(each.variant, []).append(number)
+    assert ran["feather"] == ran["floor"] == [*range(1, 15)]
+    assert ran["orc"] == [*range(1, 10), 12, 13, 14]
+
+
+def test_rounds_that_the_user_fixed_are_a_races_too() -> None:
+    ran = rounds_run(Schedule({chain("csv"): prediction(1)}, seed=1, rounds=6, race=True))
+    assert ran["csv"] == [1, 2, 3, 4, 5, 6]

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from bench_runner.records import Conditions
 from reports.candidates import Candidate, Question, projected, questions, sifted
+from reports.levelling import levelled
 from reports.preferences import Preferences
 from reports.reasons import reasons
-from reports.recommend import may_win, recommend, weighed, weights
+from reports.recommend import contending, may_win, recommend, weighed, weights
 from reports.recommend_text import Answer, as_json, show
 from tests.reports.factory import make_run
 
@@ -112,6 +114,45 @@ def test_too_few_rounds_make_no_claim() -> None:
     dear = candidate("b", read=500, rounds=range(1, 2))
     far = recommend([candidate("a"), dear], (), Preferences(weights={"read": 1}))
     assert far.ranked[0].probability == 1
+
+
+def test_who_left_in_a_fast_hour_does_not_win_by_it() -> None:
+    """The rounds after the fifth are slower by half for everybody; the one that left before them is 10 % behind."""
+    long = range(1, 31)
+    stayed = [candidate("a", noise=0.01, rounds=long), candidate("b", read=10.3, noise=0.01, rounds=long)]
+    left = candidate("c", read=11, noise=0.01, rounds=range(1, 6))
+
+    def slowed(each: Candidate) -> Candidate:
+        read = {number: value * (1.5 if number > 5 else 1) for number, value in each.figures["read"].items()}
+        return replace(each, figures={**each.figures, "read": read})
+
+    found = recommend([left, *map(slowed, stayed)], (), Preferences(weights={"read": 1}))
+    assert names(found) == ["a", "b", "c"]
+    assert found.ranked[2].score == pytest.approx(1.1, rel=0.02)
+    assert found.ranked[0].probability is not None
+    assert found.ranked[0].probability > 0.99
+
+
+def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
+    figures = {"a": {1: 10.0, 2: 30.0}, "b": {1: 12.0, 2: 11.0}, "c": {}}
+    assert levelled(figures) == figures
+    longer = {"a": {1: 10.0, 2: 20.0, 3: 20.0}, "b": {1: 12.0}}
+    # Ratios within a round are not touched; the round in the middle keeps its speed.
+    free = levelled(longer)
+    assert free["b"][1] / free["a"][1] == pytest.approx(1.2)
+    assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-4)
+
+
+def test_who_is_shown_to_be_worse_contends_no_more() -> None:
+    weights = Preferences(weights={"read": 1})
+    kept = [
+        candidate("a", noise=0.02),
+        candidate("b", read=10.05, noise=0.02),
+        candidate("c", read=15, noise=0.02),
+        candidate("d", read=15, noise=0.02, rounds=range(1, 4)),
+    ]
+    near = contending(recommend(kept, (), weights))
+    assert {each.candidate.variant for each in near} == {"a", "b", "d"}, "three rounds show nothing"
 
 
 def test_the_frontier_is_what_nobody_beats_in_everything() -> None:
