@@ -124,11 +124,10 @@ class Settler:
     def _control(self) -> Control:
         path = self._folder / "control"
         # One small block many times: of 64 MB of its own the process would time the page faults, not the writing.
-        block = bytes(BLOCK_BYTES)
         written = 0
         try:
             started = now_ns()
-            with path.open("wb", buffering=0) as stream:
+            with path.open("wb", buffering=0) as stream, linux.anonymous_memory(BLOCK_BYTES) as block:
                 while written < CONTROL_BYTES and (size := stream.write(block)):
                     written += size
             write_ns = now_ns() - started

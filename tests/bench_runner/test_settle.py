@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench_runner import linux, settle
@@ -143,3 +145,20 @@ def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
     assert rest.control.allocate_ns > 0
     assert rest.settle_ns >= rest.control.write_ns + rest.control.allocate_ns
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the last bytes before one both halves take two to four times as long, and a whole cell is left out."""
+    sources: list[int] = []
+    fresh = linux.anonymous_memory
+
+    def told(size_bytes: int) -> mmap.mmap:
+        memory = fresh(size_bytes)
+        sources.append(size_bytes)
+        assert np.frombuffer(memory, np.uint8).ctypes.data % linux.PAGE_BYTES == 0
+        return memory
+
+    monkeypatch.setattr(linux, "anonymous_memory", told)
+    settle.Settler(tmp_path).settle(0)
+    assert settle.BLOCK_BYTES in sources
+    assert sources.count(1 << 16) == sources.count(settle.CONTROL_BYTES) == 2, "each touch has a source and a target"
