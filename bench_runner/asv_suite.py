@@ -41,6 +41,7 @@ from bench_runner.clock import Laps, now_ns
 from bench_runner.launcher import Launcher
 from bench_runner.operations import OPERATIONS
 from bench_runner.plan import Chain, Plan, Request, make_plan, with_null_variants, with_numpy_nulls
+from bench_runner.prediction import UNREHEARSED_NEED
 from bench_runner.probe_check import error_bytes, known_answers
 from bench_runner.records import Failure
 from bench_runner.registries import engine_of
@@ -57,8 +58,6 @@ ROUNDS = 5
 TIMEOUT_S = 3600
 SETTLE_TRIES = 5
 """A sample cannot be marked 'not counted' in asv, so settling is tried again before the cell is given up."""
-NEED_FACTOR = 10
-"""Memory that is made ready for a sample, as a multiple of its data: here nothing was rehearsed (rule 1)."""
 
 
 def suite_class(name: str) -> type:
@@ -333,7 +332,7 @@ def _task(
         stored.path,
         folder,
         rows=stored.rows,
-        need_bytes=NEED_FACTOR * stored.size_bytes,
+        need_bytes=UNREHEARSED_NEED * stored.size_bytes,
         last=False,
         best=best,
     )
@@ -351,7 +350,7 @@ def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
             rows=stored.rows,
             round_number=1,
             position=os.getpid(),
-            need_bytes=NEED_FACTOR * stored.size_bytes,
+            need_bytes=UNREHEARSED_NEED * stored.size_bytes,
         )
     for sample in samples:
         if sample.failure is not None:

@@ -28,8 +28,9 @@ MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
 SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
 LEAST_BUDGET_S = 10.0
 """What the rounds get at least, however long the parts before them took."""
-PREPARATION_S = 25.0
-"""About what a run does before its first round: testing its probe, timing imports, the rehearsal."""
+PREPARATION_S, REHEARSAL_S = 16.0, 9.0
+"""About what a run does before its first round: testing its probe and timing imports; and the rehearsal, where nothing
+was sifted."""
 
 
 SMALLER = "table[share=0.25]"
@@ -113,7 +114,7 @@ def measure_for_choice(
     if is_sample(dataset):
         request = replace(request, datasets=(dataset.name, SMALLER))
     plan = choosing_plan(request, images=images, most_datasets=2)
-    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S
+    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (REHEARSAL_S if sifting is None else 0)
     counted = replace(options, fidelity=False, budget_s=max(left_s, LEAST_BUDGET_S))
     run, _ = measure(plan, request, counted, folder, command, watcher, Race(contending, sifting))
     return Measured(run, sifting)

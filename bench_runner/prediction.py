@@ -17,6 +17,8 @@ REHEARSAL_BYTES = 16_000_000
 """For rows that are large, such as images: no more of them than this."""
 DEAR_NS, VERY_DEAR_NS = 10 * 10**9, 60 * 10**9
 ROUNDS, DEAR_ROUNDS, VERY_DEAR_ROUNDS = 7, 3, 1
+UNREHEARSED_NEED = 10
+"""Memory that is made ready for a sample, as a multiple of its data, where nothing was rehearsed (rule 1)."""
 MEMORY_SHARE = 0.8
 """Method rule 5: a predicted peak over this share of the available memory is not run."""
 
@@ -56,8 +58,8 @@ def is_small(rows: int, size_bytes: int) -> bool:
 
 
 def unrehearsed(size_bytes: int) -> Prediction:
-    """For a table so small that nothing has to be known of it: it needs what it is large."""
-    return Prediction(slowest_ns=0, total_ns=0, peak_bytes=size_bytes, size_bytes=size_bytes)
+    """For a table so small that nothing has to be known of it."""
+    return Prediction(slowest_ns=0, total_ns=0, peak_bytes=UNREHEARSED_NEED * size_bytes, size_bytes=size_bytes)
 
 
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:

@@ -14,7 +14,7 @@ from bench_runner.clock import now_ns
 from bench_runner.plan import Chain
 from bench_runner.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows, unrehearsed
 from bench_runner.records import Conditions, Failure, Sample, read_run
-from bench_runner.schedule import EARLY_STOP_ROUNDS, Schedule, within_budget
+from bench_runner.schedule import EARLY_STOP_ROUNDS, FAILURES_ALLOWED, Schedule, looks, racing, within_budget
 from bench_runner.session import Session
 
 OVERHEAD_S = 0.6
@@ -131,8 +131,14 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     """Rounds outermost, each shuffled, until nobody wants another or the budget is spent."""
     race = session.race
     schedule = Schedule(
-        predictions, seed=session.info["seed"], rounds=session.options.rounds_asked, race=race is not None
+        predictions,
+        seed=session.info["seed"],
+        rounds=session.options.rounds_asked,
+        race=race is not None,
+        failures_allowed=1 if session.options.brief else FAILURES_ALLOWED,
     )
+    look_after = looks()
+    look = next(look_after)
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
     deadline_ns = None
     if session.options.budget_s is not None:
@@ -140,12 +146,14 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     number = 0
     while True:
         number += 1
-        if race is not None and number > EARLY_STOP_ROUNDS:
-            contending = race.contending(read_run(session.folder))
-            schedule.let_run(contending if len(contending) > 1 else ())
-        due = schedule.due(number)
+        if race is not None and number > look:
+            look = next(look_after)
+            schedule.let_run(race.contending(read_run(session.folder)))
+        due = wanted = schedule.due(number)
         if deadline_ns is not None and number > 1:
             due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)
+        if race is not None and number > EARLY_STOP_ROUNDS:
+            due = racing(due, {*wanted} - {*due}, schedule.progress)
         if not due:
             return
         session.stage(f"round {number}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench_runner.plan import Chain
@@ -23,6 +23,10 @@ EARLY_STOP_HALF_WIDTH = 0.05
 EXTRA_ROUNDS = 2
 """Rounds beyond the planned ones that make up for samples which were not counted."""
 FAILURES_ALLOWED = 2
+"""Rounds that may fail before a chain is given up; one where nothing was rehearsed."""
+RACE_LOOKS = 1.4
+"""A race looks who still contends after 5 rounds, and each time that it has so many times as many: looks after every
+round would find some unlucky row of rounds for everybody."""
 MOST_RACE_ROUNDS = 200
 """A race ends by its budget, or when it is decided; this is only its last end."""
 
@@ -60,13 +64,20 @@ class Schedule:
     """Hands out the rounds."""
 
     def __init__(
-        self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None, race: bool = False
+        self,
+        predictions: Mapping[Chain, Prediction],
+        *,
+        seed: int,
+        rounds: int | None,
+        race: bool = False,
+        failures_allowed: int = FAILURES_ALLOWED,
     ) -> None:
         """`predictions` holds the chains that may run. `rounds` is the user's number for all of them, or None for the
         method's own (7, 3 over 10 s, 1 over 60 s, and an early stop), or, in a race, for as many as are let run."""
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
+        self._failures_allowed = failures_allowed
         self._let_run: frozenset[str] | None = None
         self.progress = {chain: Progress(chain.operations) for chain in predictions}
 
@@ -108,7 +119,7 @@ class Schedule:
     def remaining_rounds(self, chain: Chain) -> int:
         """At most this many more executions."""
         progress = self.progress[chain]
-        if progress.failures >= FAILURES_ALLOWED or (self._asked is None and progress.narrow):
+        if progress.failures >= self._failures_allowed or (self._asked is None and progress.narrow):
             return 0
         return max(self.planned_rounds(chain) - progress.counted, 0)
 
@@ -124,6 +135,26 @@ class Schedule:
 
     def _shared_by(self, floor: Chain, chains: Sequence[Chain]) -> bool:
         return any(_same_data(chain, floor) for chain in chains)
+
+
+def looks() -> Iterator[int]:
+    """After how many rounds a race looks who still contends: 5, 7, 9, 12, 16, 22, 30, ..."""
+    rounds = EARLY_STOP_ROUNDS
+    while True:
+        yield rounds
+        rounds = int(rounds * RACE_LOOKS)
+
+
+def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
+    """Of the chains that are due in a race, what has somebody to race with: variants of which nothing is left out, at
+    least two of them, or one that has too few rounds to be told anything of. Floors come with them."""
+    broken = {chain.variant for chain in left_out if not chain.is_floor}
+    kept = [chain for chain in due if chain.is_floor or chain.variant not in broken]
+    runners = [chain for chain in kept if not chain.is_floor]
+    alone = len({chain.variant for chain in runners}) < 2
+    if alone and all(progress[chain].counted >= EARLY_STOP_ROUNDS for chain in runners):
+        return []
+    return kept
 
 
 def _same_data(chain: Chain, floor: Chain) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench_runner.statistics import FEWEST_ROUNDS, Interval, Ratio, median_interval, ratio_interval
-from reports.candidates import FIGURES, Candidate
+from reports.candidates import Candidate
 from reports.levelling import levelled
 from reports.preferences import Preferences
 
@@ -29,6 +29,7 @@ FEWEST_READS, MOST_READS = 0.01, 1_000.0
 """Reads for each save between which a break-even is told."""
 SLOWEST, FASTEST = 1e6, 1e10
 """Bytes a second between which a break-even is told: a distant server to local NVMe."""
+TIMES = ("read", "save")
 TIME = "time"
 """One save and the reads that go with it, where the user says how many."""
 
@@ -159,17 +160,10 @@ def contending(found: Recommendation) -> list[Ranked]:
 
 
 def _levelled(kept: Sequence[Candidate]) -> list[Candidate]:
-    """Who has other rounds than the others is compared with them all the same."""
-    by_figure = {name: levelled({each.variant: each.figures.get(name, {}) for each in kept}) for name in FIGURES}
+    """Who has other rounds than the others is compared with them all the same. Sizes and memory know no slow rounds."""
+    by_time = {name: levelled({each.variant: each.figures[name] for each in kept}) for name in TIMES}
     return [
-        replace(
-            candidate,
-            figures={
-                name: by_variant[candidate.variant]
-                for name, by_variant in by_figure.items()
-                if name in candidate.figures
-            },
-        )
+        replace(candidate, figures={**candidate.figures, **{name: by_time[name][candidate.variant] for name in TIMES}})
         for candidate in kept
     ]
 

@@ -53,6 +53,8 @@ def show(answer: Answer, console: Console) -> None:
     print_lines(page, [f"  {text}" for text in _certainty(found)])
     page.print()
     page.print(_grid(found))
+    if len({each.candidate.rounds for each in found.ranked}) > 1:
+        print_lines(page, ["rounds differ: what a whole round was slower or faster is taken out of the times"])
     why = [f"{each.variant} (best in {', '.join(each.wins)}) {each.sentence}" for each in reasons(found)]
     _section(page, "why", why)
     _section(page, "where the answer changes (in time alone)", _break_evens(found))
@@ -103,13 +105,14 @@ def _certainty(found: Recommendation) -> list[str]:
 def _grid(found: Recommendation) -> Grid:
     labels = short_labels(each.candidate.variant for each in found.ranked)
     names = list(found.ranked[0].values)
-    headers = ("score", *(f"{TITLES[name]}, {_unit(name)}" for name in names), "P(best)", "Pareto")
+    headers = ("score", *(f"{TITLES[name]}, {_unit(name)}" for name in names), "P(best)", "Pareto", "rounds")
     cells = [
         (
             _score_text(each),
             *(f"{_people(name, each.values[name])} ({number_text(each.ratios[name])}x)" for name in names),
             "" if each.probability is None else f"{each.probability:.2f}",
             "yes" if each.on_frontier else "",
+            str(len(each.candidate.rounds)),
         )
         for each in found.ranked
     ]

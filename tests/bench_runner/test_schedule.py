@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import pytest
 
 from bench_runner.plan import Chain
 from bench_runner.prediction import Prediction, is_small, predict, rehearsal_rows
 from bench_runner.records import Conditions, Failure, Sample
-from bench_runner.schedule import Schedule, within_budget
+from bench_runner.schedule import Progress, Schedule, looks, racing, within_budget
 from bench_runner.targets import Target
 
 SECOND = 10**9
@@ -185,3 +188,32 @@ def test_a_race_goes_on_for_whoever_is_let_run() -> None:
 def test_rounds_that_the_user_fixed_are_a_races_too() -> None:
     ran = rounds_run(Schedule({chain("csv"): prediction(1)}, seed=1, rounds=6, race=True))
     assert ran["csv"] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_race_looks_at_growing_intervals() -> None:
+    assert list(itertools.islice(looks(), 8)) == [5, 7, 9, 12, 16, 22, 30, 42]
+
+
+def test_nobody_races_alone() -> None:
+    """What is due without anybody beside it, or only on one of two sizes, tells nothing of who is the best."""
+    one, other, floor = chain("feather"), chain("orc"), chain("floor")
+    small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
+    everything = [one, other, small_one, small_other, floor]
+    progress = {each: Progress(each.operations) for each in everything}
+    for each in everything:
+        for number in range(1, 6):
+            progress[each].add(samples(each, (SECOND, SECOND), number))
+    assert racing(everything, (), progress) == everything
+    assert racing([one, floor], (), progress) == []
+    assert racing([one, small_one, small_other, floor], [other], progress) == []
+    uncounted = {**progress, one: Progress(one.operations)}
+    assert racing([one, floor], (), uncounted) == [one, floor]
+
+
+def test_what_was_not_rehearsed_is_given_up_when_it_fails_once() -> None:
+    chains = {chain("csv"): prediction(1), chain("xml"): prediction(1)}
+    schedule = Schedule(chains, seed=1, rounds=1, failures_allowed=1)
+    failure = Failure(kind="error", reason="no")
+    failed = [replace(sample, figures={}, failure=failure) for sample in samples(chain("xml"), (1, 1), 1)]
+    schedule.progress[chain("xml")].add(failed)
+    assert [each.variant for each in schedule.due(2)] == ["csv"]

@@ -117,18 +117,18 @@ def test_too_few_rounds_make_no_claim() -> None:
 
 
 def test_who_left_in_a_fast_hour_does_not_win_by_it() -> None:
-    """The rounds after the fifth are slower by half for everybody; the one that left before them is 10 % behind."""
+    """The rounds after the fifth are slower by half for everybody; eight of ten left before them, 10 % behind."""
     long = range(1, 31)
     stayed = [candidate("a", noise=0.01, rounds=long), candidate("b", read=10.3, noise=0.01, rounds=long)]
-    left = candidate("c", read=11, noise=0.01, rounds=range(1, 6))
+    left = [candidate(f"c{number}", read=11, noise=0.01, rounds=range(1, 6)) for number in range(8)]
 
     def slowed(each: Candidate) -> Candidate:
         read = {number: value * (1.5 if number > 5 else 1) for number, value in each.figures["read"].items()}
         return replace(each, figures={**each.figures, "read": read})
 
-    found = recommend([left, *map(slowed, stayed)], (), Preferences(weights={"read": 1}))
-    assert names(found) == ["a", "b", "c"]
-    assert found.ranked[2].score == pytest.approx(1.1, rel=0.02)
+    found = recommend([*left, *map(slowed, stayed)], (), Preferences(weights={"read": 1}))
+    assert names(found)[:2] == ["a", "b"]
+    assert [each.score for each in found.ranked[2:]] == pytest.approx([1.1] * 8, rel=0.03)
     assert found.ranked[0].probability is not None
     assert found.ranked[0].probability > 0.99
 
@@ -140,7 +140,7 @@ def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
     # Ratios within a round are not touched; the round in the middle keeps its speed.
     free = levelled(longer)
     assert free["b"][1] / free["a"][1] == pytest.approx(1.2)
-    assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-4)
+    assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-9)
 
 
 def test_who_is_shown_to_be_worse_contends_no_more() -> None:
