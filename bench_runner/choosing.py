@@ -113,11 +113,27 @@ def measure_for_choice(
         request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
     if is_sample(dataset):
         request = replace(request, datasets=(dataset.name, SMALLER))
-    plan = choosing_plan(request, images=images, most_datasets=2)
     left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (REHEARSAL_S if sifting is None else 0)
-    counted = replace(options, fidelity=False, budget_s=max(left_s, LEAST_BUDGET_S))
-    run, _ = measure(plan, request, counted, folder, command, watcher, Race(contending, sifting))
-    return Measured(run, sifting)
+    counted = replace(options, budget_s=max(left_s, LEAST_BUDGET_S))
+    return Measured(
+        race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
+    )
+
+
+def race(
+    request: Request,
+    options: Options,
+    folder: Path,
+    command: Sequence[str],
+    watcher: Watcher,
+    between: Race,
+    *,
+    images: bool,
+) -> Run:
+    """The second part alone: all variants of the request, as long as they contend and the options' budget lasts."""
+    plan = choosing_plan(request, images=images, most_datasets=2)
+    run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, between)
+    return run
 
 
 def _affordable(dataset: Dataset, rows: int | None) -> int | None:

@@ -1,9 +1,9 @@
 """How far a recommendation can be believed: `make selfbench-recommend` prints its regret, and its claims' truth.
 
-Each table is measured twice: shortly, as `recommend` does, and in full: all candidates, and those that may be the best
-in as many rounds as two and a half minutes allow. The regret of a recommendation is how much worse its score is in the
-full run than the best one's there. Formats of text, and Avro, are left out of the full run: they take much of its time
-and are far from the best under any weighting.
+Each table is asked about under five weightings, as `recommend` does it (but sifted once for all), and measured in full:
+all candidates, and those that may be the best in as many rounds as two and a half minutes allow. The regret of a
+recommendation is how much worse its score is in the full run than the best one's there. Formats of text, and Avro, are
+left out of the full run: they take much of its time and are far from the best under any weighting.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
 
-from bench_runner.choosing import choosing_plan, measure_for_choice
-from bench_runner.measuring import measure
+from bench_runner.choosing import measure_for_choice, race
 from bench_runner.plan import Request
 from bench_runner.progress import watching
 from bench_runner.records import Run, read_run
@@ -67,53 +67,72 @@ class Trial:
     question, because no short measurement can know more than that."""
 
 
-def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[Run, Run]:
-    """The short and the full run of a table; what lies in the folder already is not measured again."""
-    place = made_once(
-        folder / f"{table}-{rows}-rows-{budget_s:g}-s-{FULL_BUDGET_S:g}-s",
-        lambda place: _measure(place, table, rows, budget_s),
-    )
-    return read_run(place / "short"), read_run(place / "full")
-
-
-def _measure(folder: Path, table: str, rows: int, budget_s: float) -> None:
-    short_place, full_place = folder / "short", folder / "full"
+def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[list[Run], Run]:
+    """The short runs of a table, one for each weighting, and the full one; what lies in the folder already is not
+    measured again."""
     request = Request(datasets=(table,), rows=None if table.startswith("tpch") else rows)
+    stem = f"{table}-{rows}-rows"
+    short = made_once(folder / f"{stem}-short-{budget_s:g}-s", lambda place: _ask(place, request, budget_s))
+    full = made_once(folder / f"{stem}-full-{FULL_BUDGET_S:g}-s", lambda place: _measure_in_full(place, request))
+    return [read_run(short / str(number)) for number in range(len(WEIGHTINGS))], read_run(full)
 
-    def near(run: Run, chosen: Callable[[Recommendation], Sequence[Ranked]]) -> list[str]:
-        # One run serves all weightings: whoever may win under one of them is in it.
-        ((_, candidates),) = questions(run).items()
-        variants = [each.candidate.variant for text in WEIGHTINGS for each in chosen(_asked(run, text))]
-        variants += [candidate.variant for candidate in candidates if candidate.unknown]
-        return list(dict.fromkeys(variants))
 
-    def still_near(run: Run) -> list[str]:
-        return near(run, contending)
-
-    for place in (short_place, full_place):
-        place.mkdir(parents=True)
-    options = Options(fidelity=False)
+def _ask(folder: Path, request: Request, budget_s: float) -> None:
+    """Under each weighting what `recommend` measures, with the sifting of the first one."""
+    first = folder / "0"
+    first.mkdir(parents=True)
+    options, command = Options(fidelity=False), ["selfbench"]
     with watching() as watcher:
-        measure_for_choice(
+        found = measure_for_choice(
             request,
             options,
-            lambda: short_place,
-            ["selfbench"],
+            lambda: first,
+            command,
             watcher,
             images=False,
             budget_s=budget_s,
-            may_win=lambda run: near(run, may_win),
-            contending=still_near,
+            may_win=partial(_near, weightings=WEIGHTINGS[:1], chosen=may_win),
+            contending=partial(_near, weightings=WEIGHTINGS[:1], chosen=contending),
         )
-        plan = choosing_plan(replace(request, formats_not=FAR), images=False)
-        in_full = replace(options, budget_s=FULL_BUDGET_S)
-        measure(plan, request, in_full, full_place, ["selfbench"], watcher, Race(still_near, None))
+        assert found.sifting is not None
+        for number, text in enumerate(WEIGHTINGS[1:], start=1):
+            place = folder / str(number)
+            place.mkdir()
+            chosen = replace(request, formats=tuple(_near(found.sifting, [text], may_win)))
+            # Its sifting would have taken as long.
+            same_budget = replace(options, budget_s=found.run.info["budget_s"])
+            between = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
+            race(chosen, same_budget, place, command, watcher, between, images=False)
 
 
-def trials(table: str, short: Run, full: Run) -> Iterator[Trial]:
-    """Ask all weightings of both runs of a table."""
-    for text in WEIGHTINGS:
-        first = _asked(short, text).ranked[0]
+def _measure_in_full(folder: Path, request: Request) -> None:
+    """All candidates, and whoever may be the best under one of the weightings in many rounds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    between = Race(partial(_near, weightings=WEIGHTINGS, chosen=contending), None)
+    with watching() as watcher:
+        race(
+            replace(request, formats_not=FAR),
+            Options(budget_s=FULL_BUDGET_S),
+            folder,
+            ["selfbench"],
+            watcher,
+            between,
+            images=False,
+        )
+
+
+def _near(run: Run, weightings: Sequence[str], chosen: Callable[[Recommendation], Sequence[Ranked]]) -> list[str]:
+    """Who is chosen under one of the weightings, and of whom nothing is known."""
+    ((_, candidates),) = questions(run).items()
+    variants = [each.candidate.variant for text in weightings for each in chosen(_asked(run, text))]
+    variants += [candidate.variant for candidate in candidates if candidate.unknown]
+    return list(dict.fromkeys(variants))
+
+
+def trials(table: str, short: Sequence[Run], full: Run) -> Iterator[Trial]:
+    """Ask each short run under its weighting, and the full one under all."""
+    for text, run in zip(WEIGHTINGS, short, strict=True):
+        first = _asked(run, text).ranked[0]
         scores = _scores(_asked(full, text))
         variant = first.candidate.variant
         # What was left out of the full run as far from the best has no score there: the largest regret.
