@@ -116,23 +116,23 @@ def measure_for_choice(
     left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (REHEARSAL_S if sifting is None else 0)
     counted = replace(options, budget_s=max(left_s, LEAST_BUDGET_S))
     return Measured(
-        race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
+        measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
     )
 
 
-def race(
+def measure_race(
     request: Request,
     options: Options,
     folder: Path,
     command: Sequence[str],
     watcher: Watcher,
-    between: Race,
+    race: Race,
     *,
     images: bool,
 ) -> Run:
     """The second part alone: all variants of the request, as long as they contend and the options' budget lasts."""
     plan = choosing_plan(request, images=images, most_datasets=2)
-    run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, between)
+    run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
     return run
 
 

@@ -232,9 +232,10 @@ def sync_file_system(folder: Path) -> None:
 def anonymous_memory(size_bytes: int) -> mmap.mmap:
     """Fresh zeros of this process alone, from the beginning of a page on.
 
-    A copy to the beginning of a page takes two to three times as long from the last 16 bytes before one (the addresses'
-    lower 12 bits say that what is read next was just written; measured with 64 MB in blocks of 1 MB: 35 to 54 ms
-    instead of 15 to 20). Where the allocator puts a `bytes` depends on all that was there before.
+    A copy to the beginning of a page takes two to four times as long from the last 16 bytes before one (measured:
+    64 MB, written in blocks of 1 MB, 35 to 54 ms instead of 15 to 20; presumably the processor takes what it reads for
+    what it has just written, by the lower 12 bits of the addresses). Where the allocator puts a `bytes` depends on all
+    that was there before.
     """
     # Private: the default of mmap is shared memory, which is another kind, and slower.
     return mmap.mmap(-1, max(size_bytes, PAGE_BYTES), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -45,72 +45,68 @@ def measure(
     watcher: Watcher,
     race: Race | None = None,
 ) -> tuple[Run, bool]:
-    """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed.
+    """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed. With `race`
+    it goes on for as long as more than one may win.
 
     Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
     Ctrl-C (with everything measured kept).
     """
     folder = folder.resolve()
     linux.check_probes()
+    with _alone_in(folder):
+        machine = machine_name(options)
+        info, earlier = _begin(plan, request, options, folder, command, machine)
+        heeding = _Heeding(watcher)
+        with (
+            _others_named(info),
+            _signals_stop(heeding),
+            work_folders(info["id"], folder, request.work_dirs) as work,
+            _launchers(plan, options) as launchers,
+        ):
+            session = Session(
+                plan=plan,
+                options=options,
+                folder=folder,
+                writer=SampleWriter(folder),
+                watcher=heeding,
+                info=info,
+                machine=machine,
+                datasets={},
+                benches=_benches(plan, options, work, launchers, machine),
+                earlier=earlier,
+                position=earlier.next_position,
+                race=race,
+            )
+            try:
+                preparation.look_at_work_folders(session, work)
+                preparation.make_datasets(session)
+                refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
+                session.save_info()
+                preparation.record_excluded(session)
+                preparation.test_probe(session)
+                preparation.warn_of_failed_loading(session, launchers)
+                preparation.time_imports(session)
+                preparation.find_losses(session)
+                predictions = rounds.rehearse(session)
+                rounds.count_rounds(session, predictions)
+                info["partial"] = False
+            finally:
+                session.stage("end")
+                info["finished"] = utc_now().isoformat(timespec="seconds")
+                info["load_after"] = environment.load()
+                session.save_info()
+        run = read_run(folder)
+        failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
+        return run, failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Raises RunError when another run writes there."""
     with open_locked(folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another run is writing here\n  wait for it, or name another folder by --out")
-        return _measure(plan, request, options, folder, command, watcher, race)
-
-
-def _measure(
-    plan: Plan,
-    request: Request,
-    options: Options,
-    folder: Path,
-    command: Sequence[str],
-    watcher: Watcher,
-    race: Race | None,
-) -> tuple[Run, bool]:
-    machine = machine_name(options)
-    info, earlier = _begin(plan, request, options, folder, command, machine)
-    heeding = _Heeding(watcher)
-    with (
-        _others_named(info),
-        _signals_stop(heeding),
-        work_folders(info["id"], folder, request.work_dirs) as work,
-        _launchers(plan, options) as launchers,
-    ):
-        session = Session(
-            plan=plan,
-            options=options,
-            folder=folder,
-            writer=SampleWriter(folder),
-            watcher=heeding,
-            info=info,
-            machine=machine,
-            datasets={},
-            benches=_benches(plan, options, work, launchers, machine),
-            earlier=earlier,
-            position=earlier.next_position,
-            race=race,
-        )
-        try:
-            preparation.look_at_work_folders(session, work)
-            preparation.make_datasets(session)
-            refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
-            session.save_info()
-            preparation.record_excluded(session)
-            preparation.test_probe(session)
-            preparation.warn_of_failed_loading(session, launchers)
-            preparation.time_imports(session)
-            preparation.find_losses(session)
-            predictions = rounds.rehearse(session)
-            rounds.count_rounds(session, predictions)
-            info["partial"] = False
-        finally:
-            session.stage("end")
-            info["finished"] = utc_now().isoformat(timespec="seconds")
-            info["load_after"] = environment.load()
-            session.save_info()
-    run = read_run(folder)
-    failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
-    return run, failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
+        yield
 
 
 def machine_name(options: Options) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from bench_runner.choosing import measure_for_choice, race
+from bench_runner.choosing import measure_for_choice, measure_race
 from bench_runner.plan import Request
 from bench_runner.progress import watching
 from bench_runner.records import Run, read_run
@@ -101,22 +101,22 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             chosen = replace(request, formats=tuple(_near(found.sifting, [text], may_win)))
             # Its sifting would have taken as long.
             same_budget = replace(options, budget_s=found.run.info["budget_s"])
-            between = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
-            race(chosen, same_budget, place, command, watcher, between, images=False)
+            race = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
+            measure_race(chosen, same_budget, place, command, watcher, race, images=False)
 
 
 def _measure_in_full(folder: Path, request: Request) -> None:
     """All candidates, and whoever may be the best under one of the weightings in many rounds."""
     folder.mkdir(parents=True, exist_ok=True)
-    between = Race(partial(_near, weightings=WEIGHTINGS, chosen=contending), None)
+    race = Race(partial(_near, weightings=WEIGHTINGS, chosen=contending), None)
     with watching() as watcher:
-        race(
+        measure_race(
             replace(request, formats_not=FAR),
             Options(budget_s=FULL_BUDGET_S),
             folder,
             ["selfbench"],
             watcher,
-            between,
+            race,
             images=False,
         )
 

@@ -60,10 +60,13 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, c
 
 def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[tuple[set[str], Options, Path]] = []
+    races: list[Any] = []
+    run = make_run(datasets=("eq",))
 
     def measured(plan: Any, request: Any, options: Options, folder: Path, *rest: object) -> tuple[Any, bool]:
         seen.append(({chain.variant for chain in plan.chains if not chain.is_floor}, options, folder))
-        return make_run(datasets=("eq",)), False
+        races.append(rest[2] if len(rest) > 2 else None)
+        return run, False
 
     monkeypatch.setattr(choosing, "measure", measured)
     request = Request(datasets=("eq",), rows=100_000)
@@ -82,6 +85,8 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     (first, brief, place), (second, counted, folder) = seen
     assert len(first) > 20
     assert second == set(winners)
+    assert races[0] is None
+    assert (races[1].sifting, races[1].contending(run)) == (run, ())
     assert (brief.brief, brief.quick, place) == (True, True, tmp_path / choosing.SIFTING)
     assert (counted.brief, counted.quick, folder) == (False, False, tmp_path)
     assert counted.budget_s is not None
