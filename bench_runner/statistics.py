@@ -12,12 +12,16 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cache
 
 from bench_runner.records import Cell, Failure, Sample
 
 LEVEL = 0.95
 """Confidence that an interval is to reach."""
+_HALF_OUTSIDE = (1 - Fraction(str(LEVEL))) / 2
+_MOST_EXACT = 2_500
+"""Products of two numbers of rounds up to which the chances of a shift are counted out."""
 FEWEST_ROUNDS = 5
 """Under this many rounds there is no interval, no tie and no verdict."""
 DRIFT_LIMIT = 0.10
@@ -137,12 +141,14 @@ def median_interval(values: Sequence[float]) -> Interval:
     return Interval(statistics.median(ordered), low, high, ordered[0], ordered[-1], count)
 
 
+@cache
 def _values_outside(count: int) -> int:
-    """How many of `count` ordered values may lie beyond each end of the interval."""
-    outside, tail = 0, 0.5**count
-    while (tail := tail + math.comb(count, outside + 1) * 0.5**count) <= (1 - LEVEL) / 2:
-        outside += 1
-    return outside
+    """How many of `count` ordered values may lie beyond each end of the interval. In whole numbers, because the chances
+    of a thousand values are beyond what a float holds."""
+    allowed = _HALF_OUTSIDE * 2**count
+    tails = itertools.accumulate(math.comb(count, outside) for outside in range(count // 2))
+    # Of five values none can lie outside, although even so the interval holds 93.75 %.
+    return max(sum(tail <= allowed for tail in tails) - 1, 0)
 
 
 def half_width(values: Sequence[float]) -> float | None:
@@ -191,24 +197,28 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
     return Shift(statistics.median(ratios), low, high)
 
 
+@cache
 def _ratios_outside(one: int, other: int) -> int:
     """How many of one * other ordered ratios may lie beyond each end: the critical value of Mann and Whitney's U, the
-    largest whose chance (of it or less) is within half of what the level leaves."""
-    counts = _rank_sums(one, other)
-    allowed = (1 - LEVEL) / 2 * math.comb(one + other, one)
-    return sum(cumulated <= allowed for cumulated in itertools.accumulate(counts)) - 1
+    largest whose chance (of it or less) is within half of what the level leaves. By the normal approximation for many,
+    which is the same from 50 and 50 values on, and for 5 and 500 lets 0.2 % fewer lie outside."""
+    if one * other > _MOST_EXACT:
+        deviation = math.sqrt(one * other * (one + other + 1) / 12)
+        return math.floor(one * other / 2 - statistics.NormalDist().inv_cdf(1 - float(_HALF_OUTSIDE)) * deviation)
+    allowed = _HALF_OUTSIDE * math.comb(one + other, one)
+    return sum(cumulated <= allowed for cumulated in itertools.accumulate(_rank_sums(one, other))) - 1
 
 
-@cache
-def _rank_sums(one: int, other: int) -> tuple[int, ...]:
-    """In how many of the orders of two samples U is 0, 1, 2, ... (Mann and Whitney's recursion)."""
-    if one == 0 or other == 0:
-        return (1,)
-    fewer, less = _rank_sums(one - 1, other), _rank_sums(one, other - 1)
-    shifted = (0,) * other + fewer
-    size = one * other + 1
-    padded = [(*counts, *(0,) * (size - len(counts))) for counts in (shifted, less)]
-    return tuple(a + b for a, b in zip(*padded, strict=True))
+def _rank_sums(one: int, other: int) -> list[int]:
+    """In how many of the orders of two samples U is 0, 1, 2, ...: the coefficients of the Gaussian binomial, of which
+    each factor is multiplied and divided in turn (Conover, section 5.1)."""
+    counts = [1] + [0] * (one * other)
+    for factor in range(1, other + 1):
+        for place in range(len(counts) - 1, one + factor - 1, -1):
+            counts[place] -= counts[place - one - factor]
+        for place in range(factor, len(counts)):
+            counts[place] += counts[place - factor]
+    return counts
 
 
 def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:

@@ -30,7 +30,8 @@ class TestMedianInterval:
         assert interval.spread == (1, 4)
 
     @pytest.mark.parametrize(
-        ("count", "low", "high"), [(5, 1, 5), (7, 1, 7), (8, 1, 8), (9, 2, 8), (12, 3, 10), (20, 6, 15)]
+        ("count", "low", "high"),
+        [(5, 1, 5), (7, 1, 7), (8, 1, 8), (9, 2, 8), (12, 3, 10), (20, 6, 15), (5_000, 2_431, 2_570)],
     )
     def test_it_lies_between_the_tabled_order_statistics(self, count: int, low: int, high: int) -> None:
         interval = statistics.median_interval(range(count, 0, -1))

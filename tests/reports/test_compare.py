@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.console import Console
 
 from bench_runner import cli
 from bench_runner.records import Failure, Run, Sample, SampleWriter, write_run_info
-from bench_runner.statistics import shift_ratio
+from bench_runner.statistics import Shift, shift_ratio
 from reports import compare_text
 from reports.compare import CompareError, Verdict, compare
 from tests.reports.factory import make_run
@@ -285,6 +286,27 @@ def test_the_interval_of_a_shift_covers_the_truth() -> None:
         assert found.high is not None
         held += found.low <= 1.1 <= found.high
     assert held / 2_000 >= 0.94
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "outside"),
+    [(5, 5, 2), (7, 7, 8), (20, 20, 127), (10, 60, 183), (51, 51, 1_007), (60, 60, 1_426)],
+)
+def test_the_interval_of_a_shift_ends_at_the_tabled_critical_values(after: int, before: int, outside: int) -> None:
+    """Mann and Whitney's of two sides and 5 %; those beyond 20 by counting all orders, as is done up to 50 and 50."""
+    late, early = [1 + place / 1_000 for place in range(after)], [1 + place / 7_919 for place in range(before)]
+    ratios = sorted(one / other for one in late for other in early)
+    assert shift_ratio(late, early) == Shift(statistics.median(ratios), ratios[outside], ratios[-1 - outside])
+
+
+def test_a_shift_between_hundreds_of_rounds_is_soon_known() -> None:
+    source = random.Random(6)
+    many = [source.lognormvariate(0, 0.1) for _ in range(600)]
+    found = shift_ratio([1.02 * value for value in reversed(many)], many[:400])
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 1.02 < found.high < 1.05
 
 
 # --- the command ---------------------------------------------------------------------------------------------------
