@@ -92,8 +92,10 @@ def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) 
 
 
 def time_imports(session: Session) -> None:
-    """What loading each engine costs a new interpreter: once for each, in a spawned process."""
+    """What loading each engine costs a new interpreter: once for each, in a spawned process. Not in a run for one
+    decision, whose budget is better spent on rounds."""
     session.stage("imports")
+    untimed = session.options.brief or session.race is not None
     seen: dict[object, dict[str, int]] = {}
     for chain in session.plan.chains:
         engine, _ = registries.engine_of(chain.spelled)
@@ -108,7 +110,7 @@ def time_imports(session: Session) -> None:
                 "mapped": chain.mapped,
             },
         )
-        if "import_ns" in described or chain.is_floor or session.options.brief:
+        if "import_ns" in described or chain.is_floor or untimed:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
         if key not in seen:

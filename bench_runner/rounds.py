@@ -5,7 +5,9 @@ What a chain does is bench_runner.chains; which chain comes next is bench_runner
 
 from __future__ import annotations
 
+import math
 import shutil
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from bench_runner import environment
@@ -14,7 +16,7 @@ from bench_runner.clock import now_ns
 from bench_runner.plan import Chain
 from bench_runner.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows, unrehearsed
 from bench_runner.records import Conditions, Failure, Sample, read_run
-from bench_runner.schedule import EARLY_STOP_ROUNDS, FAILURES_ALLOWED, Schedule, looks, racing, within_budget
+from bench_runner.schedule import EARLY_STOP_ROUNDS, FAILURES_ALLOWED, Schedule, in_front, looks, racing, within_budget
 from bench_runner.session import Session
 
 OVERHEAD_S = 0.6
@@ -143,12 +145,16 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     deadline_ns = None
     if session.options.budget_s is not None:
         deadline_ns = now_ns() + int(session.options.budget_s * 1e9)
+    due: list[Chain] = []
     number = 0
     while True:
         number += 1
         if race is not None and number > look:
             look = next(look_after)
-            schedule.let_run(race.contending(read_run(session.folder)))
+            ranked = race.contending(read_run(session.folder))
+            if deadline_ns is not None:
+                ranked = _in_front(ranked, due, costs_s, (deadline_ns - now_ns()) / 1e9, number)
+            schedule.let_run(ranked)
         due = wanted = schedule.due(number)
         if deadline_ns is not None and number > 1:
             due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)
@@ -167,6 +173,19 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
             samples = _execution(session, chain, rows=dataset.rows, round_number=number, need_bytes=need_bytes)
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.progress[chain].add(samples)
+
+
+def _in_front(
+    ranked: Sequence[str], last_round: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float, number: int
+) -> Sequence[str]:
+    """Who takes part in round `number` of a race, so that those in front get the rounds that a verdict needs."""
+    by_variant: defaultdict[str, float] = defaultdict(float)
+    for chain, cost_s in costs_s.items():
+        by_variant[chain.variant] += cost_s
+    floors_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_floor)
+    before = len({chain.variant for chain in last_round if not chain.is_floor})
+    rounds = max(EARLY_STOP_ROUNDS - number + 1, 1)
+    return in_front(ranked, by_variant, floors_s, left_s, rounds=rounds, least=math.ceil(before / 2))
 
 
 def _measured_seconds(samples: Sequence[Sample]) -> float:

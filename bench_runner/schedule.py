@@ -8,6 +8,7 @@ executes nothing and reads no clock: it is told what was measured.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +26,8 @@ EXTRA_ROUNDS = 2
 FAILURES_ALLOWED = 2
 """Rounds that may fail before a chain is given up; one where nothing was rehearsed."""
 RACE_LOOKS = 1.4
-"""A race looks who still contends after 5 rounds, and each time that it has so many times as many: looks after every
-round would find some unlucky row of rounds for everybody."""
+"""A race looks who is shown to be worse after 5 rounds, and each time that it has so many times as many: looks after
+every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
 MOST_RACE_ROUNDS = 200
 """A race ends by its budget, or when it is decided; this is only its last end."""
 
@@ -138,11 +139,30 @@ class Schedule:
 
 
 def looks() -> Iterator[int]:
-    """After how many rounds a race looks who still contends: 5, 7, 9, 12, 16, 22, 30, ..."""
+    """After how many rounds a race looks who still contends: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
+    yield from range(1, EARLY_STOP_ROUNDS)
     rounds = EARLY_STOP_ROUNDS
     while True:
         yield rounds
         rounds = int(rounds * RACE_LOOKS)
+
+
+def in_front(
+    ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
+) -> list[str]:
+    """Of the variants of a race, best first, those that take part in its next round. All do where the seconds left
+    reach for `rounds` more rounds of all; else as many as that needs, but at least `least` if one round of them fits,
+    and two. `costs_s` is what a round of each takes, `shared_s` of the floors.
+
+    With half of those of the round before as `least` it is successive halving (Karnin, Koren, Somekh: Almost optimal
+    exploration in multi-armed bandits, ICML 2013), of which nothing is seen where the budget is ample.
+    """
+
+    def fitting(times: int) -> int:
+        sums = itertools.accumulate((costs_s[variant] for variant in ranked), initial=shared_s)
+        return sum(times * spent <= left_s for spent in itertools.islice(sums, 1, None))
+
+    return list(ranked[: max(2, min(fitting(1), max(fitting(rounds), least)))])
 
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:

@@ -46,11 +46,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Race:
-    """A run for one decision: it goes on for as long as more than one may win, and the budget lasts."""
+    """A run for one decision: it goes on for as long as more than one may win, and the budget lasts. Imports are not
+    timed."""
 
     contending: Callable[[Run], Sequence[str]]
-    """Of the run as far as it is measured: the variants that may still win. Who is not named pauses; it is named again
-    when what is measured meanwhile makes it one of them."""
+    """Of the run as far as it is measured: the variants that may still win, best first. Who is not named pauses; it is
+    named again when what is measured meanwhile makes it one of them."""
     sifting: Run | None
     """What was measured on few rows before: its samples stand for those of the rehearsal."""
 

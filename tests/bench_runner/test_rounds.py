@@ -55,7 +55,8 @@ def ran(executed: Sequence[tuple[str, int, int]], variant: str) -> list[int]:
 
 
 def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: list[tuple[str, int, int]]) -> None:
-    looks = iter([["feather", "orc"], ["feather", "orc"], ["feather"]])
+    everybody = ["feather", "orc", "csv"]
+    looks = iter([*[everybody] * 4, ["feather", "orc"], ["feather", "orc"], ["feather"]])
     asked: list[object] = []
 
     def contending(run: object) -> list[str]:
@@ -64,9 +65,28 @@ def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: l
 
     predictions: dict[Chain, Prediction] = {each: prediction(1) for each in CHAINS}
     rounds.count_rounds(session(Race(contending, None)), predictions)
-    assert asked == ["the run so far"] * 3
+    assert asked == ["the run so far"] * 7
     assert ran(executed, "csv") == [1, 2, 3, 4, 5]
     assert ran(executed, "orc") == ran(executed, "feather") == ran(executed, "floor") == [*range(1, 10)]
+
+
+def test_a_race_whose_budget_is_short_halves_the_field(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight variants and a floor take 2 s each: in 50 s less than three rounds of all, but five of those in front."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    ranked = [f"v{number}" for number in range(8)]
+    chains = [chain("floor"), *map(chain, ranked)]
+    race = Race(lambda run: ranked, None)
+    rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
+    assert [ran(executed, each) for each in ["floor", *ranked[:4]]] == [
+        [1, 2, 3, 4, 5],
+        [1, 2, 3, 4, 5],
+        [1, 2, 3, 4, 5],
+        [1, 2, 4, 5],
+        [1, 2],
+    ]
+    assert [ran(executed, each) for each in ranked[4:]] == [[1]] * 4
 
 
 def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:

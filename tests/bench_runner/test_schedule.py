@@ -10,7 +10,7 @@ import pytest
 from bench_runner.plan import Chain
 from bench_runner.prediction import Prediction, is_small, predict, rehearsal_rows
 from bench_runner.records import Conditions, Failure, Sample
-from bench_runner.schedule import Progress, Schedule, looks, racing, within_budget
+from bench_runner.schedule import Progress, Schedule, in_front, looks, racing, within_budget
 from bench_runner.targets import Target
 
 SECOND = 10**9
@@ -191,7 +191,27 @@ def test_rounds_that_the_user_fixed_are_a_races_too() -> None:
 
 
 def test_a_race_looks_at_growing_intervals() -> None:
-    assert list(itertools.islice(looks(), 8)) == [5, 7, 9, 12, 16, 22, 30, 42]
+    assert list(itertools.islice(looks(), 12)) == [1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42]
+
+
+def test_a_short_budget_goes_to_those_in_front() -> None:
+    """Of six that take 2 s a round each, and a floor that takes 1 s."""
+    ranked = [*"abcdef"]
+    costs_s = dict.fromkeys(ranked, 2.0)
+
+    def kept(left_s: float, rounds: int = 4, least: int = 3) -> int:
+        found = in_front(ranked, costs_s, 1.0, left_s, rounds=rounds, least=least)
+        assert found == ranked[: len(found)]
+        return len(found)
+
+    assert kept(52) == 6, "four rounds of all fit"
+    assert kept(51) == 5
+    assert kept(30) == 3, "four rounds of three fit"
+    assert kept(20) == 3, "half of them, although four rounds fit of two only"
+    assert kept(20, least=2) == 2
+    assert kept(6) == 2, "one round of three does not fit"
+    assert kept(0) == 2, "one alone is no race"
+    assert kept(13, rounds=1) == 6
 
 
 def test_nobody_races_alone() -> None:
