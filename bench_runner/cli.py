@@ -584,12 +584,16 @@ def report(
 def _write_site(folders: tuple[Path, ...], html: Path) -> Path:
     from bench_runner.records import read_run
     from reports import render
-    from reports.site import SiteError
+    from reports.site import SiteError, slow_pages
 
     try:
-        return render.write_site([read_run(folder) for folder in folders], html)
+        front = render.write_site([read_run(folder) for folder in folders], html)
     except SiteError as error:
         raise click.UsageError(str(error)) from None
+    for name, size_bytes in slow_pages(html).items():
+        text = f"warning: {name} has {size_bytes / 1e6:.1f} MB and is slow to open; name fewer runs for one site"
+        click.echo(text, err=True)
+    return front
 
 
 @cli.command()

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 MANIFEST = "site.json"
 """Names the files of a site, so that the next one removes what is out of date, and nothing else."""
 TITLE = "Format Bench"
+MOST_PAGE_BYTES = 4_000_000
+"""A larger page is slow to open. One whole run of all suites makes 1.5 MB, six make 4."""
 
 
 class SiteError(Exception):
@@ -76,6 +78,13 @@ def write_site(
         shutil.copyfile(source, folder / name)
     _put(folder / MANIFEST, json.dumps({"files": sorted(written - {MANIFEST})}, indent=1) + "\n")
     return folder / "index.html"
+
+
+def slow_pages(folder: Path) -> dict[str, int]:
+    """The pages of the site there that are too large to open quickly, with their bytes."""
+    pages = [name for name in _files_before(folder) or () if name.endswith(".html")]
+    sizes = {name: (folder / name).stat().st_size for name in sorted(pages)}
+    return {name: size for name, size in sizes.items() if size > MOST_PAGE_BYTES}
 
 
 def check_pages(runs: Sequence[Run]) -> None:

@@ -23,6 +23,7 @@ import pytest
 from bench_runner import cli
 from bench_runner.records import Failure, Run, read_run
 from bench_runner.statistics import is_floor, summarise
+from reports import site as site_module
 from reports import site_contents
 from reports.compression import READ, frontier
 from reports.site import MANIFEST, Link, SiteError, drawing_library, write_site
@@ -364,6 +365,19 @@ def test_the_command_writes_the_site_and_says_where(
     program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path
 ) -> None:
     assert program("report", run.folder, "--html", tmp_path / "new") == (0, f"{tmp_path}/new/index.html\n", "")
+
+
+def test_a_page_that_is_slow_to_open_is_told(
+    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert site_module.MOST_PAGE_BYTES == MOST_BYTES
+    monkeypatch.setattr(site_module, "MOST_PAGE_BYTES", 1_000_000)
+    code, written, told = program("report", run.folder, "--html", tmp_path / "new")
+    largest = tmp_path / "new" / "suite-tabular.html"
+    size = f"{largest.stat().st_size / 1e6:.1f} MB"
+    assert (code, written) == (0, f"{tmp_path}/new/index.html\n")
+    assert f"warning: suite-tabular.html has {size} and is slow to open; name fewer runs for one site\n" in told
+    assert "data/" not in told
 
 
 def test_a_folder_with_other_things_is_left_alone(
