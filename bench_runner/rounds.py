@@ -153,7 +153,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
             look = next(look_after)
             ranked = race.contending(read_run(session.folder))
             if deadline_ns is not None:
-                ranked = _in_front(ranked, due, costs_s, (deadline_ns - now_ns()) / 1e9, number)
+                ranked = _in_front(ranked, schedule, due, costs_s, (deadline_ns - now_ns()) / 1e9, number)
             schedule.let_run(ranked)
         due = wanted = schedule.due(number)
         if deadline_ns is not None and number > 1:
@@ -176,16 +176,26 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
 
 
 def _in_front(
-    ranked: Sequence[str], last_round: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float, number: int
+    ranked: Sequence[str],
+    schedule: Schedule,
+    last_round: Sequence[Chain],
+    costs_s: Mapping[Chain, float],
+    left_s: float,
+    number: int,
 ) -> Sequence[str]:
-    """Who takes part in round `number` of a race, so that those in front get the rounds that a verdict needs."""
+    """Who takes part in round `number` of a race, so that those in front get the rounds that a verdict needs. Of whom
+    no round counted yet, nobody knows whether it is in front: it stays."""
     by_variant: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         by_variant[chain.variant] += cost_s
-    floors_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_floor)
-    before = len({chain.variant for chain in last_round if not chain.is_floor})
+    ran = {chain.variant for chain in last_round if not chain.is_floor}
+    unknown = ran & {chain.variant for chain, progress in schedule.progress.items() if not progress.counted}
+    shared_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_floor or chain.variant in unknown)
+    known = [variant for variant in ranked if variant not in unknown]
     rounds = max(EARLY_STOP_ROUNDS - number + 1, 1)
-    return in_front(ranked, by_variant, floors_s, left_s, rounds=rounds, least=math.ceil(before / 2))
+    least = math.ceil(len(ran - unknown) / 2)
+    chosen = in_front(known, by_variant, shared_s, left_s, rounds=rounds, least=least)
+    return [*chosen, *(variant for variant in ranked if variant in unknown)]
 
 
 def _measured_seconds(samples: Sequence[Sample]) -> float:

@@ -89,6 +89,26 @@ def test_a_race_whose_budget_is_short_halves_the_field(
     assert [ran(executed, each) for each in ranked[4:]] == [[1]] * 4
 
 
+def test_who_was_never_counted_is_not_dropped_for_it(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine was not at rest when v7 had its first round: nobody knows that it is the last."""
+    told = rounds._execution
+
+    def execution(session: Any, of: Chain, **asked: Any) -> list[Sample]:
+        found = told(session, of, **asked)
+        restless = of.variant == "v7" and asked["round_number"] == 1
+        return samples(of, (SECOND, SECOND), 1, unsettled=True) if restless else found
+
+    monkeypatch.setattr(rounds, "_execution", execution)
+    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    ranked = [f"v{number}" for number in range(8)]
+    race = Race(lambda run: ranked, None)
+    chains = [chain("floor"), *map(chain, ranked)]
+    rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
+    assert [ran(executed, each) for each in ("v0", "v3", "v4", "v7")] == [[1, 2, 3, 4, 5], [1, 2], [1], [1, 2]]
+
+
 def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:
     rounds.count_rounds(session(None, rounds=6), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
