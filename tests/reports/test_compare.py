@@ -171,6 +171,26 @@ def test_equal_runs_seldom_show_a_change() -> None:
     assert sum(bool(pair.regressions or pair.improvements) for pair in pairs) <= 4
 
 
+def restless(deviation: float) -> Callable[[Sample], Sample]:
+    """Every sample is slower or faster by chance, as on a busy machine."""
+
+    def change(sample: Sample) -> Sample:
+        if "wall_ns" not in sample.figures:
+            return sample
+        chance = random.Random(f"{sample.variant}{sample.dataset}{sample.operation}{sample.round}")
+        factor = math.exp(chance.gauss(0, deviation))
+        return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+
+    return change
+
+
+def test_cells_that_happen_to_agree_do_not_hide_how_far_rounds_differ() -> None:
+    """Two runs with the very same figures: the spread of their cells is none, and says nothing of the next run."""
+    calm, busy = (compare(run(1, restless(noise)), run(1, restless(noise))) for noise in (0.02, 0.2))
+    assert all(drift.noise > 0.2 for drift in busy.drifts)
+    assert all(drift.noise < 0.1 for drift in calm.drifts)
+
+
 def test_operations_share_their_noise() -> None:
     """Saves that differ between the runs tell of a machine on which reads do too, even where few of them did."""
     found = compare(run(1, moved(1, 0.15, ("save",))), run(2, moved(2, 0.15, ("save",))))
