@@ -184,7 +184,7 @@ def _in_front(
     number: int,
 ) -> Sequence[str]:
     """Who takes part in round `number` of a race, so that those in front get the rounds that a verdict needs. Of whom
-    no round counted yet, nobody knows whether it is in front: it stays."""
+    no round counted yet, nobody knows whether it is in front: it stays, until the schedule gives it up."""
     by_variant: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         by_variant[chain.variant] += cost_s
@@ -195,7 +195,7 @@ def _in_front(
     rounds = max(EARLY_STOP_ROUNDS - number + 1, 1)
     least = math.ceil(len(ran - unknown) / 2)
     chosen = in_front(known, by_variant, shared_s, left_s, rounds=rounds, least=least)
-    return [*chosen, *(variant for variant in ranked if variant in unknown)]
+    return [*chosen, *unknown]
 
 
 def _measured_seconds(samples: Sequence[Sample]) -> float:

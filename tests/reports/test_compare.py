@@ -135,53 +135,50 @@ def test_a_change_within_what_the_user_allows_is_none() -> None:
     assert not compare(run(1), run(2, slower(1.15)), least_change=0.3).failed
 
 
+def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
+    """Each time is multiplied by what its sample is given."""
+
+    def change(sample: Sample) -> Sample:
+        if "wall_ns" not in sample.figures:
+            return sample
+        wall_ns = int(sample.figures["wall_ns"] * factor(sample))
+        return replace(sample, figures={**sample.figures, "wall_ns": wall_ns})
+
+    return change
+
+
+def chance(seed: object, sample: Sample) -> random.Random:
+    """The same for all samples of a cell, unless the seed names the round too."""
+    return random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}")
+
+
+def moved(seed: int, deviation: float, operations: Sequence[str] = ("read", "save")) -> Callable[[Sample], Sample]:
+    """Every cell of some operations moves by a factor of its own, as equal code does between two runs."""
+    return times(
+        lambda sample: math.exp(chance(seed, sample).gauss(0, deviation)) if sample.operation in operations else 1.0
+    )
+
+
+def restless(deviation: float) -> Callable[[Sample], Sample]:
+    """Every sample is slower or faster by chance, as on a busy machine."""
+    return times(lambda sample: math.exp(chance(sample.round, sample).gauss(0, deviation)))
+
+
 def test_runs_that_differ_from_cell_to_cell_are_noise() -> None:
     """A machine on which every cell moves by 20 % either way between runs tells nothing of 15 %."""
 
     def noisy(seed: int) -> Callable[[Sample], Sample]:
-        def change(sample: Sample) -> Sample:
-            if "wall_ns" not in sample.figures:
-                return sample
-            factor = random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}").uniform(0.8, 1.25)
-            return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
-
-        return change
+        return times(lambda sample: chance(seed, sample).uniform(0.8, 1.25))
 
     found = compare(run(1, noisy(1)), run(2, noisy(2)))
     assert found.regressions == ()
     assert all(drift.noise > 0.15 for drift in found.drifts)
 
 
-def moved(seed: int, deviation: float, operations: Sequence[str] = ("read", "save")) -> Callable[[Sample], Sample]:
-    """Every cell of some operations moves by a factor of its own, as equal code does between two runs."""
-
-    def change(sample: Sample) -> Sample:
-        if "wall_ns" not in sample.figures or sample.operation not in operations:
-            return sample
-        chance = random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}")
-        factor = math.exp(chance.gauss(0, deviation))
-        return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
-
-    return change
-
-
 def test_equal_runs_seldom_show_a_change() -> None:
     """Whatever the noise and the number of cells: one pair in twenty."""
     pairs = [compare(run(seed, moved(seed, 0.08)), run(seed + 100, moved(seed + 100, 0.08))) for seed in range(40)]
     assert sum(bool(pair.regressions or pair.improvements) for pair in pairs) <= 4
-
-
-def restless(deviation: float) -> Callable[[Sample], Sample]:
-    """Every sample is slower or faster by chance, as on a busy machine."""
-
-    def change(sample: Sample) -> Sample:
-        if "wall_ns" not in sample.figures:
-            return sample
-        chance = random.Random(f"{sample.variant}{sample.dataset}{sample.operation}{sample.round}")
-        factor = math.exp(chance.gauss(0, deviation))
-        return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
-
-    return change
 
 
 def test_cells_that_happen_to_agree_do_not_hide_how_far_rounds_differ() -> None:
