@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from bench_runner.plan import Plan, Request
     from bench_runner.records import Run
+    from reports.compare import Comparison
     from reports.recommend_text import Answer
 
 FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
@@ -44,6 +45,7 @@ Examples:
   python main.py --image --data FOLDER          your own images, in every storage
   python main.py recommend --data my.csv        which format for my table, and the lines of Python
   python main.py compare results/A results/B    what became slower, and is it more than noise?
+  python main.py side-by-side tabular --before old/.venv/bin/python --after new/.venv/bin/python
   python main.py list formats                   what is there, and what is installed
 """
 
@@ -83,7 +85,8 @@ def _expanded(words: list[str]) -> list[str]:
     if not suites:
         return words
     rest = [word for word in words if word not in SUITE_FLAGS]
-    return ["run", *suites, *(rest[1:] if rest[:1] == ["run"] else rest)]
+    command = rest.pop(0) if rest[:1] in (["run"], ["side-by-side"]) else "run"
+    return [command, *suites, *rest]
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -720,10 +723,7 @@ def _is_of_images(options: dict[str, Any]) -> bool:
     return found.kind != image_input.PARQUET
 
 
-@cli.command()
-@click.argument("before", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("after", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
+FAIL_ABOVE = click.option(
     "--fail-above",
     "least_change",
     type=PERCENT,
@@ -731,29 +731,137 @@ def _is_of_images(options: dict[str, Any]) -> bool:
     show_default=True,
     help="Changes up to this are neither told nor failed on.",
 )
+FORM = _options(
+    click.option("--markdown", "form", flag_value="markdown", help="Print Markdown, for a comment on a pull request."),
+    click.option("--json", "form", flag_value="json", help="Print JSON with every figure, for programs."),
+)
+
+
+@cli.command()
+@click.argument("before", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("after", metavar="RUN", type=click.Path(path_type=Path))
+@FAIL_ABOVE
 @click.option("--anyway", is_flag=True, help="Compare runs of different machines or data all the same.")
-@click.option("--markdown", "form", flag_value="markdown", help="Print Markdown, for a comment on a pull request.")
-@click.option("--json", "form", flag_value="json", help="Print JSON with every figure, for programs.")
+@FORM
 def compare(before: Path, after: Path, least_change: float, anyway: bool, form: str | None) -> int:
     """Say what became slower, larger or hungrier from the first RUN to the second.
 
     A change counts when its interval excludes 1 and it is more than the noise that the two runs themselves show.
     Exit code 3: something is worse; 0: nothing is; 2: there was nothing to compare.
     """
+    with _errors_told():
+        found = _compared(before, after, least_change, anyway)
+        _show_comparison(found, form)
+    return REGRESSION if found.failed else 0
+
+
+def _compared(before: Path, after: Path, least_change: float, anyway: bool = False) -> Comparison:
     from bench_runner.records import read_run
     from reports import render
     from reports.compare import CompareError
 
+    try:
+        return render.compare_runs(read_run(before), read_run(after), least_change=least_change, anyway=anyway)
+    except CompareError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _show_comparison(found: Comparison, form: str | None) -> None:
+    from reports import render
+
+    if form is None:
+        render.show_comparison(found, _console())
+    else:
+        click.echo(render.comparison_text(found, form))
+
+
+NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
+"""Options of `run` that say how many rounds there are, or what else becomes of one run."""
+
+
+@cli.command("side-by-side", context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="SUITE... [OPTIONS OF run]", type=click.UNPROCESSED)
+@click.option(
+    "--before",
+    metavar="PYTHON",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Interpreter of the first environment, e.g. old/.venv/bin/python.",
+)
+@click.option(
+    "--after",
+    metavar="PYTHON",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Interpreter of the second environment.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=5),
+    default=20,
+    show_default=True,
+    help="Rounds of each: more show smaller changes.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of the two result folders, before and after (default: results/<time>-side-by-side).",
+)
+@click.option("--resume", is_flag=True, help="Measure what the runs in --out lack.")
+@FAIL_ABOVE
+@FORM
+def side_by_side(
+    words: tuple[str, ...],
+    before: Path,
+    after: Path,
+    rounds: int,
+    out: Path | None,
+    resume: bool,
+    least_change: float,
+    form: str | None,
+) -> int:
+    """Measure two environments in turn, a few rounds of each, and compare them.
+
+    What the machine does meanwhile hits both alike, so that smaller changes are found, and fewer that are none, than
+    between two runs of different hours. The environments may hold other versions of libraries, or of Format Bench.
+    SUITE and all options of `run` say what is measured. Exit codes are those of `compare`.
+    """
+    from bench_runner.errors import BenchError
+    from bench_runner.measuring import new_folder
+    from bench_runner.progress import watching
+    from bench_runner.side_by_side import Environment, check, measure_in_turn
+
+    if not words:
+        raise click.UsageError("name a suite, and with options of 'run' what of it is to be measured")
+    for word in words:
+        if word.partition("=")[0] in NOT_IN_TURN:
+            raise click.UsageError(f"side-by-side has no {word}: it takes --rounds of each environment, and compares")
     with _errors_told():
-        runs = read_run(before), read_run(after)
+        for name, python in (("before", before), ("after", after)):
+            check(Environment(name, python, Path()))
+        folder = _result_folder(out, resume, lambda: new_folder(RESULTS, "side-by-side"))
+        pair = [Environment("before", before, folder / "before"), Environment("after", after, folder / "after")]
+        places = pair[0].folder, pair[1].folder
         try:
-            found = render.compare_runs(*runs, least_change=least_change, anyway=anyway)
-        except CompareError as error:
-            raise click.UsageError(str(error)) from None
-        if form is None:
-            render.show_comparison(found, _console())
-        else:
-            click.echo(render.comparison_text(found, form))
+            with watching() as watcher:
+                measure_in_turn(pair, words, rounds, watcher, lambda: _compared(*places, least_change))
+        except KeyboardInterrupt:
+            click.echo(
+                f"stopped; all that was measured is in {folder}\n"
+                f"  the same command with --out {folder} --resume measures the rest",
+                err=True,
+            )
+            raise
+        except BenchError:
+            # A request that could not be met leaves no empty folders behind.
+            for place in (*places, folder):
+                with suppress(OSError):
+                    place.rmdir()
+            raise
+        click.echo(f"results: {folder}", err=True)
+        found = _compared(*places, least_change)
+        _show_comparison(found, form)
     return REGRESSION if found.failed else 0
 
 

@@ -56,10 +56,10 @@ def measure(
     with _alone_in(folder):
         machine = machine_name(options)
         info, earlier = _begin(plan, request, options, folder, command, machine)
-        heeding = _Heeding(watcher)
+        heeding = Heeding(watcher)
         with (
             _others_named(info),
-            _signals_stop(heeding),
+            signals_stop(heeding),
             work_folders(info["id"], folder, request.work_dirs) as work,
             _launchers(plan, options) as launchers,
         ):
@@ -159,7 +159,7 @@ def _begin(
         for key in ("id", "seed", "started"):
             info[key] = stored[key]
         info["resumed"] = [*stored.get("resumed", []), utc_now().isoformat(timespec="seconds")]
-        for key in ("variants", "warnings", "stages_ns", "datasets"):
+        for key in ("variants", "warnings", "stages_ns", "datasets", "probe"):
             if key in stored:
                 info[key] = stored[key]
     write_run_info(folder, environment.replace_host(info, options.machine))
@@ -176,7 +176,7 @@ def _others_named(info: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-class _Heeding:
+class Heeding:
     """A watcher that stops the run at its next step when a signal's exception was lost: Python drops those that are
     raised in a destructor or a callback."""
 
@@ -196,7 +196,7 @@ class _Heeding:
 
 
 @contextmanager
-def _signals_stop(watcher: _Heeding) -> Iterator[None]:
+def signals_stop(watcher: Heeding) -> Iterator[None]:
     """Ctrl-C, SIGTERM and a closed terminal end the run: orderly."""
 
     def stop(number: int, frame: object) -> None:

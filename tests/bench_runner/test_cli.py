@@ -17,7 +17,8 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["run", "--help"], ["list", "--help"], ["report", "-h"], ["doctor", "-h"]]
+    "words",
+    [["--help"], ["run", "--help"], ["list", "--help"], ["report", "-h"], ["doctor", "-h"], ["side-by-side", "-h"]],
 )
 def test_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     code, out, _ = run(capsys, *words)

@@ -160,6 +160,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     rounds = [(sample.cell, sample.round) for sample in after.samples]
     assert len(rounds) == len(set(rounds))
     assert after.info["resumed"]
+    assert after.info["probe"] == before.info["probe"], "the machine is the same, and its probe was tested"
 
 
 @pytest.mark.slow
@@ -209,11 +210,11 @@ def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None
 
 
 def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
-    from bench_runner.measuring import Stopped, _Heeding, _signals_stop
+    from bench_runner.measuring import Heeding, Stopped, signals_stop
     from bench_runner.progress import Silent
 
-    heeding = _Heeding(Silent())
-    with _signals_stop(heeding):
+    heeding = Heeding(Silent())
+    with signals_stop(heeding):
         heeding.step("before", None)
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)

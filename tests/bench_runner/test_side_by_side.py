@@ -1,0 +1,254 @@
+"""Two environments are measured in turn: who comes when, what is kept, and what a turn that fails says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench_runner import side_by_side
+from bench_runner.cli import main
+from bench_runner.errors import RunError
+from bench_runner.progress import Silent
+from bench_runner.records import read_run
+from bench_runner.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
+
+ROOT = Path(__file__).resolve().parents[2]
+FAKE = """#!{python}
+import json, sys, time
+from pathlib import Path
+words = sys.argv[1:]
+if "-c" in words:
+    sys.exit(0)
+with open({journal!r}, "a") as journal:
+    print(json.dumps(words), file=journal)
+folder = Path(words[words.index("--out") + 1])
+rounds = int(words[words.index("--rounds") + 1])
+folder.mkdir(parents=True, exist_ok=True)
+info = dict(schema={schema}, partial=False, rounds_asked=rounds)
+info["stages_ns"] = {{f"round {{number}}": {round_ns} for number in range(1, rounds + 1)}}
+(folder / "run.json").write_text(json.dumps(info))
+{then}
+"""
+
+
+class Fakes:
+    """Two interpreters that write down how they were called, and leave a run of as many rounds as they were asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / "journal"
+
+    def make(self, *, then: str = "", round_ns: int = 10**12) -> list[Environment]:
+        """`then` is what they do at last, as Python."""
+        from bench_runner.records import SCHEMA
+
+        made = []
+        for name in ("before", "after"):
+            python = self.folder / f"python-{name}"
+            python.write_text(
+                FAKE.format(
+                    python=sys.executable, journal=str(self.journal), schema=repr(SCHEMA), round_ns=round_ns, then=then
+                )
+            )
+            python.chmod(0o755)
+            made.append(Environment(name, python, self.folder / "out" / name))
+        return made
+
+    def calls(self) -> list[list[str]]:
+        """The words of each call, in order."""
+        return [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
+
+    def turns(self) -> list[tuple[str, int]]:
+        """(side, rounds) of each turn."""
+        return [
+            (Path(words[words.index("--out") + 1]).name, int(words[words.index("--rounds") + 1]))
+            for words in self.calls()
+        ]
+
+
+@pytest.fixture
+def fakes(tmp_path: Path) -> Fakes:
+    return Fakes(tmp_path)
+
+
+def taken(environments: Sequence[Environment], rounds: int, look: Any = lambda: None) -> None:
+    measure_in_turn(environments, ["tabular"], rounds, Silent(), look)
+
+
+def test_turns_alternate_and_end_where_asked() -> None:
+    found = list(turns("ab", 8, lambda: 3))
+    assert found == [("a", 1), ("b", 1), ("b", 4), ("a", 4), ("a", 7), ("b", 7), ("b", 8), ("a", 8)]
+    assert list(turns("ab", 1, lambda: 3)) == [("a", 1), ("b", 1)]
+
+
+def test_each_environment_measures_by_its_own_interpreter_and_goes_on_with_its_run(fakes: Fakes) -> None:
+    taken(fakes.make(), 3)
+    assert fakes.turns() == [("before", 1), ("after", 1), ("after", 2), ("before", 2), ("before", 3), ("after", 3)]
+    for words in fakes.calls():
+        assert words[:5] == ["-P", "-m", "bench_runner.cli", "run", "tabular"]
+    assert ["--resume" in words for words in fakes.calls()] == [False, False, True, True, True, True]
+
+
+def test_short_rounds_are_taken_several_in_a_turn(fakes: Fakes) -> None:
+    quarter_ns = int(side_by_side.TURN_S * 1e9 / 4)
+    taken(fakes.make(round_ns=quarter_ns), 9)
+    assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 5, 9]
+
+
+def test_what_is_there_is_not_measured_again(fakes: Fakes) -> None:
+    environments = fakes.make()
+    taken(environments, 2)
+    first = len(fakes.calls())
+    taken(environments, 3)
+    assert fakes.turns()[first:] == [("before", 3), ("after", 3)]
+
+
+def test_a_part_that_was_stopped_is_gone_on_with(fakes: Fakes) -> None:
+    environments = fakes.make()
+    taken(environments, 2)
+    stored = environments[0].folder / "run.json"
+    stored.write_text(json.dumps(json.loads(stored.read_text()) | {"partial": True}))
+    assert rounds_there(environments[0].folder) == 0
+    taken(environments, 2)
+    assert rounds_there(environments[0].folder) == 2
+
+
+def test_one_look_after_the_first_turns_spares_the_others(fakes: Fakes) -> None:
+    class OfNoUse(Exception):
+        pass
+
+    def look() -> None:
+        raise OfNoUse
+
+    with pytest.raises(OfNoUse):
+        taken(fakes.make(), 5, look)
+    assert fakes.turns() == [("before", 1), ("after", 1)]
+
+
+def test_failed_cells_are_no_reason_to_stop(fakes: Fakes) -> None:
+    taken(fakes.make(then="sys.exit(1)"), 2)
+    assert len(fakes.turns()) == 4
+
+
+def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
+    said = "print('error: no suite is called tabluar\\n  there are: tabular', file=sys.stderr); sys.exit(2)"
+    with pytest.raises(RunError) as refused:
+        taken(fakes.make(then=said), 2)
+    assert str(refused.value) == "before: no suite is called tabluar\n  there are: tabular"
+    with pytest.raises(RunError, match="its run ended with exit code -9"):
+        taken(fakes.make(then="import os; os.kill(os.getpid(), 9)"), 2)
+
+
+def test_an_interpreter_that_is_none_is_named_before_anything_is_measured(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"--before .*nowhere: No such file or directory\n  name the interpreter"):
+        check(Environment("before", tmp_path / "nowhere", tmp_path))
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named bench_runner' >&2\nexit 1\n")
+    bare.chmod(0o755)
+    with pytest.raises(RunError, match=r"does not start there: ModuleNotFoundError(.|\n)*-m pip install -e \."):
+        check(Environment("after", bare, tmp_path))
+    check(Environment("after", Path(sys.executable), tmp_path))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_turn_and_says_how_to_go_on(fakes: Fakes, number: signal.Signals) -> None:
+    ended = fakes.folder / "ended"
+    then = (
+        f"import signal\ndef end(*_):\n    Path({str(ended)!r}).touch()\n    sys.exit(130)\n"
+        f"signal.signal(signal.SIGTERM, end)\nPath({str(fakes.folder / 'ready')!r}).touch()\ntime.sleep(60)"
+    )
+    one, two = fakes.make(then=then)
+    out = fakes.folder / "out"
+    words = ("side-by-side", "tabular", "--before", one.python, "--after", two.python, "--out", out)
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from bench_runner.cli import main; main(sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (fakes.folder / "ready").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert ended.exists(), "the turn was not told to end"
+    assert f"--out {out} --resume" in said
+    assert "Traceback" not in said
+
+
+def code_of(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_what_makes_no_sense_in_turn_is_refused(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = fakes.make()
+    start = ("side-by-side", "--before", one.python, "--after", two.python)
+    for words, told in (
+        (("tabular", "--quick"), "side-by-side has no --quick"),
+        (("tabular", "--budget=3m"), "side-by-side has no --budget"),
+        ((), "name a suite"),
+        (("tabular", "--rounds", "4"), "x>=5"),
+        (("tabular", "--resume"), "--resume needs --out"),
+    ):
+        assert code_of(*start, *words) == 2
+        assert told in capsys.readouterr().err
+    assert fakes.calls() == []
+
+
+def test_a_request_that_fails_leaves_no_empty_folder(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    out = fakes.folder / "new"
+    words = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "tabluar", "--out", out)
+    assert code_of(*words) == 2
+    assert "did you mean 'tabular'" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.slow
+def test_two_real_environments_end_in_a_comparison(
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
+    monkeypatch.setitem(os.environ, "PYTHONPATH", "")
+    out = tmp_path / "pair"
+    words = (
+        "--tabular",
+        "--formats",
+        "^pickle",
+        "--datasets",
+        "^eq$",
+        "--rows",
+        "500",
+        "--rounds",
+        "5",
+        "--no-fidelity",
+    )
+    start = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "--out", out, "--machine", "lab")
+    assert code_of(*start, *words, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["changes"]
+    for name in ("before", "after"):
+        run = read_run(out / name)
+        assert run.info["partial"] is False
+        assert {sample.round for sample in run.samples if sample.counted} >= {1, 2, 3, 4, 5}
+        assert run.info["resumed"]
+        assert len(run.info["probe"]["known_answers"]) > 0
+        assert {sample.machine for sample in run.samples} == {"lab"}
