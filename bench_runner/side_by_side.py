@@ -144,7 +144,8 @@ def _take_turn(environment: Environment, words: Sequence[str], upto: int) -> Non
             child.send_signal(signal.SIGTERM)
             child.wait()
             raise
-    if child.returncode not in (0, SOME_FAILED):
+    # A full disk ends a run with the same code as failed cells do.
+    if child.returncode not in (0, SOME_FAILED) or rounds_there(environment.folder) < upto:
         # Behind the usage, where the words were wrong.
         last_words = said.strip().rpartition("rror: ")[2] or f"its run ended with exit code {child.returncode}"
         raise RunError(f"{environment.name}: {last_words}")

@@ -148,6 +148,16 @@ def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
         taken(fakes.make(then="import os; os.kill(os.getpid(), 9)"), 2)
 
 
+def test_a_turn_that_was_not_finished_is_the_last(fakes: Fakes) -> None:
+    full = (
+        "info['partial'] = True; (folder / 'run.json').write_text(json.dumps(info))\n"
+        "print('error: No space left on device', file=sys.stderr); sys.exit(1)"
+    )
+    with pytest.raises(RunError, match="before: No space left on device"):
+        taken(fakes.make(then=full), 2)
+    assert len(fakes.turns()) == 1
+
+
 def test_an_interpreter_that_is_none_is_named_before_anything_is_measured(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"--before .*nowhere: No such file or directory\n  name the interpreter"):
         check(Environment("before", tmp_path / "nowhere", tmp_path))
