@@ -731,6 +731,7 @@ FAIL_ABOVE = click.option(
     show_default=True,
     help="Changes up to this are neither told nor failed on.",
 )
+ANYWAY = click.option("--anyway", is_flag=True, help="Compare runs of different machines or data all the same.")
 FORM = _options(
     click.option("--markdown", "form", flag_value="markdown", help="Print Markdown, for a comment on a pull request."),
     click.option("--json", "form", flag_value="json", help="Print JSON with every figure, for programs."),
@@ -741,7 +742,7 @@ FORM = _options(
 @click.argument("before", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("after", metavar="RUN", type=click.Path(path_type=Path))
 @FAIL_ABOVE
-@click.option("--anyway", is_flag=True, help="Compare runs of different machines or data all the same.")
+@ANYWAY
 @FORM
 def compare(before: Path, after: Path, least_change: float, anyway: bool, form: str | None) -> int:
     """Say what became slower, larger or hungrier from the first RUN to the second.
@@ -755,13 +756,24 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
     return REGRESSION if found.failed else 0
 
 
-def _compared(before: Path, after: Path, least_change: float, anyway: bool = False) -> Comparison:
+def _compared(before: Path, after: Path, least_change: float, anyway: bool) -> Comparison:
     from bench_runner.records import read_run
     from reports import render
     from reports.compare import CompareError
 
     try:
         return render.compare_runs(read_run(before), read_run(after), least_change=least_change, anyway=anyway)
+    except CompareError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _check_comparable(before: Path, after: Path, anyway: bool) -> None:
+    """As much as can be said before there are rounds enough."""
+    from bench_runner.records import read_run
+    from reports.compare import CompareError, check_comparable
+
+    try:
+        check_comparable(read_run(before), read_run(after), anyway=anyway)
     except CompareError as error:
         raise click.UsageError(str(error)) from None
 
@@ -779,7 +791,8 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
 """Options of `run` that say how many rounds there are, or what else becomes of one run."""
 
 
-@cli.command("side-by-side", context_settings={"ignore_unknown_options": True})
+# Without -h: an option that is handed on with its value, -fhdf5, is looked at letter by letter.
+@cli.command("side-by-side", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, metavar="SUITE... [OPTIONS OF run]", type=click.UNPROCESSED)
 @click.option(
     "--before",
@@ -810,6 +823,7 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
 )
 @click.option("--resume", is_flag=True, help="Measure what the runs in --out lack.")
 @FAIL_ABOVE
+@ANYWAY
 @FORM
 def side_by_side(
     words: tuple[str, ...],
@@ -819,13 +833,15 @@ def side_by_side(
     out: Path | None,
     resume: bool,
     least_change: float,
+    anyway: bool,
     form: str | None,
 ) -> int:
     """Measure two environments in turn, a few rounds of each, and compare them.
 
     What the machine does meanwhile hits both alike, so that smaller changes are found, and fewer that are none, than
     between two runs of different hours. The environments may hold other versions of libraries, or of Format Bench.
-    SUITE and all options of `run` say what is measured. Exit codes are those of `compare`.
+    SUITE and options of `run` say what is measured; both are asked for the same. Neither checkout may change
+    meanwhile. Exit codes are those of `compare`; 1: it ended early, and --resume goes on.
     """
     from bench_runner.errors import BenchError
     from bench_runner.measuring import new_folder
@@ -837,30 +853,34 @@ def side_by_side(
     for word in words:
         if word.partition("=")[0] in NOT_IN_TURN:
             raise click.UsageError(f"side-by-side has no {word}: it takes --rounds of each environment, and compares")
+    if resume and out is not None and not any((out / name / "run.json").exists() for name in ("before", "after")):
+        raise click.UsageError(f"--out {out}: no runs to go on with; leave out --resume")
     with _errors_told():
         for name, python in (("before", before), ("after", after)):
             check(Environment(name, python, Path()))
         folder = _result_folder(out, resume, lambda: new_folder(RESULTS, "side-by-side"))
         pair = [Environment("before", before, folder / "before"), Environment("after", after, folder / "after")]
         places = pair[0].folder, pair[1].folder
+        kept = (
+            f"all that was measured is in {folder}\n  the same command with --out {folder} --resume measures the rest"
+        )
         try:
             with watching() as watcher:
-                measure_in_turn(pair, words, rounds, watcher, lambda: _compared(*places, least_change))
+                measure_in_turn(pair, words, rounds, watcher, lambda: _check_comparable(*places, anyway))
         except KeyboardInterrupt:
-            click.echo(
-                f"stopped; all that was measured is in {folder}\n"
-                f"  the same command with --out {folder} --resume measures the rest",
-                err=True,
-            )
+            click.echo(f"stopped; {kept}", err=True)
             raise
-        except BenchError:
+        except BenchError as error:
             # A request that could not be met leaves no empty folders behind.
             for place in (*places, folder):
                 with suppress(OSError):
                     place.rmdir()
-            raise
+            if not folder.exists():
+                raise
+            click.echo(f"error: {error}\n{kept}", err=True)
+            return FAILED
         click.echo(f"results: {folder}", err=True)
-        found = _compared(*places, least_change)
+        found = _compared(*places, least_change, anyway)
         _show_comparison(found, form)
     return REGRESSION if found.failed else 0
 

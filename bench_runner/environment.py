@@ -326,25 +326,32 @@ def library_versions() -> dict[str, str]:
     return versions
 
 
+_NEW_FOLDER = re.compile(r"\?\? [^/]+/\"?")
+"""A line of `git status --porcelain` for an untracked folder at the top."""
+
+
 def repository_state(root: Path) -> dict[str, Any]:
     """{'commit', 'dirty'} of the checkout whose top is `root`; empty when it is none, or git is missing.
 
-    With uncommitted changes also 'changes', a digest of what they are.
+    With uncommitted changes also 'changes', a digest of what they are. New folders beside the project's own count for
+    none: nothing in them is imported, and results lie there.
     """
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top).resolve() != root.resolve():
         return {}
     commit = _git(root, "rev-parse", "HEAD")
-    changes = _git(root, "status", "--porcelain")
-    if not commit or changes is None:
+    status = _git(root, "status", "--porcelain")
+    if not commit or status is None:
         return {}
+    changes = [line for line in status.splitlines() if not _NEW_FOLDER.fullmatch(line)]
     if not changes:
         return {"commit": commit, "dirty": False}
+    listed = "\n".join(changes)
     difference = _git(root, "diff", "HEAD") or ""
     return {
         "commit": commit,
         "dirty": True,
-        "changes": hashlib.sha256(f"{changes}\n{difference}".encode()).hexdigest()[:16],
+        "changes": hashlib.sha256(f"{listed}\n{difference}".encode()).hexdigest()[:16],
     }
 
 

@@ -172,7 +172,9 @@ def _others_named(info: dict[str, Any]) -> Iterator[None]:
     with open_locked(data_cache.default_folder()) as alone:
         if not alone:
             text = "another run of Format Bench was measuring on this machine"
-            info["warnings"].append({"text": text, "remedy": "measure again when it has ended"})
+            warning = {"text": text, "remedy": "measure again when it has ended"}
+            if warning not in info["warnings"]:
+                info["warnings"].append(warning)
         yield
 
 

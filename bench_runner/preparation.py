@@ -37,7 +37,8 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
             raise RunError(
                 f"--cache cold is not possible in {path.parent}: {reason}\n  name another folder by --work-dir"
             )
-        for warning in doctor.quick_warnings(path):
+        # Where a run goes on, the load of the last minute may be its own.
+        for warning in doctor.quick_warnings(path, load=session.earlier.run is None):
             session.warn(**warning)
         many_files = doctor.many_files_warning(facts[label].get("journal"))
         if many_files and any(chain.target.is_images for chain in session.plan.chains):

@@ -37,9 +37,11 @@ class Earlier:
         return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
 
     def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
-        """Whether the reason why this chain is not run stands in the records."""
+        """Whether the reason why this chain is not run stands in the records; it may say how much memory or disk was
+        free then."""
         return any(
-            sample.failure == failure and sample.rows == rows and sample.round == 0
+            sample.failure is not None
+            and (sample.failure.kind, sample.rows, sample.round) == (failure.kind, rows, 0)
             for sample in (self.run.samples if self.run else ())
             if identity(sample) == _chain_identity(chain, conditions)
         )

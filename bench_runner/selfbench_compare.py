@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from bench_runner.errors import BenchError
 from bench_runner.measuring import measure
 from bench_runner.plan import Request, make_plan
 from bench_runner.progress import watching
@@ -49,9 +50,9 @@ def runs(folder: Path, rows: int, rounds: int, number: int) -> list[Run]:
     chosen = tuple(f"^{name}\\[" for name in FORMATS)
     request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
     plan = make_plan([SUITES["tabular"]], request)
-    places = [folder / f"{rows}-rows-in-turn-{index:02d}" for index in range(number)]
+    places = [folder / f"{rows}-rows-{rounds}-rounds-in-turn-{index:02d}" for index in range(number)]
     for place, upto in turns(places, rounds, lambda: TURN_ROUNDS):
-        if rounds_there(place) >= upto:
+        if rounds_there(place, rounds) >= upto:
             continue
         options = Options(rounds=upto, fidelity=False, resume=(place / "run.json").exists())
         with watching() as watcher:
@@ -148,7 +149,11 @@ def main(rows: int, rounds: int, number: int, kept: Path | None) -> None:
     """Print how often compare names a regression where none is, and finds one that is planted."""
     print_checks("the machine itself", steadiness())
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
-        print_checks("compare", judged(runs(kept or Path(folder), rows, rounds, number)))
+        try:
+            measured = runs(kept or Path(folder), rows, rounds, number)
+        except BenchError as error:
+            raise click.ClickException(str(error)) from None
+        print_checks("compare", judged(measured))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,8 @@ class Comparison:
     newly_failing: tuple[tuple[Cell, str], ...]
     """Cells with figures before and none after, and why."""
     newly_working: tuple[Cell, ...]
+    failing_in_both: tuple[Cell, ...]
+    """Cells that failed in both runs: nothing changed, and nothing is known of them."""
     only_before: tuple[Cell, ...]
     only_after: tuple[Cell, ...]
     libraries: tuple[str, ...]
@@ -126,11 +128,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
     Raises CompareError when the runs come from different machines or data (unless `anyway`), and when they have no
     figure in common.
     """
-    differences = tuple(_differences(before, after))
-    if differences and not anyway:
-        raise CompareError(
-            f"{differences[0]}\n  such runs say nothing of each other; --anyway compares them all the same"
-        )
+    differences = check_comparable(before, after, anyway=anyway)
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
     measured = [cell for cell in common if ours[cell].figures and theirs[cell].figures]
@@ -157,11 +155,26 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
         drifts,
         tuple(_newly_failing(common, ours, theirs)),
         tuple(cell for cell in common if theirs[cell].figures and not ours[cell].figures),
+        tuple(cell for cell in common if _failed(ours[cell]) and _failed(theirs[cell])),
         tuple(cell for cell in ours if cell not in theirs),
         tuple(cell for cell in theirs if cell not in ours),
         tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in libraries.items()),
         differences,
     )
+
+
+def check_comparable(before: Run, after: Run, *, anyway: bool) -> tuple[str, ...]:
+    """Why the runs should not be compared; raises CompareError for it unless `anyway`."""
+    differences = tuple(_differences(before, after))
+    if differences and not anyway:
+        raise CompareError(
+            f"{differences[0]}\n  such runs say nothing of each other; --anyway compares them all the same"
+        )
+    return differences
+
+
+def _failed(summary: CellSummary) -> bool:
+    return not summary.figures and any(failure.is_failure for failure in summary.failures)
 
 
 def _by_cell(run: Run) -> dict[Cell, CellSummary]:

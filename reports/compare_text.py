@@ -80,6 +80,7 @@ def as_json(found: Comparison) -> str:
         ],
         "newly_failing": [{**_cell_shape(cell), "reason": reason} for cell, reason in found.newly_failing],
         "newly_working": [_cell_shape(cell) for cell in found.newly_working],
+        "failing_in_both": [_cell_shape(cell) for cell in found.failing_in_both],
         "only_before": [_cell_shape(cell) for cell in found.only_before],
         "only_after": [_cell_shape(cell) for cell in found.only_after],
         "libraries": list(found.libraries),
@@ -167,6 +168,7 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield f"no figures any more: {cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}: {reason}"
     for title, cells in (
         ("measured now and not before", found.newly_working),
+        ("failed in both runs", found.failing_in_both),
         ("only in the first run", found.only_before),
         ("only in the second run", found.only_after),
     ):

@@ -101,6 +101,13 @@ def test_quick_warnings_are_the_bad_findings_with_their_remedies(monkeypatch, tm
     assert json.loads(json.dumps(warnings)) == warnings
 
 
+def test_a_run_that_goes_on_does_not_warn_of_its_own_load(monkeypatch, tmp_path):
+    busy = {"one_minute": 64.0 * (os.cpu_count() or 1), "five_minutes": 1.0, "fifteen_minutes": 1.0, "runnable": 64}
+    monkeypatch.setattr(doctor.environment, "load", lambda: busy)
+    assert any(warning["text"].startswith("load:") for warning in doctor.quick_warnings(tmp_path))
+    assert not any(warning["text"].startswith("load:") for warning in doctor.quick_warnings(tmp_path, load=False))
+
+
 def test_quick_warnings_measure_nothing(monkeypatch, tmp_path):
     def measuring(*_, **__):
         raise AssertionError("only looking is quick")

@@ -242,6 +242,25 @@ def test_a_new_file_makes_it_dirty(checkout):
     assert environment.repository_state(checkout)["dirty"] is True
 
 
+def test_new_folders_at_the_top_hold_results_not_code(checkout):
+    before = environment.repository_state(checkout)
+    (checkout / "my results").mkdir()
+    (checkout / "my results" / "run.json").write_text("{}")
+    (checkout / "mine").mkdir()
+    (checkout / "mine" / "run.json").write_text("{}")
+    assert environment.repository_state(checkout) == before
+
+
+def test_a_new_file_beside_the_code_makes_it_dirty(checkout):
+    (checkout / "room").mkdir()
+    (checkout / "room" / "code.py").write_text("")
+    identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
+    for words in (["add", "room"], [*identity, "commit", "-q", "-m", "second"]):
+        subprocess.run(["git", "-C", str(checkout), *words], check=True)
+    (checkout / "room" / "new.py").write_text("")
+    assert environment.repository_state(checkout)["dirty"] is True
+
+
 def test_a_folder_inside_somebody_elses_repository_has_no_state(checkout):
     inner = checkout / "unpacked"
     inner.mkdir()

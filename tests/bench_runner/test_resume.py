@@ -184,7 +184,7 @@ def test_a_reason_is_no_execution(tmp_path: Path) -> None:
     earlier = earlier_part(written(tmp_path, *reasons), INFO)
     assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) is None
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, failure)
-    assert not earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, replace(failure, reason="another"))
+    assert not earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, replace(failure, kind="timeout"))
     assert not earlier.has_reason(CHAIN, CHAIN.conditions, 50_000, failure)
     assert not earlier.has_reason(CHAIN, replace(CHAIN.conditions, cache="cold"), 100_000, failure)
 

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bench_runner import side_by_side
 from bench_runner.cli import main
 from bench_runner.errors import RunError
 from bench_runner.progress import Silent
-from bench_runner.records import read_run
+from bench_runner.records import read_run, write_run_info
 from bench_runner.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +27,7 @@ FAKE = """#!{python}
 import json, sys, time
 from pathlib import Path
 words = sys.argv[1:]
-if "-c" in words:
+if "run" not in words:
     sys.exit(0)
 with open({journal!r}, "a") as journal:
     print(json.dumps(words), file=journal)
@@ -94,7 +95,8 @@ def test_each_environment_measures_by_its_own_interpreter_and_goes_on_with_its_r
     taken(fakes.make(), 3)
     assert fakes.turns() == [("before", 1), ("after", 1), ("after", 2), ("before", 2), ("before", 3), ("after", 3)]
     for words in fakes.calls():
-        assert words[:5] == ["-P", "-m", "bench_runner.cli", "run", "tabular"]
+        assert words[:2] == ["-P", "-c"]
+        assert words[3:5] == ["run", "tabular"]
     assert ["--resume" in words for words in fakes.calls()] == [False, False, True, True, True, True]
 
 
@@ -117,9 +119,39 @@ def test_a_part_that_was_stopped_is_gone_on_with(fakes: Fakes) -> None:
     taken(environments, 2)
     stored = environments[0].folder / "run.json"
     stored.write_text(json.dumps(json.loads(stored.read_text()) | {"partial": True}))
-    assert rounds_there(environments[0].folder) == 0
+    first = len(fakes.calls())
+    taken(environments, 3)
+    # Its earlier turns are there: only the one that was stopped is taken again.
+    assert fakes.turns()[first:] == [("before", 2), ("before", 3), ("after", 3)]
+
+
+@pytest.mark.parametrize(
+    ("info", "there"),
+    [
+        ({"partial": False, "rounds_asked": 7}, 7),
+        ({"partial": True, "rounds_asked": 7}, 6),
+        ({"partial": True, "rounds_asked": 100}, 19),
+        ({"rounds_asked": 7}, 6),
+        ({"partial": False, "rounds_asked": None}, 0),
+        ({"partial": False, "rounds_asked": "7"}, 0),
+        ({}, 0),
+    ],
+)
+def test_how_many_rounds_are_there(tmp_path: Path, info: dict[str, Any], there: int) -> None:
+    assert rounds_there(tmp_path, 20) == 0
+    write_run_info(tmp_path, info)
+    assert rounds_there(tmp_path, 20) == there
+
+
+@pytest.mark.parametrize("stages", [None, [], {"round 1": "long", "round 2": None}, {"round 1": 0}])
+def test_a_run_that_says_nothing_of_its_rounds_gets_a_few_a_turn(fakes: Fakes, stages: Any) -> None:
+    environments = fakes.make()
     taken(environments, 2)
-    assert rounds_there(environments[0].folder) == 2
+    for environment in environments:
+        stored = environment.folder / "run.json"
+        stored.write_text(json.dumps(json.loads(stored.read_text()) | {"stages_ns": stages}))
+    taken(environments, 3)
+    assert rounds_there(environments[0].folder, 3) == 3
 
 
 def test_one_look_after_the_first_turns_spares_the_others(fakes: Fakes) -> None:
@@ -144,8 +176,19 @@ def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
     with pytest.raises(RunError) as refused:
         taken(fakes.make(then=said), 2)
     assert str(refused.value) == "before: no suite is called tabluar\n  there are: tabular"
-    with pytest.raises(RunError, match="its run ended with exit code -9"):
-        taken(fakes.make(then="import os; os.kill(os.getpid(), 9)"), 2)
+    for then, told in (
+        ("import os; os.kill(os.getpid(), 9)", "its run ended with exit code -9"),
+        ("print('some warning', file=sys.stderr); sys.exit(3)", "its run ended with exit code 3: some warning"),
+        (
+            "print('Usage: x\\n\\nError: no such option: parse error: -x', file=sys.stderr); sys.exit(2)",
+            "no such option: parse error: -x",
+        ),
+        ("sys.stderr.buffer.write(b'error: \\xff is no text\\n'); sys.exit(2)", "\ufffd is no text"),
+        ("print('stopped; all is in x\\n  --resume', file=sys.stderr); sys.exit(130)", "its run was stopped"),
+    ):
+        with pytest.raises(RunError) as refused:
+            side_by_side._take_turn(fakes.make(then=then)[0], ["tabular"], 2)
+        assert str(refused.value) == f"before: {told}"
 
 
 def test_a_turn_that_was_not_finished_is_the_last(fakes: Fakes) -> None:
@@ -166,6 +209,16 @@ def test_an_interpreter_that_is_none_is_named_before_anything_is_measured(tmp_pa
     bare.chmod(0o755)
     with pytest.raises(RunError, match=r"does not start there: ModuleNotFoundError(.|\n)*-m pip install -e \."):
         check(Environment("after", bare, tmp_path))
+    bare.write_text("#!/bin/sh\necho 'unknown option -P' >&2\nexit 2\n")
+    with pytest.raises(RunError, match=r"older than Python 3\.11"):
+        check(Environment("after", bare, tmp_path))
+    check(Environment("after", Path(sys.executable), tmp_path))
+
+
+def test_an_environment_sees_no_module_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bench_runner").mkdir()
+    (tmp_path / "bench_runner" / "__init__.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     check(Environment("after", Path(sys.executable), tmp_path))
 
 
@@ -219,10 +272,54 @@ def test_what_makes_no_sense_in_turn_is_refused(fakes: Fakes, capsys: pytest.Cap
         ((), "name a suite"),
         (("tabular", "--rounds", "4"), "x>=5"),
         (("tabular", "--resume"), "--resume needs --out"),
+        (("tabular", "--resume", "--out", fakes.folder / "nothing"), "no runs to go on with"),
     ):
         assert code_of(*start, *words) == 2
         assert told in capsys.readouterr().err
     assert fakes.calls() == []
+
+
+def test_short_options_are_handed_on_with_their_values(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = fakes.make(then="sys.exit(2)")
+    code_of(
+        "side-by-side",
+        "--before",
+        one.python,
+        "--after",
+        two.python,
+        "tabular",
+        "-fhdf5",
+        "--out",
+        fakes.folder / "out",
+    )
+    assert "-fhdf5" in fakes.calls()[0]
+
+
+def test_what_was_measured_is_named_when_a_later_turn_fails(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = fakes.make(then="sys.exit(2 if rounds > 1 else 0)")
+    out = fakes.folder / "out"
+    assert code_of("side-by-side", "--before", one.python, "--after", two.python, "tabular", "--out", out) == 1
+    said = capsys.readouterr().err
+    assert "error: after: its run ended with exit code 2" in said
+    assert f"all that was measured is in {out}" in said
+
+
+def test_killed_nothing_goes_on(fakes: Fakes) -> None:
+    pid = fakes.folder / "pid"
+    watched = "import os\nexec(words[2].partition('from')[0])"
+    one, two = fakes.make(then=f"{watched}\nPath({str(pid)!r}).write_text(str(os.getpid()))\ntime.sleep(60)")
+    words = ("side-by-side", "tabular", "--before", one.python, "--after", two.python, "--out", fakes.folder / "out")
+    process = subprocess.Popen([sys.executable, "main.py", *map(str, words)], cwd=ROOT, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child = psutil.Process(int(pid.read_text()))
+    process.kill()
+    process.wait()
+    psutil.wait_procs([child], timeout=10)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_request_that_fails_leaves_no_empty_folder(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,6 +217,17 @@ def test_a_cell_that_fails_now_is_a_failure() -> None:
     assert "crash: killed by signal 11" in text(found)
 
 
+def test_a_cell_that_fails_in_both_is_named() -> None:
+    def crash(sample: Sample) -> Sample:
+        failed = Failure(kind="crash", reason="the worker ended")
+        return replace(sample, figures={}, failure=failed) if sample.variant == PARQUET else sample
+
+    found = compare(run(1, crash), run(2, crash))
+    assert not found.failed
+    assert {cell.variant for cell in found.failing_in_both} == {PARQUET}
+    assert f"failed in both runs: eq/{PARQUET}" in text(found)
+
+
 def test_library_versions_stand_beside_each_change() -> None:
     libraries = {"pandas": "3.2.0", "pyarrow": "26.0.0", "pylance": "14.0.0", "numpy": "2.4.6"}
     found = compare(run(1), run(2, slower(1.2), info={"libraries": libraries}))
