@@ -18,7 +18,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["run", "--help"], ["list", "--help"], ["report", "-h"], ["doctor", "-h"], ["side-by-side", "-h"]],
+    [["--help"], ["run", "--help"], ["list", "--help"], ["report", "-h"], ["doctor", "-h"], ["side-by-side", "--help"]],
 )
 def test_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     code, out, _ = run(capsys, *words)
