@@ -756,26 +756,32 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
     return REGRESSION if found.failed else 0
 
 
-def _compared(before: Path, after: Path, least_change: float, anyway: bool) -> Comparison:
-    from bench_runner.records import read_run
-    from reports import render
+@contextmanager
+def _refusal_told() -> Iterator[None]:
+    """Two runs that say nothing of each other are a wrong request."""
     from reports.compare import CompareError
 
     try:
-        return render.compare_runs(read_run(before), read_run(after), least_change=least_change, anyway=anyway)
+        yield
     except CompareError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _compared(before: Path, after: Path, least_change: float, anyway: bool) -> Comparison:
+    from bench_runner.records import read_run
+    from reports import render
+
+    with _refusal_told():
+        return render.compare_runs(read_run(before), read_run(after), least_change=least_change, anyway=anyway)
 
 
 def _check_comparable(before: Path, after: Path, anyway: bool) -> None:
     """As much as can be said before there are rounds enough."""
     from bench_runner.records import read_run
-    from reports.compare import CompareError, check_comparable
+    from reports.compare import check_comparable
 
-    try:
+    with _refusal_told():
         check_comparable(read_run(before), read_run(after), anyway=anyway)
-    except CompareError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _show_comparison(found: Comparison, form: str | None) -> None:

@@ -340,7 +340,8 @@ def repository_state(root: Path) -> dict[str, Any]:
     if not top or Path(top).resolve() != root.resolve():
         return {}
     commit = _git(root, "rev-parse", "HEAD")
-    status = _git(root, "status", "--porcelain")
+    # Said here, because the user's own setting may list each file, or none.
+    status = _git(root, "status", "--porcelain", "--untracked-files=normal")
     if not commit or status is None:
         return {}
     changes = [line for line in status.splitlines() if not _NEW_FOLDER.fullmatch(line)]

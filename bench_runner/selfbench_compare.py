@@ -37,6 +37,7 @@ ROUNDS = 200
 FORMATS = ("csv", "hdf5-table", "json")
 """Few, so that all ends within an hour and a half, and with cells of the wanted length at so many rows."""
 TURN_ROUNDS = 5
+"""About as long as a turn of `side-by-side`."""
 LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
 """The cells in which the slowdown is planted, as in the question that this answers; others take part all the same."""
 PLANTED = 1.10

@@ -88,8 +88,8 @@ def measure_in_turn(
     look: Callable[[], object],
 ) -> None:
     """Take `rounds` rounds of each environment into its folder, in turn; `words` are arguments of the command `run`.
-    What lies in a folder already is not measured again. `look` is called after the first turn of each: it may raise
-    what makes all further rounds useless.
+    What lies in a folder already is not measured again. `look` is called before the second turns: it may raise what
+    makes all further rounds useless.
 
     Raises RunError when a turn cannot be taken, RecordError when a folder holds something else than a run,
     KeyboardInterrupt after Ctrl-C or SIGTERM (with everything measured kept).
@@ -113,8 +113,6 @@ def measure_in_turn(
             # The first turn makes data and tests probes besides: what it took says nothing of the next.
             if already:
                 costs_s[environment.name] = (now_ns() - began) / 1e9 / (upto - already)
-        if not looked:
-            look()
 
 
 def rounds_there(folder: Path, most: int) -> int:

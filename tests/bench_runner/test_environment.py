@@ -248,7 +248,9 @@ def test_new_folders_at_the_top_hold_results_not_code(checkout):
     (checkout / "my results" / "run.json").write_text("{}")
     (checkout / "mine").mkdir()
     (checkout / "mine" / "run.json").write_text("{}")
-    assert environment.repository_state(checkout) == before
+    for setting in ("all", "no", "normal"):
+        subprocess.run(["git", "-C", str(checkout), "config", "status.showUntrackedFiles", setting], check=True)
+        assert environment.repository_state(checkout) == before
 
 
 def test_a_new_file_beside_the_code_makes_it_dirty(checkout):
@@ -258,7 +260,9 @@ def test_a_new_file_beside_the_code_makes_it_dirty(checkout):
     for words in (["add", "room"], [*identity, "commit", "-q", "-m", "second"]):
         subprocess.run(["git", "-C", str(checkout), *words], check=True)
     (checkout / "room" / "new.py").write_text("")
-    assert environment.repository_state(checkout)["dirty"] is True
+    for setting in ("all", "no", "normal"):
+        subprocess.run(["git", "-C", str(checkout), "config", "status.showUntrackedFiles", setting], check=True)
+        assert environment.repository_state(checkout)["dirty"] is True
 
 
 def test_a_folder_inside_somebody_elses_repository_has_no_state(checkout):

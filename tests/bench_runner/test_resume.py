@@ -184,6 +184,8 @@ def test_a_reason_is_no_execution(tmp_path: Path) -> None:
     earlier = earlier_part(written(tmp_path, *reasons), INFO)
     assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) is None
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, failure)
+    less_free = replace(failure, reason="needs about 9.0 GB of memory, 3.9 GB are free")
+    assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, less_free)
     assert not earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, replace(failure, kind="timeout"))
     assert not earlier.has_reason(CHAIN, CHAIN.conditions, 50_000, failure)
     assert not earlier.has_reason(CHAIN, replace(CHAIN.conditions, cache="cold"), 100_000, failure)
