@@ -251,3 +251,13 @@ def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dic
         f"error: {path}, line 3: has 1 column, and the header 2",
         "  repair the line, or leave it out",
     ]
+
+
+def test_that_others_measured_too_is_stored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_runner import measuring
+
+    monkeypatch.setattr(measuring, "open_locked", lambda folder: contextlib.nullcontext(False))
+    info: dict[str, list[dict[str, str]]] = {"warnings": []}
+    for _ in range(2):
+        with measuring._others_named(info):
+            assert len(info["warnings"]) == 1
