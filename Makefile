@@ -22,25 +22,25 @@ lint: $(VENV)/.ready
 	$(RUN) -m mypy
 
 selfbench: $(VENV)/.ready  ## what the tool itself costs, and how repeatable it is; prints figures
-	$(RUN) -m bench_runner.selfbench
+	$(RUN) -m tests.selfbench.costs
 
 selfbench-asv: $(VENV)/.ready  ## whether asv and our own runner agree; prints ratios
-	$(RUN) -m bench_runner.selfbench_asv
+	$(RUN) -m tests.selfbench.asv
 
 selfbench-compare: $(VENV)/.ready  ## how often 'compare' names a change where none is, and finds one that is
-	$(RUN) -m bench_runner.selfbench_compare
+	$(RUN) -m tests.selfbench.compare
 
 selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against a full run; prints regrets
-	$(RUN) -m bench_runner.selfbench_recommend
+	$(RUN) -m tests.selfbench.recommend
 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
-	$(RUN) -m bench_runner.selfbench_f3
+	$(RUN) -m tests.selfbench.f3
 
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
-	$(RUN) -m tests.formats.f3.mutations 10000 wasm & broken=$$!; \
-	  $(RUN) -m tests.formats.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
+	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \
+	  $(RUN) -m tests.libraries.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
 
-$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard formats/f3/build.py formats/f3/*/*.[ch])
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/f3/build.py libraries/f3/*/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)

@@ -192,7 +192,7 @@ make_pages() {
     rm -rf "$STATE/gh-pages/asv"
     cp -r "$STATE/html" "$STATE/gh-pages/asv"
   fi
-  logged "$PYTHON" -m reports.publication "$STATE/results/runs" "$STATE/gh-pages" || stop "no pages were made; see $LOG"
+  logged "$PYTHON" -m reports.site.publication "$STATE/results/runs" "$STATE/gh-pages" || stop "no pages were made; see $LOG"
   touch "$STATE/gh-pages/.nojekyll"
 }
 
@@ -238,7 +238,7 @@ asv() {
   XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} HOME=$STATE \
     logged "$PYTHON" -m asv --config "$STATE/asv.conf.json" "$@"
 }
-logged "$PYTHON" -m bench_runner.asv_settings "$STATE" "$MACHINE" || failed+=("asv settings")
+logged "$PYTHON" -m benchmarks.asv_settings "$STATE" "$MACHINE" || failed+=("asv settings")
 if [ "$HISTORY" != '^$' ]; then
   say "runs the history of $COMMIT"
   # asv ends with 2 when a benchmark failed: the others are kept.

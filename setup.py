@@ -12,7 +12,7 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-F3 = Path("formats") / "f3"
+F3 = Path("libraries") / "f3"
 
 
 class BuildWithKernels(build_py):

@@ -2,7 +2,7 @@
 
 A loss is a check, not a waiver: the expected column is changed in the way that the loss describes,
 and what came back must equal that exactly (or within the stated bound). A fault planted in a lossy
-column is therefore found. This module knows Arrow columns only; comparing is bench_runner.verify.
+column is therefore found. This module knows Arrow columns only; comparing is bench_runner.worker.verify.
 """
 
 from __future__ import annotations

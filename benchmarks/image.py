@@ -1,6 +1,6 @@
-"""asv finds the suite `image` here: bench_runner.suites says what is measured, bench_runner.asv_suite how."""
+"""asv finds the suite `image` here: bench_runner.suites says what is measured, benchmarks.asv_suite how."""
 
-from bench_runner.asv_suite import TIMEOUT_S, suite_class
+from benchmarks.asv_suite import TIMEOUT_S, suite_class
 
 
 class Image(suite_class("image")):  # type: ignore[misc]

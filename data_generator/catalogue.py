@@ -87,14 +87,14 @@ def _preset(kind: str) -> Entry:
     return Entry(
         f"synthetic: {described}",
         f"the thesis's table 4.2: {mixture}",
-        "data_generator.synthetic:build",
+        "data_generator.generated.synthetic:build",
         1_000_000,
         fixed={**{parameter.name: parameter.default for parameter in _SYNTHETIC}, **counts},
     )
 
 
 def _real(title: str, purpose: str) -> Entry:
-    return Entry(title, purpose, "data_generator.real_images:build", None, takes_file=True, imports=True)
+    return Entry(title, purpose, "data_generator.imported.real_images:build", None, takes_file=True, imports=True)
 
 
 _REALISTIC = {
@@ -111,7 +111,7 @@ CATALOGUE: Mapping[str, Entry] = {
     "synthetic": Entry(
         "synthetic table of your own mixture",
         "how a format's figures depend on the kinds of columns, on strings and on missing values",
-        "data_generator.synthetic:build",
+        "data_generator.generated.synthetic:build",
         1_000_000,
         _SYNTHETIC,
     ),
@@ -119,7 +119,7 @@ CATALOGUE: Mapping[str, Entry] = {
         name: Entry(
             f"realistic: {described}",
             "20 columns whose distinct values, skew, runs, order, nulls and widths are like those of real tables",
-            "data_generator.realistic:build",
+            "data_generator.generated.realistic:build",
             1_000_000,
         )
         for name, described in _REALISTIC.items()
@@ -127,21 +127,21 @@ CATALOGUE: Mapping[str, Entry] = {
     "tpch-lineitem": Entry(
         "TPC-H lineitem",
         "decimals, dates and short texts as everyone knows them",
-        "data_generator.tpch:build",
+        "data_generator.generated.tpch:build",
         None,
         (Parameter("scale", ("0.01", "0.1", "1", "10"), "0.1", "scale factor; 1 is 6,001,215 rows"),),
     ),
     "webface": Entry(
         "WebFace10M, or a table like it",
         "33 columns by 10,000,000 rows: what face analysis says of images, or your own HDF5 file",
-        "data_generator.webface:build",
+        "data_generator.generated.webface:build",
         None,
         takes_file=True,
     ),
     "table": Entry(
         "table of your own",
         "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; of a large one a sample",
-        "data_generator.own_table:build",
+        "data_generator.imported.own_table:build",
         None,
         (Parameter("share", (0.01, 1.0), "1", "of each block of the sample the first part: a second size of it"),),
         takes_file=True,
@@ -150,13 +150,13 @@ CATALOGUE: Mapping[str, Entry] = {
     "cifar-like": Entry(
         "images like CIFAR-10's: 32 x 32, RGB, 10 classes",
         "many small images that compress as photographs do, without a download",
-        "data_generator.photographs:build_cifar_like",
+        "data_generator.generated.photographs:build_cifar_like",
         50_000,
     ),
     "imagenet-like": Entry(
         "images like ImageNet-100's: shorter side 160, some grey, sorted by 100 classes",
         "images of many shapes that compress as photographs do, without a download",
-        "data_generator.photographs:build_imagenet_like",
+        "data_generator.generated.photographs:build_imagenet_like",
         2_000,
     ),
     "cifar10": _real(

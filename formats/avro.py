@@ -10,7 +10,7 @@ from adapters import relations
 from adapters.contract import Calls, Can, Native, Records, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
-from formats.polars_engine import POLARS_CODECS, PolarsEngine
+from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
 
 if TYPE_CHECKING:
     import polars as pl

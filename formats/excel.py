@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from adapters import relations
 from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Expect, Loss, Relation
-from formats import pandas_losses as shared
-from formats import text_losses as text
+from formats.shared import pandas_losses as shared
+from formats.shared import text_losses as text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
-from formats import pandas_losses as shared
-from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
+from formats.shared import pandas_losses as shared
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
-from formats import pandas_losses as shared
+from formats.shared import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,11 @@ from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
-from formats import pandas_codecs
-from formats import pandas_losses as shared
-from formats import text_losses as text
-from formats.duckdb_engine import DuckdbEngine
-from formats.polars_engine import PolarsEngine
+from formats.shared import pandas_codecs
+from formats.shared import pandas_losses as shared
+from formats.shared import text_losses as text
+from formats.shared.duckdb_engine import DuckdbEngine
+from formats.shared.polars_engine import PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd

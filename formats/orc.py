@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
-from formats import pandas_losses as shared
+from formats.shared import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,9 @@ from adapters import parquet_codecs, relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
-from formats import pandas_losses as shared
-from formats.duckdb_engine import DuckdbEngine
-from formats.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
+from formats.shared import pandas_losses as shared
+from formats.shared.duckdb_engine import DuckdbEngine
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ FORMATS: Registry[TabularFormat] = Registry(
         "avro": Entry("formats.avro:ENGINES", "avro"),
         "csv": Entry("formats.csv:ENGINES"),
         "excel": Entry("formats.excel:ENGINES", "excel"),
-        "f3": Entry("formats.f3_adapter:ENGINES", "f3"),
+        "f3": Entry("formats.f3:ENGINES", "f3"),
         "feather": Entry("formats.feather:ENGINES"),
         "floor": Entry("formats.floor:ENGINES"),
         "hdf5-fixed": Entry("formats.hdf5:FIXED", "hdf5"),

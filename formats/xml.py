@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
-from formats import pandas_codecs
-from formats import pandas_losses as shared
+from formats.shared import pandas_codecs
+from formats.shared import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pandas as pd

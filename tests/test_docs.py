@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 import pytest
 
-from bench_runner import cli
-from bench_runner.figures import FIGURES
+from bench_runner.results.figures import FIGURES
+from format_bench import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -138,7 +138,7 @@ def test_the_readme_shows_a_result() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_file_named_exists(page: str) -> None:
     """Code spans that look like a path of this project."""
-    rooms = "adapters|bench_runner|data_generator|formats|reports|tests|docs"
+    rooms = "adapters|bench_runner|benchmarks|data_generator|format_bench|formats|libraries|reports|tests|docs"
     for path in named(PAGES[page], rf"`((?:{rooms})/[\w./-]*)`"):
         # 'would be' paths of the guide to a new format.
         if path != "formats/arrow_stream.py":
@@ -214,18 +214,27 @@ SAID = {
     "statistics.MEMORY_DISAGREEMENT": (0.05, "differ by over 5 % (`MEMORY_DISAGREEMENT`)"),
     "statistics.PROBE_ERRORS": (3, "under 3 times that error (`PROBE_ERRORS`)"),
     "launcher.POLL_MS": (2, "every 2 ms\n  (`POLL_MS`"),
-    "worker.COMPARE_GROUP_BYTES": (256 * 2**20, "at most about 256 MiB"),
+    "jobs.COMPARE_GROUP_BYTES": (256 * 2**20, "at most about 256 MiB"),
     "targets.PAGE_BYTES": (4096, "each 4 KiB page"),
     "targets.RECORDS_PER_BATCH": (65_536, "65,536 rows at a time\n(`RECORDS_PER_BATCH`)"),
 }
 """What the pages say of a constant of bench_runner, and its value: both must hold."""
 
 
+@cache
+def modules_of_the_runner() -> dict[str, str]:
+    """Dotted names by the last part: 'bench_runner.run.rounds' of 'rounds'."""
+    paths = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / "bench_runner").rglob("*.py")]
+    places = [path.parent if path.name == "__init__" else path for path in paths]
+    return {place.name: ".".join(place.parts) for place in places}
+
+
 @pytest.mark.parametrize("name", SAID)
 def test_numbers_are_those_of_the_code(name: str) -> None:
     module, _, constant = name.partition(".")
     value, words = SAID[name]
-    assert getattr(importlib.import_module(f"bench_runner.{module}"), constant) == value, f"say it anew: {words!r}"
+    found = getattr(importlib.import_module(modules_of_the_runner()[module]), constant)
+    assert found == value, f"say it anew: {words!r}"
     # Wherever a line of the page ends.
     assert " ".join(words.split()) in " ".join((METHOD + OPERATIONS).split())
 
@@ -243,7 +252,7 @@ def test_operations_names_no_figure_that_does_not_exist() -> None:
 
 def kinds_of_failure() -> Iterator[str]:
     """Every kind that bench_runner gives a failure: `Failure(kind=...)`, and the pairs that two functions return."""
-    for path in (ROOT / "bench_runner").glob("*.py"):
+    for path in (ROOT / "bench_runner").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Failure":
                 for kind in [keyword.value for keyword in node.keywords if keyword.arg == "kind"]:

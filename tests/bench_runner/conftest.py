@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.chains import Bench, execute
-from bench_runner.launcher import Launcher
-from bench_runner.plan import Chain
-from bench_runner.records import Conditions, Sample
-from bench_runner.settle import Settler
-from bench_runner.targets import Target
+from bench_runner.operations.targets import Target
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Conditions, Sample
+from bench_runner.run.chains import Bench, execute
+from bench_runner.run.launcher import Launcher
+from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from formats.registry import FORMATS

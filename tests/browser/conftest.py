@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reports.site import write_site
+from reports.site.pages import write_site
 from tests.reports.factory import make_run, write_run
 
 CHROMIUM = next(
@@ -40,7 +40,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def site(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of two runs."""
-    from bench_runner.records import read_run
+    from bench_runner.results.records import read_run
 
     other = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=9, info={"id": "run-2", "commit": "f00d"})
     second = read_run(write_run(other, run_folder.parent / "run-2"))

@@ -17,7 +17,7 @@ import pytest
 
 from adapters.errors import RefusedSetting
 from adapters.registry import Registry
-from bench_runner.linux import file_mappings
+from bench_runner.machine.linux import file_mappings
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,7 +21,7 @@ import pytest
 from adapters.contract import Can, Images, ImageStorage
 from adapters.errors import AdapterError
 from adapters.registry import Registry
-from bench_runner.linux import file_mappings
+from bench_runner.machine.linux import file_mappings
 from image_storages.registry import STORAGES
 from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below, run
 

@@ -16,11 +16,12 @@ import pytest
 
 from adapters.contract import TabularFormat
 from adapters.registry import Registry
-from bench_runner import fidelity, targets, verify
-from bench_runner.linux import file_mappings
-from bench_runner.records import Fidelity
-from bench_runner.targets import Target
-from data_generator.kinds import KINDS
+from bench_runner.machine.linux import file_mappings
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.results.records import Fidelity
+from bench_runner.worker import fidelity, verify
+from data_generator.generated.kinds import KINDS
 from formats.registry import FORMATS
 from tests.contracts.adapters import AdapterContract, left_open, open_below, run
 
@@ -30,7 +31,7 @@ LOADS_NOTHING = """
 import sys, warnings
 from pathlib import Path
 import pyarrow as pa
-from bench_runner import targets
+from bench_runner.operations import targets
 from formats.registry import FORMATS
 
 warnings.simplefilter("ignore")

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from adapters.errors import RefusedData
-from formats.f3 import native
 from formats.registry import FORMATS
+from libraries.f3.decoders import native
 from tests.contracts.tabular import TabularFormatContract
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner import fidelity, targets
-from bench_runner.targets import Target
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import fidelity
 from formats.registry import FORMATS
 from tests.contracts.tabular import TabularFormatContract
 

@@ -12,9 +12,10 @@ import pytest
 
 from adapters.errors import NotInstalled, RefusedSetting
 from adapters.registry import Entry, Registry
-from bench_runner import targets, verify
-from bench_runner.linux import files_below
-from bench_runner.targets import Target
+from bench_runner.machine.linux import files_below
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
 from formats.registry import FORMATS
 from tests.contracts.tabular import ordinary_table
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench_runner.records import (
+from bench_runner.results.records import (
     Conditions,
     Failure,
     Fidelity,

@@ -1,0 +1,433 @@
+"""Is this machine fit to measure? Findings in plain words, each with what was measured and what to do.
+
+`examine` looks and measures for some seconds, for the command `doctor`; `quick_warnings` only looks, for
+every run. The limits are a matter of judgement, and each stands beside its check. This module knows machines
+only: nothing of suites, samples or reports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+import psutil
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bench_runner import registries
+from bench_runner.clock import now_ns
+from bench_runner.machine import environment, linux
+
+GB = 10**9
+BLOCK_BYTES = 64 * 1024 * 1024
+"""What the method's control touches, too (rule 1)."""
+
+LEVELS = ("good", "hint", "bad")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    `level` is 'good', 'hint' (know it) or 'bad' (figures suffer); `remedy` is empty if nothing is to be done.
+    """
+
+    level: str
+    what: str
+    measured: str
+    remedy: str = ""
+
+
+def examine(work_dir: Path) -> list[Finding]:
+    """Everything that speaks for or against measuring on this machine, in about 5 s.
+
+    Changes nothing: what it writes below `work_dir`, or the nearest folder above that exists, it removes.
+    """
+    folder = _existing(work_dir)
+    # Busy processes first: what the doctor itself does next would hide them.
+    findings = [_busy(), *_looked_at(folder)]
+    host = environment.virtualisation()
+    findings += [*_virtual_machine(host), cpu_speed(), _fresh_memory(host), _first_read(folder), _timer()]
+    return findings + list(_missing_libraries())
+
+
+def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]:
+    """What is bad about this machine as far as looking tells: [{'text', 'remedy'}], to be stored in a run.
+
+    Takes under 50 ms: nothing is measured. Without `load` what the machine did in the last minute does not count.
+    """
+    return [
+        {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy}
+        for finding in _looked_at(_existing(work_dir))
+        if finding.level == "bad" and (load or finding.what != "load")
+    ]
+
+
+def many_files_warning(journal: bool | None) -> dict[str, str] | None:
+    """The warning for a run that stores many files where that costs more than elsewhere; None elsewhere."""
+    finding = _journal(journal)
+    return {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy} if finding else None
+
+
+def verdict(findings: list[Finding]) -> str:
+    """The whole in one sentence."""
+    bad = [finding.what for finding in findings if finding.level == "bad"]
+    hints = sum(finding.level == "hint" for finding in findings)
+    if bad:
+        return f"Not fit to measure yet. First see to: {', '.join(bad)}; then run doctor again."
+    if hints:
+        return f"Fit to measure; {_count(hints, 'hint')} above will help to read the figures."
+    return "Fit to measure: nothing was found that would spoil a figure."
+
+
+def render(findings: list[Finding], console: Console) -> None:
+    """Print the findings, the worst last and nearest to the prompt, and the verdict: at most 100 columns."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    table.add_column("looked at", no_wrap=True)
+    table.add_column("found; what to do")
+    style = {"good": "green", "hint": "yellow", "bad": "bold red"}
+    for finding in sorted(findings, key=lambda finding: LEVELS.index(finding.level)):
+        found = Text(finding.measured)
+        if finding.remedy:
+            found.append(f"\n{finding.remedy}", style="dim")
+        table.add_row(Text(finding.level, style=style[finding.level]), finding.what, found)
+    console.print(table, width=min(console.width, 100), soft_wrap=False)
+    console.print(Text(verdict(findings)), width=min(console.width, 100))
+
+
+# --- what looking tells -------------------------------------------------------------------------------------
+
+
+def _looked_at(folder: Path) -> Iterator[Finding]:
+    """The findings that need no measuring; what the kernel does not tell is left out."""
+    facts = environment.folder_facts(folder)
+    for finding in (
+        _governor(environment.governor()),
+        _turbo(environment.turbo()),
+        _load(environment.load(), os.cpu_count() or 1),
+        _memory(linux.available_bytes()),
+        _swap(psutil.swap_memory().used),
+        _memory_limit(environment.memory_limit_bytes(), psutil.virtual_memory().total),
+        _cpu_limit(environment.cpu_limit_cores(), os.cpu_count() or 1),
+        _disk(facts["free_bytes"], folder),
+        _file_system(facts.get("filesystem"), folder),
+        _journal(facts.get("journal")),
+        _clock_source(environment.clock_source()),
+    ):
+        if finding is not None:
+            yield finding
+
+
+def _governor(governor: str | None) -> Finding | None:
+    if governor is None:
+        return None
+    if governor == "performance":
+        return Finding("good", "CPU governor", "performance: the clock stays up")
+    return Finding(
+        "bad",
+        "CPU governor",
+        f"{governor}: the clock speed follows the load, so short operations run slower than long ones",
+        "sudo cpupower frequency-set -g performance (until the next boot)",
+    )
+
+
+def _turbo(turbo: bool | None) -> Finding | None:
+    if turbo is None:
+        return None
+    if not turbo:
+        return Finding("good", "CPU turbo", "off: one clock speed for all")
+    intel = Path("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = Path("/sys/devices/system/cpu/cpufreq/boost")
+    command = f"echo 1 | sudo tee {intel}" if intel.exists() else f"echo 0 | sudo tee {boost}"
+    measured = "on: the clock speed depends on heat and on how many cores work"
+    return Finding("hint", "CPU turbo", measured, f"for runs that are compared over days: {command}")
+
+
+def _load(load: dict[str, float], cores: int) -> Finding:
+    # One busy core in ten is the noise of an idle desktop; one in two and multi-threaded engines lose.
+    share = load["one_minute"] / cores
+    measured = f"{load['one_minute']:.2f} on average over the last minute, {_count(cores, 'core')}"
+    if share < 0.1:
+        return Finding("good", "load", measured)
+    remedy = "end other work, wait a minute, look again (the average falls slowly)"
+    return Finding("bad" if share >= 0.5 else "hint", "load", measured, remedy)
+
+
+def _memory(available_bytes: int) -> Finding:
+    measured = f"{_gb(available_bytes)} can be had"
+    if available_bytes >= 4 * GB:
+        return Finding("good", "memory", measured)
+    remedy = "close programs, or measure fewer rows (--rows); cells that do not fit are skipped and say so"
+    return Finding("bad" if available_bytes < GB else "hint", "memory", measured, remedy)
+
+
+def _swap(used_bytes: int) -> Finding:
+    if used_bytes < 64 * 10**6:
+        return Finding("good", "swap", "not in use")
+    return Finding(
+        "hint",
+        "swap",
+        f"{_gb(used_bytes)} in use: memory may be short, and what comes back from swap costs time",
+        "close programs, then: sudo swapoff -a && sudo swapon -a",
+    )
+
+
+def _memory_limit(limit_bytes: int | None, total_bytes: int) -> Finding | None:
+    if limit_bytes is None:
+        return None
+    return Finding(
+        "hint",
+        "memory limit",
+        f"{_gb(limit_bytes)} for this container or session, of {_gb(total_bytes)}",
+        "the page cache counts towards it: raise it (docker run --memory, systemd MemoryMax) for big tables",
+    )
+
+
+def _cpu_limit(limit_cores: float | None, cores: int) -> Finding | None:
+    if limit_cores is None or limit_cores >= cores:
+        return None
+    measured = (
+        f"{limit_cores:g} of {_count(cores, 'core')}: engines start a thread a core, all freeze in turns"
+    )
+    remedy = "give whole cores instead of a share: docker run --cpuset-cpus, or taskset"
+    return Finding("bad", "CPU limit", measured, remedy)
+
+
+def _disk(free_bytes: int, folder: Path) -> Finding:
+    measured = f"{_gb(free_bytes)} free in {folder}"
+    if free_bytes >= 20 * GB:
+        return Finding("good", "disk space", measured)
+    # Table 6.5 of the thesis: JSON Lines takes 1,270 bytes a row of webface.
+    remedy = "webface at 10,000,000 rows needs 13 GB for its JSON alone; another folder: --work-dir"
+    return Finding("bad" if free_bytes < 2 * GB else "hint", "disk space", measured, remedy)
+
+
+def _journal(journal: bool | None) -> Finding | None:
+    """Linux, fs/ext4/ialloc.c, recently_deleted: without a journal an inode is not used again for 60 s, or for 300 s
+    while its block waits to be written, and every new file looks past all of them."""
+    if journal is not False:
+        return None
+    return Finding(
+        "hint",
+        "many files",
+        "this ext4 has no journal: for five minutes after files were deleted each new one takes up to 20 times as long",
+        "stores of many small files (PNG, JPEG, WebP) save more slowly here than elsewhere; name another --work-dir",
+    )
+
+
+def _file_system(filesystem: str | None, folder: Path) -> Finding | None:
+    if filesystem is None:
+        return None
+    where = f"{filesystem} under {folder}"
+    if environment.is_in_memory(filesystem):
+        return Finding(
+            "bad",
+            "file system",
+            f"{where}: it lies in memory, so saving and reading are copies and the disk is never asked",
+            "name a folder on a disk: --work-dir",
+        )
+    if environment.is_remote(filesystem):
+        return Finding(
+            "bad",
+            "file system",
+            f"{where}: it lies on another machine, whose load and network are measured along",
+            "name a folder on a local disk: --work-dir",
+        )
+    refusal = environment.supports_cold(filesystem)
+    if refusal:
+        return Finding("hint", "file system", f"{where}: --cache cold is refused", refusal)
+    return Finding("good", "file system", f"{where}: warm and cold reads can both be measured")
+
+
+def _clock_source(source: str | None) -> Finding | None:
+    if source not in ("hpet", "acpi_pm", "jiffies", "refined-jiffies"):
+        return None
+    return Finding(
+        "hint",
+        "clock source",
+        f"{source}: each look at the clock takes a microsecond or more",
+        "if dmesg shows no reason against it: echo tsc | sudo tee "
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    )
+
+
+# --- what has to be measured --------------------------------------------------------------------------------
+
+
+def _busy() -> Finding:
+    rows = environment.disturbances()
+    if not rows:
+        return Finding("good", "other processes", "none uses over 10 % of a core")
+    cores = sum(row["cores"] for row in rows)
+    measured = "cores in use now: " + ", ".join(f"{row['name']} {row['cores']:.1f}" for row in rows[:4])
+    if len(rows) > 4:
+        measured += f" and {len(rows) - 4} more"
+    remedy = "end them, or wait until they are done"
+    return Finding("bad" if cores >= 0.5 else "hint", "other processes", measured, remedy)
+
+
+def _virtual_machine(host: str | None) -> Iterator[Finding]:
+    if host not in (None, "none"):
+        yield Finding(
+            "hint",
+            "virtual machine",
+            f"{host}: other guests may share processor and disk, and the host's cache stays full",
+            "take more rounds (--rounds); cold reads are labelled 'cold (guest)'",
+        )
+
+
+def cpu_speed(repeats: int = 50) -> Finding:
+    """Spread of one small computation, which no storage format can be blamed for.
+
+    The middle half counts, because medians do. Seven rounds with a spread of 5 % give a median to about 3 %, with
+    15 % to about 10 %: the first is what ends a cell early, the second what two runs may differ by.
+    """
+    before = psutil.cpu_times()
+    taken = [_timed(_compute) for _ in range(repeats)]
+    after = psutil.cpu_times()
+    low, middle, high = quantiles(taken, n=4)
+    spread = (high - low) / middle
+    measured = f"the middle half of {repeats} equal computations differs by {100 * spread:.0f} %"
+    stolen_ns = (getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) * 1e9
+    if stolen_ns > 0.02 * sum(taken):
+        measured += f"; the host took {100 * stolen_ns / sum(taken):.0f} % of a core for others"
+    if spread < 0.05:
+        return Finding("good", "CPU speed", measured)
+    remedy = "other work, heat, or neighbours on the host: look again later, and take more rounds (--rounds)"
+    return Finding("bad" if spread >= 0.15 else "hint", "CPU speed", measured, remedy)
+
+
+def _compute() -> None:
+    value = 0
+    for step in range(300_000):
+        value = (value * 31 + step) & 0xFFFF
+
+
+def _fresh_memory(host: str | None) -> Finding:
+    """First against second touch of the same amount of fresh memory (method, rule 1).
+
+    Several blocks held at once: what was freed a moment ago is handed out first, and is quick even where the
+    rest of the machine's memory is not backed by its host.
+    """
+    import numpy as np
+
+    blocks = max(1, min(8, linux.available_bytes() // (8 * BLOCK_BYTES)))
+
+    def touch() -> None:
+        held = [np.empty(BLOCK_BYTES, dtype=np.uint8) for _ in range(blocks)]
+        for block in held:
+            block[:: linux.PAGE_BYTES] = 1
+
+    first, second = _timed(touch), _timed(touch)
+    size = blocks * BLOCK_BYTES // 10**6
+    measured = f"touching {size} MB took {_ms(first)}, again {_ms(second)}: {first / second:.1f} times"
+    if first <= 1.3 * second:
+        return Finding("good", "fresh memory", measured)
+    if host not in (None, "none"):
+        measured += "; the virtual machine's host hands out memory at its first use"
+    return Finding(
+        "hint",
+        "fresh memory",
+        measured,
+        "nothing to do: each sample warms the memory that it needs before the clock starts, which takes time",
+    )
+
+
+def _first_read(folder: Path) -> Finding:
+    """First against second read of a small Parquet file in a fresh process: why workers are primed."""
+    what = "first read"
+    code = "import sys; from bench_runner.machine.doctor import read_twice; read_twice(sys.argv[1])"
+    try:
+        with tempfile.TemporaryDirectory(prefix="format-bench-doctor-", dir=folder) as scratch:
+            command = [sys.executable, "-c", code, str(Path(scratch, "small.parquet"))]
+            root = Path(__file__).parents[2]
+            answer = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    except OSError as error:
+        remedy = "name a folder that can be written: --work-dir"
+        return Finding("bad", "working folder", f"{folder}: {error.strerror}", remedy)
+    except subprocess.TimeoutExpired:
+        remedy = "look whether the folder's disk, or the one with the libraries, is healthy"
+        return Finding("bad", what, "a fresh process needed over 60 s to read 1,000 rows", remedy)
+    if answer.returncode != 0:
+        last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
+        remedy = "install the libraries anew: make clean, then make test"
+        return Finding("bad", what, f"a fresh process could not read Parquet: {last}", remedy)
+    first, second = json.loads(answer.stdout)
+    measured = f"1,000 rows of Parquet in a fresh process: {_ms(first)}, again {_ms(second)}"
+    return Finding("good", what, f"{measured}: {first / second:.0f} times; every worker is primed for that")
+
+
+def read_twice(path: str) -> None:
+    """Write a small Parquet file to `path`, read it twice, put both times in ns on stdout as a JSON list."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"key": range(1000), "value": [str(row) for row in range(1000)]}), path)
+    times = [_timed(lambda: pq.read_table(path)), _timed(lambda: pq.read_table(path))]
+    sys.stdout.write(json.dumps(times))
+
+
+def _timer() -> Finding:
+    calls = 10_000
+    # The median of several batches: one interruption must not pass for a slow clock.
+    costs = []
+    for _ in range(9):
+        started = now_ns()
+        for _ in range(calls):
+            now_ns()
+        costs.append((now_ns() - started) / calls)
+    cost, step = median(costs), environment.timer_resolution_ns()
+    measured = f"{cost:.0f} ns a look" + (f", steps of {step} ns" if step else "")
+    if cost < 1000 and step is not None and step < 1000:
+        return Finding("good", "clock", measured)
+    return Finding("hint", "clock", measured, "figures under 1 ms are coarse here: measure more rows, --rows")
+
+
+def _missing_libraries() -> Iterator[Finding]:
+    missing: dict[str, dict[str, None]] = {}
+    for registry, engine in registries.all_engines():
+        availability = registry.availability(engine)
+        if not availability.installed:
+            needed = ", ".join(availability.missing)
+            missing.setdefault(availability.install, {})[f"{engine.format} (needs {needed})"] = None
+    if not missing:
+        counts = " and ".join(f"{len(list(registry))} {registry.noun}s" for registry in registries.REGISTRIES)
+        yield Finding("good", "libraries", f"all of the {counts} can be measured")
+    for command, formats in missing.items():
+        yield Finding("hint", "libraries", f"not installed: {', '.join(formats)}", command)
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists: a run makes its working folder itself."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
+
+
+def _timed(work: Callable[[], object]) -> int:
+    started = now_ns()
+    work()
+    return now_ns() - started
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{size_bytes / GB:,.1f} GB"
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / 1e6:,.1f} ms"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,262 @@
+"""The target: what the user holds before a save and wants back from a read, and the conversions between.
+
+docs/target.md says the same to the reader: the pandas dtype for each Arrow type. Conversions follow types and
+null counts of the object that they are given; they must not know which data set it is, nor read the dtypes
+that pandas leaves in a schema's metadata.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.ctypeslib  # loaded on first use otherwise, which would be inside the clock
+import pandas as pd
+import pyarrow as pa
+
+from adapters.contract import Images, Native, Records
+from bench_runner.operations import image_target
+from bench_runner.operations.image_target import PAGE_BYTES
+
+RECORDS_PER_BATCH = 65_536
+"""Rows that are Python objects at once while a table is turned into records, or back."""
+
+MASKED_DTYPES: Mapping[pa.DataType, Any] = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+"""Method rule 8: the pandas dtype of a column of this type that has nulls."""
+
+_LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the user holds.
+
+    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays).
+    strings: the pandas dtype of text, 'str' | 'object'.
+    nulls: what integers and booleans with nulls are in pandas, 'masked' (Int64, boolean) | 'numpy' (float64,
+    object).
+    """
+
+    kind: str = "pandas"
+    strings: str = "str"
+    nulls: str = "masked"
+
+    @property
+    def is_images(self) -> bool:
+        """Whether images are held, not a table."""
+        return self.kind == image_target.KIND
+
+
+def apply_strings(target: Target) -> None:
+    """Set the dtype that pandas gives to text, for the whole process. Call it once, before any other work."""
+    with warnings.catch_warnings():
+        # pandas will drop the option in version 4; until then it is the only way to what the thesis measured.
+        warnings.filterwarnings("ignore", message=".*future.infer_string.*")
+        pd.set_option("future.infer_string", target.strings == "str")
+
+
+def make(table: pa.Table, target: Target) -> Any:
+    """The DataFrame or Table that a user would hold: one block a dtype, a RangeIndex, no metadata.
+
+    Outside the clock. May share memory with `table`, which must be in private memory. Raises what pyarrow
+    raises for values that pandas cannot hold.
+    """
+    if target.is_images:
+        return image_target.make(table)
+    if target.kind == "arrow":
+        return table.replace_schema_metadata(None)
+    frame = _to_pandas(table, target)
+    # Strings as objects are put in one by one; copying is what joins the columns of one dtype in one block.
+    return frame.copy() if target.strings == "object" else frame
+
+
+def to_native(held: Any, target: Target, native: Native) -> Any:
+    """What the engine's call takes, from what the user holds. Inside the clock, before a save."""
+    if target.is_images:
+        return held
+    if native is Native.PANDAS:
+        return held if target.kind == "pandas" else _to_pandas(held, target)
+    table = held if target.kind == "arrow" else pa.Table.from_pandas(held, preserve_index=False)
+    if native is Native.POLARS:
+        return _to_polars(table)
+    return _to_records(table) if native is Native.RECORDS else table
+
+
+def from_native(result: Any, target: Target, native: Native) -> Any:
+    """What the user wants, from what the engine's call returned. Inside the clock, after a read."""
+    if target.is_images:
+        return result
+    if native is Native.PANDAS:
+        if target.kind == "pandas":
+            return result
+        return pa.Table.from_pandas(result, preserve_index=False).replace_schema_metadata(None)
+    table = _to_table(result, native)
+    return _to_pandas(table, target) if target.kind == "pandas" else table
+
+
+def _to_polars(table: pa.Table) -> Any:
+    """A polars DataFrame over the same values. Its adapter has loaded the library."""
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _to_table(result: Any, native: Native) -> pa.Table:
+    if native is Native.RECORDS:
+        return _from_records(result)
+    return result.to_arrow() if native is Native.POLARS else result
+
+
+def _to_pandas(table: pa.Table, target: Target) -> pd.DataFrame:
+    """The DataFrame of method rule 8, by Arrow type and null count."""
+    as_objects = _text_columns(table) if target.strings == "object" else {}
+    rest = table.drop_columns(list(as_objects.values())) if as_objects else table
+    dtypes = iter([_masked_dtype(column, target) for column in rest.columns])
+    # pyarrow asks the mapper once for each field, in the order of the schema; by type alone it could not be
+    # told which columns have nulls.
+    frame = rest.to_pandas(ignore_metadata=True, types_mapper=lambda _: next(dtypes))
+    for position, name in as_objects.items():
+        # pyarrow gives `str` to pandas 3 whatever pandas is told, so text as objects needs a way of its own.
+        values = table.column(position).to_numpy(zero_copy_only=False)
+        frame.insert(position, name, pd.Series(values, index=frame.index, dtype=object, copy=False))
+    return frame
+
+
+def _text_columns(table: pa.Table) -> dict[int, str]:
+    return {position: field.name for position, field in enumerate(table.schema) if is_text(field.type)}
+
+
+def is_text(arrow_type: pa.DataType) -> bool:
+    """Whether this is one of Arrow's three kinds of text, which the verification takes as equal."""
+    return arrow_type in (pa.string(), pa.large_string(), pa.string_view())
+
+
+def _masked_dtype(column: pa.ChunkedArray, target: Target) -> Any:
+    if target.nulls != "masked" or column.null_count == 0:
+        return None
+    return MASKED_DTYPES.get(column.type)
+
+
+def _to_records(table: pa.Table) -> Records:
+    """Rows, made batch by batch as they are consumed. A field is nullable only when its column has nulls, as
+    in a schema that someone writes for their data."""
+    has_nulls = [column.null_count > 0 for column in table.columns]
+    fields = [field.with_nullable(nulls) for field, nulls in zip(table.schema, has_nulls, strict=True)]
+    return Records(pa.schema(fields), _rows(table))
+
+
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    names = table.column_names
+    for batch in table.to_batches(max_chunksize=RECORDS_PER_BATCH):
+        for values in zip(*(column.to_pylist(maps_as_pydicts="strict") for column in batch.columns), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+
+def _from_records(records: Records) -> pa.Table:
+    rows = iter(records.rows)
+    row_type = pa.struct(list(records.schema))
+    batches = []
+    while part := list(itertools.islice(rows, RECORDS_PER_BATCH)):
+        batches.append(pa.RecordBatch.from_struct_array(pa.array(part, type=row_type)))
+    return pa.Table.from_batches(batches, schema=records.schema)
+
+
+def buffers(held: Any) -> Iterator[tuple[int, int]]:
+    """(address, bytes) of every buffer behind a DataFrame, a Table or images, each once.
+
+    For columns of Python objects that is the array of pointers: the objects themselves came into being in
+    private memory.
+    """
+    if isinstance(held, Images):
+        yield from image_target.buffers(held)
+        return
+    seen: set[tuple[int, int]] = set()
+    for buffer in _frame_buffers(held) if isinstance(held, pd.DataFrame) else _table_buffers(held):
+        if buffer[1] > 0 and buffer not in seen:
+            seen.add(buffer)
+            yield buffer
+
+
+def _table_buffers(table: pa.Table) -> Iterator[tuple[int, int]]:
+    for column in table.columns:
+        yield from _chunk_buffers(column)
+
+
+def _chunk_buffers(column: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
+    for chunk in column.chunks:
+        for part in (chunk, *_dictionaries(chunk)):
+            yield from ((buffer.address, buffer.size) for buffer in part.buffers() if buffer is not None)
+
+
+def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
+    """Every dictionary in an array, at any depth: the array's own buffers are those of its children, not of these."""
+    if pa.types.is_dictionary(array.type):
+        yield array.dictionary
+        yield from _dictionaries(array.dictionary)
+    elif pa.types.is_map(array.type):
+        yield from _dictionaries(array.keys)
+        yield from _dictionaries(array.items)
+    elif pa.types.is_struct(array.type):
+        for position in range(array.type.num_fields):
+            yield from _dictionaries(array.field(position))
+    elif isinstance(array, _LIST_ARRAYS):
+        yield from _dictionaries(array.values)
+
+
+def _frame_buffers(frame: pd.DataFrame) -> Iterator[tuple[int, int]]:
+    for position in range(frame.shape[1]):
+        yield from _series_buffers(frame.iloc[:, position].array)
+
+
+def _series_buffers(values: Any) -> Iterator[tuple[int, int]]:
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        yield _whole_array(values.codes)
+        yield from _series_buffers(values.categories.array)
+    elif isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
+        arrow = values.__arrow_array__()
+        yield from _chunk_buffers(arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow]))
+    elif dtype in MASKED_DTYPES.values():
+        # pandas has no public way to the two arrays of a masked one that does not copy them.
+        yield _whole_array(values._data)
+        yield _whole_array(values._mask)
+    elif dtype.kind in "mM":
+        yield _whole_array(values.view("i8"))
+    else:
+        yield _whole_array(values.to_numpy(copy=False))
+
+
+def _whole_array(array: np.ndarray) -> tuple[int, int]:
+    """The memory behind an array, the whole block's if it is one column of a block."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return low, high - low
+
+
+def touch(held: Any) -> int:
+    """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes."""
+    if isinstance(held, Images):
+        return image_target.touch(held)
+    return sum(_touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
+
+
+def _touch_pages(address: int, size_bytes: int) -> int:
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
+    to_next_page = -address % PAGE_BYTES
+    return int(memory[0]) + int(memory[to_next_page::PAGE_BYTES].sum())

@@ -1,0 +1,324 @@
+"""Execute one chain: save, size, read, removal; each operation in a fresh worker, on a machine at rest.
+
+What comes out is samples, complete with their conditions, or samples with the reason why there are no figures. This
+module decides nothing about order or number of rounds.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench_runner.clock import now_ns
+from bench_runner.machine import environment, linux
+from bench_runner.operations import OPERATIONS
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Failure, Sample
+from bench_runner.run.launcher import Launcher, Limits, Outcome
+from bench_runner.worker.settle import Control, Rest, Settler
+from data_generator.cache import StoredDataset
+
+WARM_RESIDENT_SHARE = 0.99
+WARM_DEVICE_SHARE = 0.01
+COLD_DEVICE_SHARE = 0.90
+"""Method rule 14."""
+WARM_DEVICE_BYTES_PER_S = 1_000_000
+"""A long warm read may fetch this much a second: 1 % of the time, from a device of 100 MB/s."""
+WARM_LONG_SHARE = 0.10
+"""But never more than this share of the stored copy, or a slow read of a cold one would pass as warm."""
+DEVICE_SLACK_BYTES = 256 * 1024
+"""Pages of libraries may be fetched from the device at any time; this much says nothing about the stored copy."""
+ONE_THREAD_LIMIT = 1.05
+"""Method rule 9: CPU time over wall time that one thread cannot exceed."""
+MEMORY_SHARE = 0.9
+"""A worker may take this share of the memory that is available when it starts."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What executing a chain needs of the machine: workers, a working folder at rest, limits."""
+
+    launcher: Launcher
+    settler: Settler
+    folder: Path
+    timeout_s: float
+    machine: str
+
+    def limits(self) -> Limits:
+        """The limits of the next worker."""
+        return Limits(self.timeout_s, int(environment.usable_memory_bytes() * MEMORY_SHARE))
+
+
+class ChainFailed(Exception):
+    """Carries the Failure of the operation that went wrong."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
+def execute(
+    bench: Bench, chain: Chain, dataset: StoredDataset, *, rows: int, round_number: int, position: int, need_bytes: int
+) -> list[Sample]:
+    """One execution of a chain on the first `rows` rows; one sample for each of its operations, in order.
+
+    `need_bytes` is the memory that a sample is expected to use. A save counts only when its read passes, so both
+    samples come out together.
+    """
+    samples: list[Sample] = []
+    failure: Failure | None = None
+    with _chain_folder(bench.folder, position) as folder:
+        for number, operation in enumerate(chain.operations):
+            blank = Sample(
+                suite=chain.suite,
+                operation=operation,
+                dataset=chain.dataset,
+                dataset_digest=dataset.digest,
+                rows=rows,
+                variant=chain.variant,
+                library=chain.library,
+                conditions=chain.conditions,
+                machine=bench.machine,
+                round=round_number,
+                position=position + number,
+            )
+            if failure is not None:
+                samples.append(replace(blank, failure=_consequence(failure, chain.operations[number - 1])))
+                continue
+            last = number == len(chain.operations) - 1
+            try:
+                samples.append(_operation(bench, chain, blank, folder, dataset.path, need_bytes, last))
+            except ChainFailed as failed:
+                failure = failed.failure
+                samples.append(replace(blank, failure=failure))
+            except OSError as error:
+                failure = Failure(
+                    kind="disk" if error.errno == errno.ENOSPC else "error", reason=f"{type(error).__name__}: {error}"
+                )
+                samples.append(replace(blank, failure=failure))
+    if failure is not None:
+        samples = [_without_figures(sample, failure) for sample in samples]
+    return samples
+
+
+def _consequence(failure: Failure, operation: str) -> Failure:
+    """What an operation says when an earlier one of its chain went wrong."""
+    if not failure.is_failure:
+        return failure
+    return Failure(kind="skipped", reason=f"its {operation} failed: {failure.reason}"[:400])
+
+
+def _without_figures(sample: Sample, failure: Failure) -> Sample:
+    """A save whose read did not pass has no figures: nobody knows what it stored."""
+    if sample.failure is not None:
+        return sample
+    kind = "skipped" if failure.is_failure else failure.kind
+    unverified = Failure(kind=kind, reason=f"not verified, because the read failed: {failure.reason}"[:400])
+    return replace(
+        sample, figures={}, fidelity=None, losses=(), codec=None, encodings=(), unsettled=False, failure=unverified
+    )
+
+
+def make_places(folder: Path) -> None:
+    """The places below a chain's folder that its workers expect."""
+    for name in ("stored", "primer", "scratch"):
+        (folder / name).mkdir(parents=True)
+
+
+@contextmanager
+def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
+    """A folder of its own for each execution: a fresh path for every save (rule 4), gone afterwards."""
+    folder = work_folder / f"chain-{position}"
+    try:
+        make_places(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def worker_task(
+    chain: Chain,
+    operation: str,
+    dataset: Path,
+    folder: Path,
+    *,
+    rows: int,
+    need_bytes: int,
+    last: bool,
+    best: Control | None,
+) -> dict[str, Any]:
+    """What a worker has to be told to measure one operation of the chain in `folder` (see `_chain_folder`)."""
+    return {
+        "job": "measure",
+        "operation": operation,
+        "variant": chain.spelled,
+        "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
+        "dataset": str(dataset),
+        "rows": rows,
+        "location": str(stored_at(chain, folder)),
+        "primer": str(folder / "primer" / f"table{chain.suffix}"),
+        "scratch": str(folder / "scratch"),
+        "printed": str(folder / "printed"),
+        "confine": str(folder),
+        "last_reader": last,
+        "need_bytes": need_bytes,
+        "best_control": asdict(best) if best else None,
+    }
+
+
+def stored_at(chain: Chain, folder: Path) -> Path:
+    """Where in its folder a chain stores its copy."""
+    return folder / "stored" / f"table{chain.suffix}"
+
+
+def _operation(
+    bench: Bench, chain: Chain, blank: Sample, folder: Path, dataset: Path, need_bytes: int, last: bool
+) -> Sample:
+    began = now_ns()
+    operation = OPERATIONS[blank.operation]
+    location = stored_at(chain, folder)
+    figures: dict[str, int] = {}
+    if operation.needs_stored_copy:
+        figures |= bring_into_cache(location, chain.conditions.cache)
+    task = worker_task(
+        chain,
+        operation.name,
+        dataset,
+        folder,
+        rows=blank.rows,
+        need_bytes=need_bytes,
+        last=last,
+        best=bench.settler.best,
+    )
+    outcome = bench.launcher.run(task, bench.limits())
+    if outcome.failure is not None:
+        kind, reason = outcome.failure
+        raise ChainFailed(Failure(kind=kind, reason=reason))
+    answer = outcome.answer("measured")
+    rest = Rest(**{**answer["rest"], "control": Control(**answer["rest"]["control"])})
+    bench.settler.learn(rest.control)
+    figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
+    why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
+    if operation.needs_stored_copy:
+        why_not = why_not or _device_doubt(figures, chain.conditions.cache)
+    else:
+        _refuse_strays(folder, location)
+        figures |= _sizes(location)
+    if chain.conditions.threads == "1":
+        refuse_more_than_one_core(figures)
+    accounted = sum(figures.get(part, 0) for part in ("wall_ns", "sync_ns", "prepare_ns", "settle_ns", "verify_ns"))
+    figures["harness_ns"] = max(now_ns() - began - accounted, 0)
+    return replace(
+        blank,
+        figures=figures,
+        fidelity=answer.get("fidelity"),
+        losses=tuple(answer.get("losses", ())),
+        codec=answer.get("codec"),
+        encodings=tuple(answer.get("encodings", ())),
+        warnings=tuple(_warnings(outcome, why_not)),
+        unsettled=bool(why_not),
+    )
+
+
+def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
+    """Rule 9: under threads=1 a sample whose CPU time exceeds its wall time is not one."""
+    cores = figures["cpu_ns"] / max(figures["wall_ns"], 1)
+    if cores > ONE_THREAD_LIMIT:
+        raise ChainFailed(Failure(kind="threads", reason=f"used {cores:.2f} cores under the condition threads=1"))
+
+
+def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) -> dict[str, int]:
+    highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
+    return {
+        "peak_private_bytes": max(highest - answer["private_before_bytes"], 0),
+        "prepare_ns": answer["started_ns"] - outcome.launched_ns - rest.settle_ns,
+        "settle_ns": rest.settle_ns,
+        "control_write_ns": rest.control.write_ns,
+        "control_allocate_ns": rest.control.allocate_ns,
+    }
+
+
+def _warnings(outcome: Outcome, why_not: str) -> Iterator[str]:
+    if outcome.printed:
+        yield f"the library printed: {outcome.printed.splitlines()[0][:200]}"
+    if why_not:
+        yield f"not counted, {why_not}"
+
+
+def _sizes(location: Path) -> dict[str, int]:
+    files = [path.stat() for path in linux.files_below(location)]
+    if not files:
+        raise ChainFailed(Failure(kind="mismatch", reason=f"the save left nothing at its place, {location.name}"))
+    return {
+        "size_bytes": sum(file.st_size for file in files),
+        "allocated_bytes": sum(file.st_blocks * 512 for file in files),
+        "files_count": len(files),
+    }
+
+
+def _refuse_strays(folder: Path, location: Path) -> None:
+    """A save that writes outside its place has a wrong size, and two runs could not coexist."""
+    strays = [path for path in (folder / "stored").iterdir() if path != location]
+    strays += (folder / "scratch").iterdir()
+    strays += [path for path in folder.iterdir() if path.name not in ("stored", "primer", "scratch", "printed")]
+    if strays:
+        names = ", ".join(sorted(os.fspath(path.relative_to(folder)) for path in strays)[:3])
+        raise ChainFailed(Failure(kind="mismatch", reason=f"the save wrote outside its place: {names}"))
+
+
+# --- rule 14: warm is proven like cold ---------------------------------------------------------------------------
+
+
+def bring_into_cache(location: Path, wanted: str) -> dict[str, int]:
+    """Bring the stored copy into the wanted state, and say how much of it lies in the page cache.
+
+    It was synced by its save's worker, which has ended: no process maps it.
+    """
+    if wanted == "cold":
+        for path in linux.files_below(location):
+            linux.evict_file(path)
+    resident, size = _residency(location)
+    if wanted == "warm" and resident < size:
+        for path in linux.files_below(location):
+            linux.read_through(path)
+        resident, size = _residency(location)
+    if wanted == "warm" and resident < WARM_RESIDENT_SHARE * size:
+        raise ChainFailed(
+            Failure(kind="cache", reason=f"only {resident / size:.0%} of the stored copy stays in the page cache")
+        )
+    if wanted == "cold" and resident > 0:
+        raise ChainFailed(Failure(kind="cache", reason=f"{resident:,} bytes of the stored copy cannot be evicted"))
+    return {"resident_before_bytes": resident, "size_bytes": size}
+
+
+def _residency(location: Path) -> tuple[int, int]:
+    files = list(linux.files_below(location))
+    return sum(linux.resident_file_bytes(path) for path in files), sum(path.stat().st_size for path in files)
+
+
+def _device_doubt(figures: dict[str, int], wanted: str) -> str:
+    """Why a warm read is not counted: the device was read from while it ran. Empty where all is well.
+
+    It is no failure of the format: the pages are mostly those of libraries that a large worker drove out of the page
+    cache, and the next round finds them there. A cold read that was not cold is one, because nothing would mend it.
+    """
+    size = figures.pop("size_bytes")
+    fetched = figures["device_read_bytes"]
+    if wanted == "cold" and fetched < COLD_DEVICE_SHARE * size:
+        reason = f"a cold read fetched only {fetched:,} of {size:,} bytes from the device"
+        raise ChainFailed(Failure(kind="cache", reason=reason))
+    return warm_doubt(fetched, size, figures["wall_ns"]) if wanted == "warm" else ""
+
+
+def warm_doubt(fetched_bytes: int, size_bytes: int, wall_ns: int) -> str:
+    """Why a read that fetched so much of its copy from the device in this time was not warm; empty if it was."""
+    of_its_time = min(WARM_DEVICE_BYTES_PER_S * wall_ns / 1e9, WARM_LONG_SHARE * size_bytes)
+    if fetched_bytes <= max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES, of_its_time):
+        return ""
+    return f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device"

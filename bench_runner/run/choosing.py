@@ -1,0 +1,143 @@
+"""A short, fair measurement for one decision: every candidate once on few rows, then a race of those that may win.
+
+Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. Who may win, and who
+may still win after so many rounds, is told by whoever asks: this module weighs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench_runner.clock import now_ns
+from bench_runner.errors import PlanError
+from bench_runner.plan.planning import Plan, Request, make_plan
+from bench_runner.results.records import Run
+from bench_runner.run.measuring import measure
+from bench_runner.run.session import Options, Race, Watcher
+from bench_runner.suites import SUITES
+from data_generator.dataset import Dataset
+
+SIFTING = "sifting"
+"""The folder of the first part, in the result folder of the second."""
+MOST_ROWS, MOST_IMAGES = 200_000, 10_000
+"""What is measured of larger data unless the user says more: the default budget allows no more."""
+MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
+"""Of images so many bytes, if all were as large as the largest; so many images at least."""
+SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
+LEAST_BUDGET_S = 10.0
+"""What the rounds get at least, however long the parts before them took."""
+PREPARATION_S, REHEARSAL_S = 11.0, 9.0
+"""About what a race does before its first round: testing its probe; and the rehearsal, where nothing was sifted."""
+
+
+SMALLER = "table[share=0.25]"
+"""The second size of a sample of the user's table, for the projection to all of it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Both parts; `sifting` is None where the data are so few that all candidates were measured by rounds."""
+
+    run: Run
+    sifting: Run | None
+
+
+def is_sample(dataset: Dataset) -> bool:
+    """Whether this is a part of the user's table, of which the rest was not read."""
+    return int(dataset.source.get("input_rows", 0)) > dataset.rows
+
+
+def choosing_plan(
+    request: Request,
+    *,
+    images: bool,
+    on_rows: Callable[[str, int], None] | None = None,
+    most_datasets: int = 1,
+) -> Plan:
+    """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
+    suite = SUITES["image"] if images else SUITES["choice"]
+    if images and not request.formats:
+        # Every storage, not the suite's alone; views are another thing than arrays of their own.
+        request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
+    plan = make_plan([suite], request, on_rows)
+    if len(plan.datasets) > most_datasets:
+        raise PlanError(
+            f"a recommendation is about one data set, not {', '.join(plan.datasets)}\n  name one by --datasets"
+        )
+    return plan
+
+
+def measure_for_choice(
+    request: Request,
+    options: Options,
+    new_folder: Callable[[], Path],
+    command: Sequence[str],
+    watcher: Watcher,
+    *,
+    images: bool,
+    budget_s: float,
+    may_win: Callable[[Run], Sequence[str]],
+    contending: Callable[[Run], Sequence[str]],
+) -> Measured:
+    """Both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good.
+
+    `may_win` names the variants of the first part that the second one measures, `contending` those that may still win
+    by what it has measured so far: they get rounds until one is left, or the budget is spent. Raises what
+    `choosing_plan` and `measure` raise.
+    """
+    began_ns = now_ns()
+
+    def told(name: str, rows: int) -> None:
+        watcher.step(f"{name}: {rows:,} read", None)
+
+    watcher.stage("plan")
+    if request.rows is None:
+        request = replace(request, rows=MOST_IMAGES if images else MOST_ROWS)
+        (dataset,) = choosing_plan(request, images=images, on_rows=told).datasets.values()
+        request = replace(request, rows=_affordable(dataset, request.rows))
+    plan = choosing_plan(request, images=images, on_rows=told)
+    (dataset,) = plan.datasets.values()
+    folder = new_folder()
+    few = min(SIFTED_IMAGES, max(dataset.rows // 4, FEWEST_IMAGES)) if images else SIFTED_ROWS
+    sifting = None
+    if dataset.rows > few:
+        brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
+        short = replace(request, rows=few)
+        first = choosing_plan(short, images=images)
+        place = folder / SIFTING
+        place.mkdir()
+        sifting, _ = measure(first, short, brief, place, command, watcher)
+        request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
+    if is_sample(dataset):
+        request = replace(request, datasets=(dataset.name, SMALLER))
+    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (REHEARSAL_S if sifting is None else 0)
+    counted = replace(options, budget_s=max(left_s, LEAST_BUDGET_S))
+    return Measured(
+        measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
+    )
+
+
+def measure_race(
+    request: Request,
+    options: Options,
+    folder: Path,
+    command: Sequence[str],
+    watcher: Watcher,
+    race: Race,
+    *,
+    images: bool,
+) -> Run:
+    """The second part alone: all variants of the request, as long as they contend and the options' budget lasts."""
+    plan = choosing_plan(request, images=images, most_datasets=2)
+    run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
+    return run
+
+
+def _affordable(dataset: Dataset, rows: int | None) -> int | None:
+    """So many rows, or fewer images where they are large."""
+    if dataset.largest_side is None:
+        return rows
+    most = MOST_PIXELS_BYTES // (3 * dataset.largest_side**2)
+    return max(FEWEST_IMAGES, min(dataset.rows, most))

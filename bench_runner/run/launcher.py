@@ -1,0 +1,337 @@
+"""Starts workers and watches them from outside: memory every 2 ms, time limit, memory limit, and how they ended.
+
+A launcher holds one forkserver (or none, with isolate='spawn') for one thread condition. It is strictly serial: one
+worker at a time. It knows jobs as opaque requests; what they mean is the worker's and the runner's business.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from bench_runner.clock import now_ns
+from bench_runner.errors import BenchError
+from bench_runner.machine import linux
+from bench_runner.run.forkserver import MESSAGE_BYTES
+from bench_runner.worker.jobs import PHASE_CLOCK
+
+POLL_MS = 2
+KILL_LIMIT_S = 5.0
+"""A killed process is gone in milliseconds, unless the kernel holds it in a system call."""
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "NUMEXPR_MAX_THREADS",
+        "BLOSC_NTHREADS",
+        "POLARS_MAX_THREADS",
+        "RAYON_NUM_THREADS",
+        "TOKIO_WORKER_THREADS",
+        "LANCE_CPU_THREADS",
+        "LANCE_IO_THREADS",
+    ),
+    "1",
+)
+"""Each library's own setting, in the environment before anything is loaded: polars, for one, ignores it later."""
+
+
+@dataclass
+class Outcome:
+    """What came of one job: the worker's answers, what was seen from outside, and how it ended.
+
+    `failure` is (kind, reason) in the words of records.Failure, or None.
+    """
+
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    peak_private_bytes: int = 0
+    launched_ns: int = 0
+    ended_ns: int = 0
+    printed: str = ""
+    failure: tuple[str, str] | None = None
+
+    def answer(self, event: str) -> dict[str, Any]:
+        """The one answer of this kind."""
+        (found,) = (answer for answer in self.answers if answer["event"] == event)
+        return found
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a worker is ended from outside: seconds for each phase, and private memory."""
+
+    timeout_s: float
+    memory_bytes: int
+
+
+class Launcher:
+    """Makes workers of one thread condition."""
+
+    def __init__(self, *, isolate: str, threads: int | None, preload: list[str]) -> None:
+        """`isolate` is 'forkserver' or 'spawn'; `preload` names the variants whose libraries the forkserver loads."""
+        self._threads = threads
+        self._preload = preload
+        self._isolate = isolate
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self.preload_failures: dict[str, str] = {}
+
+    def twin(self) -> Launcher:
+        """Another one of the same condition, for a thread of its own: a launcher does one job at a time."""
+        return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload)
+
+    def run(self, task: Mapping[str, Any], limits: Limits, *, spawn: bool = False) -> Outcome:
+        """Do one job in a fresh worker, and wait for its end. The worker never outlives this call."""
+        request = {**task, "threads": self._threads}
+        printed = Path(task["printed"])
+        printed.unlink(missing_ok=True)
+        answers, answers_worker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(answers_worker, True)
+        phase_page = os.memfd_create("phase")
+        os.ftruncate(phase_page, mmap.PAGESIZE)
+        outcome = Outcome(launched_ns=now_ns())
+        try:
+            start = self._spawn if spawn or self._isolate == "spawn" else self._fork
+            try:
+                worker = start(request, answers_worker, phase_page)
+            except _ForkserverLost:
+                outcome.launched_ns = now_ns()
+                worker = start(request, answers_worker, phase_page)
+            os.close(answers_worker)
+            answers_worker = -1
+            with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
+                killed_for = _watch(worker, answers, phase, limits, outcome)
+            status = worker.wait()
+            outcome.ended_ns = now_ns()
+        except BaseException:
+            # What the forkserver still has to say belongs to this job: the next one gets a new forkserver.
+            self.close()
+            raise
+        finally:
+            for descriptor in (answers, answers_worker, phase_page):
+                if descriptor >= 0:
+                    os.close(descriptor)
+        outcome.printed = _tail(printed)
+        outcome.failure = _failure(outcome, killed_for, status, limits)
+        return outcome
+
+    def close(self) -> None:
+        """End the forkserver."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+
+    # --- two ways to a fresh process ---
+
+    def _fork(self, request: Mapping[str, Any], answers: int, phase_page: int) -> _Worker:
+        control = self._forkserver()
+        try:
+            socket.send_fds(control, [json.dumps(request).encode()], [answers, phase_page])
+            reply = json.loads(control.recv(MESSAGE_BYTES))
+        except (ValueError, OSError):
+            self.close()
+            raise _ForkserverLost from None
+        return _Forked(reply["pid"], control, self)
+
+    def _forkserver(self) -> socket.socket:
+        if self._control is None and not self._started():
+            # A library ended the process as it was loaded. Without preloading only its own cells suffer.
+            self.preload_failures["all"] = "loading the libraries ended the forkserver; each worker loads its own"
+            self._preload = []
+            if not self._started():
+                raise BenchError("the forkserver cannot start\n  try --isolate spawn")
+        assert self._control is not None
+        return self._control
+
+    def _started(self) -> bool:
+        """Start a forkserver and have it load the libraries; False when that ended it."""
+        self.close()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES)
+        self._server = self._popen("bench_runner.run.forkserver", [theirs.fileno()], stdin=subprocess.DEVNULL)
+        theirs.close()
+        self._control = ours
+        try:
+            ours.send(json.dumps({"preload": self._preload}).encode())
+            self.preload_failures |= json.loads(ours.recv(MESSAGE_BYTES))["failures"]
+        except (ValueError, OSError):
+            return False
+        return True
+
+    def _spawn(self, request: Mapping[str, Any], answers: int, phase_page: int) -> _Worker:
+        process = self._popen("bench_runner.worker.jobs", [answers, phase_page], stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(request).encode())
+            process.stdin.close()
+        return _Spawned(process)
+
+    def _popen(self, module: str, descriptors: list[int], stdin: int) -> subprocess.Popen[bytes]:
+        environment = dict(os.environ) | (ONE_THREAD if self._threads == 1 else {})
+        # An empty part would mean the current folder, as would the absence of -P below.
+        parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+        environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
+        # -P: the user's current folder must not stand before the project on the path.
+        command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
+        if self._threads == 1:
+            cores = sorted(os.sched_getaffinity(0))
+            # In the parent between fork and exec only what is safe there; affinity is inherited through both.
+            os.sched_setaffinity(0, {cores[-1]})
+        try:
+            # A session of its own keeps Ctrl-C, which goes to the whole foreground group, for the runner alone.
+            # What a library prints as it is loaded must not stand in the run's own output.
+            return subprocess.Popen(
+                command,
+                env=environment,
+                stdin=stdin,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
+        finally:
+            if self._threads == 1:
+                os.sched_setaffinity(0, set(cores))
+
+
+class _ForkserverLost(Exception):
+    """The forkserver has died since it was last asked."""
+
+
+class _Worker(Protocol):
+    pid: int
+
+    def wait(self) -> int:
+        """Wait for its end; the wait status."""
+
+
+class _Forked:
+    def __init__(self, pid: int, control: socket.socket, launcher: Launcher) -> None:
+        self.pid, self._control, self._launcher = pid, control, launcher
+
+    def wait(self) -> int:
+        try:
+            return int(json.loads(self._control.recv(MESSAGE_BYTES))["status"])
+        except (ValueError, OSError):
+            self._launcher.close()
+            return signal.SIGKILL
+
+
+class _Spawned:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.pid, self._process = process.pid, process
+
+    def wait(self) -> int:
+        code = self._process.wait()
+        return -code if code < 0 else code << 8
+
+
+def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome) -> str:
+    """Follow the worker to its end. Returns 'timeout' or 'memory' when it was ended from here, else ''."""
+    try:
+        handle = os.pidfd_open(worker.pid)
+    except ProcessLookupError:
+        # It was quicker than we: what it had to say is in the pipe.
+        _drain(answers, bytearray(), outcome)
+        return ""
+    received = bytearray()
+    killed_for = ""
+    reader = linux.MemoryReader(worker.pid)
+    poll = select.poll()
+    poll.register(answers, select.POLLIN)
+    poll.register(handle, select.POLLIN)
+    current_phase, phase_since = phase[0], now_ns()
+    try:
+        alive = True
+        while alive:
+            ready = dict(poll.poll(POLL_MS))
+            before = phase[0]
+            level = reader.read()
+            if level is not None:
+                if before == PHASE_CLOCK == phase[0]:
+                    outcome.peak_private_bytes = max(outcome.peak_private_bytes, level.private_bytes)
+                if level.private_bytes > limits.memory_bytes:
+                    killed_for = killed_for or "memory"
+            if phase[0] != current_phase:
+                current_phase, phase_since = phase[0], now_ns()
+            if now_ns() - phase_since > limits.timeout_s * 1e9:
+                killed_for = killed_for or "timeout"
+            if killed_for:
+                _kill(handle)
+            if answers in ready and not _drain(answers, received, outcome):
+                poll.unregister(answers)
+            alive = handle not in ready
+        _drain(answers, received, outcome)
+    finally:
+        # Also on Ctrl-C: the worker never outlives this call, nor does anything that it started.
+        _kill(handle)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        select.select([handle], [], [], KILL_LIMIT_S)
+        os.close(handle)
+        reader.close()
+    return killed_for
+
+
+def _kill(handle: int) -> None:
+    """End the process; it may have gone already, and been waited for."""
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+
+def _drain(answers: int, received: bytearray, outcome: Outcome) -> bool:
+    """Take what the pipe holds; False at its end."""
+    while True:
+        try:
+            piece = os.read(answers, 1 << 16)
+        except BlockingIOError:
+            return True
+        if not piece:
+            return False
+        received += piece
+        while (end := received.find(b"\n")) >= 0:
+            outcome.answers.append(json.loads(received[:end]))
+            del received[: end + 1]
+
+
+def _tail(path: Path, limit: int = 2000) -> str:
+    try:
+        return path.read_bytes()[-limit:].decode(errors="replace").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _failure(outcome: Outcome, killed_for: str, status: int, limits: Limits) -> tuple[str, str] | None:
+    if killed_for == "timeout":
+        return "timeout", f"took longer than {limits.timeout_s:g} s; --timeout allows more"
+    if killed_for == "memory":
+        return "memory", f"needed more than {limits.memory_bytes / 1e9:.1f} GB of memory, the limit on this machine"
+    for answer in outcome.answers:
+        if answer["event"] == "failure":
+            return answer["kind"], answer["reason"]
+    if outcome.answers and outcome.answers[-1]["event"] == "done":
+        return None
+    last_words = f"; it printed: {outcome.printed.splitlines()[-1][:200]}" if outcome.printed else ""
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        hint = " (most likely the system ran out of memory)" if name == "SIGKILL" else ""
+        return "crash", f"the worker was killed by {name}{hint}{last_words}"
+    return "crash", f"the worker ended without an answer (exit code {os.WEXITSTATUS(status)}){last_words}"

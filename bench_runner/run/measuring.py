@@ -1,0 +1,244 @@
+"""One run, from its plan to its result folder: data, probe, fidelity, rehearsal, counted rounds.
+
+Each sample is written the moment its chain ends, so a run that is stopped, killed or out of disk keeps all that it has,
+and `--resume` measures the rest. The parts are bench_runner.run.preparation and bench_runner.run.rounds; what they
+share is bench_runner.run.session.
+"""
+
+from __future__ import annotations
+
+import platform
+import random
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import data_generator.cache as data_cache
+from bench_runner.clock import utc_now
+from bench_runner.errors import RunError
+from bench_runner.machine import environment, linux
+from bench_runner.plan.planning import Plan, Request
+from bench_runner.results.records import Run, SampleWriter, read_run, write_run_info
+from bench_runner.run import preparation, rounds
+from bench_runner.run.chains import Bench
+from bench_runner.run.launcher import Launcher
+from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
+from bench_runner.run.session import Options, Race, Session, Watcher
+from bench_runner.run.work_folder import open_locked, work_folders
+from bench_runner.worker.settle import Settler
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+
+class Stopped(KeyboardInterrupt):
+    """The run was asked to end by a signal other than Ctrl-C."""
+
+
+def measure(
+    plan: Plan,
+    request: Request,
+    options: Options,
+    folder: Path,
+    command: Sequence[str],
+    watcher: Watcher,
+    race: Race | None = None,
+) -> tuple[Run, bool]:
+    """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed. With `race`
+    it goes on for as long as more than one may win.
+
+    Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
+    Ctrl-C (with everything measured kept).
+    """
+    folder = folder.resolve()
+    linux.check_probes()
+    with _alone_in(folder):
+        machine = machine_name(options)
+        info, earlier = _begin(plan, request, options, folder, command, machine)
+        heeding = Heeding(watcher)
+        with (
+            _others_named(info),
+            signals_stop(heeding),
+            work_folders(info["id"], folder, request.work_dirs) as work,
+            _launchers(plan, options) as launchers,
+        ):
+            session = Session(
+                plan=plan,
+                options=options,
+                folder=folder,
+                writer=SampleWriter(folder),
+                watcher=heeding,
+                info=info,
+                machine=machine,
+                datasets={},
+                benches=_benches(plan, options, work, launchers, machine),
+                earlier=earlier,
+                position=earlier.next_position,
+                race=race,
+            )
+            try:
+                preparation.look_at_work_folders(session, work)
+                preparation.make_datasets(session)
+                refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
+                session.save_info()
+                preparation.record_excluded(session)
+                preparation.test_probe(session)
+                preparation.warn_of_failed_loading(session, launchers)
+                preparation.time_imports(session)
+                preparation.find_losses(session)
+                predictions = rounds.rehearse(session)
+                rounds.count_rounds(session, predictions)
+                info["partial"] = False
+            finally:
+                session.stage("end")
+                info["finished"] = utc_now().isoformat(timespec="seconds")
+                info["load_after"] = environment.load()
+                session.save_info()
+        run = read_run(folder)
+        failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
+        return run, failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Raises RunError when another run writes there."""
+    with open_locked(folder) as alone:
+        if not alone:
+            raise RunError(f"{folder}: another run is writing here\n  wait for it, or name another folder by --out")
+        yield
+
+
+def machine_name(options: Options) -> str:
+    """The name that records carry: the host's, or the one that the user gave instead."""
+    return options.machine or platform.node() or "unnamed"
+
+
+def new_folder(results: Path, machine: str) -> Path:
+    """`<time>-<machine>` below `results`, with a number behind it when two runs start in one second."""
+    stem = f"{utc_now():%Y%m%dT%H%M%SZ}-{machine}"
+    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+        folder = results / (stem + suffix)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise RunError(f"{results}: a hundred runs were started within this second; look what starts them")
+
+
+def _begin(
+    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
+) -> tuple[dict[str, Any], Earlier]:
+    repository = environment.repository_state(PROJECT_ROOT)
+    info: dict[str, Any] = {
+        "id": folder.name,
+        "command": list(command),
+        "started": utc_now().isoformat(timespec="seconds"),
+        "partial": True,
+        "seed": options.seed if options.seed is not None else random.SystemRandom().randrange(2**32),
+        "quick": options.quick,
+        "rounds_asked": options.rounds_asked,
+        "budget_s": options.budget_s,
+        "timeout_s": options.timeout_s,
+        "isolate": options.isolate,
+        "request": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(request).items()},
+        "machine": environment.machine_facts(options.machine),
+        "libraries": environment.library_versions(),
+        **repository,
+        "load_before": environment.load(),
+        "warnings": [],
+        "suites": {suite.name: suite.question for suite in plan.suites},
+        "variants": {},
+    }
+    earlier = Earlier()
+    if options.resume:
+        earlier = earlier_part(folder, environment.replace_host(info, options.machine))
+        assert earlier.run is not None
+        stored = earlier.run.info
+        for key in ("id", "seed", "started"):
+            info[key] = stored[key]
+        info["resumed"] = [*stored.get("resumed", []), utc_now().isoformat(timespec="seconds")]
+        for key in ("variants", "warnings", "stages_ns", "datasets", "probe"):
+            if key in stored:
+                info[key] = stored[key]
+    write_run_info(folder, environment.replace_host(info, options.machine))
+    return info, earlier
+
+
+@contextmanager
+def _others_named(info: dict[str, Any]) -> Iterator[None]:
+    """Warn when another run measures on this machine at the same time."""
+    with open_locked(data_cache.default_folder()) as alone:
+        if not alone:
+            text = "another run of Format Bench was measuring on this machine"
+            warning = {"text": text, "remedy": "measure again when it has ended"}
+            if warning not in info["warnings"]:
+                info["warnings"].append(warning)
+        yield
+
+
+class Heeding:
+    """A watcher that stops the run at its next step when a signal's exception was lost: Python drops those that are
+    raised in a destructor or a callback."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.heard = ""
+
+    def stage(self, text: str) -> None:
+        """A new part of the run begins; also its end, which is not to be stopped."""
+        self._watcher.stage(text)
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """One thing is about to be done. Raises Stopped when it is not to be."""
+        if self.heard:
+            raise Stopped(self.heard)
+        self._watcher.step(text, seconds_left)
+
+
+@contextmanager
+def signals_stop(watcher: Heeding) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal end the run: orderly."""
+
+    def stop(number: int, frame: object) -> None:
+        watcher.heard = signal.Signals(number).name
+        raise Stopped(watcher.heard)
+
+    # Under nohup SIGHUP is ignored, and stays so.
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heard = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
+    conditions = dict.fromkeys(chain.conditions.threads for chain in plan.chains)
+    launchers = {
+        threads: Launcher(isolate=options.isolate, threads=1 if threads == "1" else None, preload=list(plan.variants))
+        for threads in conditions
+    }
+    try:
+        yield launchers
+    finally:
+        for launcher in launchers.values():
+            launcher.close()
+
+
+def _benches(
+    plan: Plan, options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
+) -> dict[tuple[str, str], Bench]:
+    settlers = {label: Settler(folder) for label, folder in work.items()}
+    for settler in settlers.values():
+        settler.calibrate()
+    return {
+        (label, threads): Bench(launcher, settlers[label], work[label], options.timeout_s, machine)
+        for label in work
+        for threads, launcher in launchers.items()
+    }

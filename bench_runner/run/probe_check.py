@@ -1,0 +1,56 @@
+"""Asks the memory probes about known allocations and says how wrong they are; the answer goes with every run.
+
+It uses workers as samples do, so what is tested is what measures. The allocations are
+bench_runner.worker.memory_probe's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench_runner.errors import RunError
+from bench_runner.run.launcher import Launcher, Limits
+from bench_runner.worker.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
+
+LIMITS = Limits(timeout_s=60, memory_bytes=4 * 10**9)
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """One known allocation and what the two probes said of it, in bytes."""
+
+    how: str
+    size_bytes: int
+    peak_private_bytes: int
+    peak_rss_bytes: int
+
+
+def known_answers(launcher: Launcher, folder: Path, tell: Callable[[str, float | None], None]) -> Iterator[KnownAnswer]:
+    """Ask the probes about every known allocation, each in a fresh worker. Raises RunError when a worker fails."""
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    for how in ALLOCATIONS:
+        for size_bytes in SIZES_BYTES:
+            tell(f"{size_bytes // 10**6} MB by {how}", None)
+            task = {
+                "job": "probe_memory",
+                "how": how,
+                "size_bytes": size_bytes,
+                "scratch": str(scratch),
+                "printed": str(folder / "printed"),
+                "confine": str(scratch),
+            }
+            outcome = launcher.run(task, LIMITS)
+            if outcome.failure is not None:
+                raise RunError(f"the memory probe could not be tested: {outcome.failure[1]}")
+            answer = outcome.answer("measured")
+            highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
+            private = max(highest - answer["private_before_bytes"], 0)
+            yield KnownAnswer(how, size_bytes, private, answer["figures"]["peak_rss_bytes"])
+
+
+def error_bytes(answers: Iterable[KnownAnswer]) -> int:
+    """The largest deviation of the private probe from an allocation whose true size is known to the page."""
+    return max(abs(answer.peak_private_bytes - answer.size_bytes) for answer in answers if answer.how in EXACT)

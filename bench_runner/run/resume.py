@@ -1,0 +1,102 @@
+"""What an earlier part of the same run has measured, and whether it may be gone on with.
+
+A resumed run must be one run: the same code, libraries, machine and data. It is asked for what is there already; what
+it does not have complete is measured again. Nothing is measured or written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench_runner.errors import RunError
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Conditions, Failure, Run, Sample, read_run
+
+_MUST_BE_EQUAL = ("commit", "dirty", "changes", "isolate")
+_MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "virtualisation", "python")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The earlier part of a run; empty for a run that begins."""
+
+    run: Run | None = None
+    by_execution: Mapping[tuple[object, int], Sequence[Sample]] = field(default_factory=dict)
+
+    @property
+    def next_position(self) -> int:
+        """Positions go on where they stopped."""
+        return 1 + max((sample.position for sample in self.run.samples), default=-1) if self.run else 0
+
+    @property
+    def fidelity(self) -> set[tuple[str, str]]:
+        """(variant, target) of the matrix rows that are there."""
+        return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
+
+    def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
+        """Whether the reason why this chain is not run stands in the records; it may say how much memory or disk was
+        free then."""
+        return any(
+            sample.failure is not None
+            and (sample.failure.kind, sample.rows, sample.round) == (failure.kind, rows, 0)
+            for sample in (self.run.samples if self.run else ())
+            if identity(sample) == _chain_identity(chain, conditions)
+        )
+
+    def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample] | None:
+        """The samples of one execution of the chain on `rows` rows, or None where there is none. It may be cut short:
+        then an operation is missing."""
+        found = self.by_execution.get((_chain_identity(chain, conditions), round_number), ())
+        return [sample for sample in found if sample.rows == rows] or None
+
+
+def identity(sample: Sample) -> object:
+    """What the samples of one chain have in common."""
+    return sample.suite, sample.dataset, sample.variant, sample.conditions
+
+
+def _chain_identity(chain: Chain, conditions: Conditions) -> object:
+    return chain.suite, chain.dataset, chain.variant, conditions
+
+
+def earlier_part(folder: Path, info: Mapping[str, Any]) -> Earlier:
+    """Read what is there. Raises RunError when this run, as `info` describes it, cannot go on with it, and RecordError
+    when it cannot be read."""
+    run = read_run(folder)
+    changes = [_change(key, run.info, info) for key in _MUST_BE_EQUAL]
+    changes += [_change(key, run.info.get("machine", {}), info["machine"]) for key in _MACHINE_MUST_BE_EQUAL]
+    before, now = run.info.get("libraries", {}), info["libraries"]
+    changes += [_change(name, before, now) for name in sorted({*before, *now})]
+    found = [change for change in changes if change]
+    if found:
+        raise RunError(
+            f"{folder}: cannot be resumed, because {'; '.join(found[:4])}\n"
+            "  start a new run, without --resume and with another --out"
+        )
+    executions: dict[tuple[object, int], list[Sample]] = {}
+    for sample in run.samples:
+        # A reason why something is not run at all is no execution.
+        if sample.round > 0 or sample.figures:
+            executions.setdefault((identity(sample), sample.round), []).append(sample)
+    return Earlier(run, executions)
+
+
+def _change(key: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    if before.get(key) == now.get(key):
+        return ""
+    if key == "changes":
+        return "the uncommitted changes are others now"
+    return f"{key} was {before.get(key, 'absent')}, is {now.get(key, 'absent')}"
+
+
+def refuse_other_data(earlier: Earlier, digests: Mapping[str, str]) -> None:
+    """Raises RunError when a data set has another digest than in the earlier part."""
+    for name, facts in (earlier.run.info.get("datasets", {}) if earlier.run else {}).items():
+        if name in digests and digests[name] != facts["digest"]:
+            raise RunError(
+                f"the run cannot be resumed, because the data set {name} has another digest now\n"
+                "  start a new run, without --resume and with another --out"
+            )

@@ -1,0 +1,221 @@
+"""Rule 15: the rehearsal, which finds problems early and predicts the rest, and the counted rounds.
+
+What a chain does is bench_runner.run.chains; which chain comes next is bench_runner.run.schedule.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from bench_runner.clock import now_ns
+from bench_runner.machine import environment
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Conditions, Failure, Sample, read_run
+from bench_runner.run.chains import execute
+from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows, unrehearsed
+from bench_runner.run.schedule import (
+    EARLY_STOP_ROUNDS,
+    FAILURES_ALLOWED,
+    Schedule,
+    in_front,
+    looks,
+    racing,
+    within_budget,
+)
+from bench_runner.run.session import Session
+
+OVERHEAD_S = 0.6
+"""What a chain takes besides its operations, until it was seen to run: for the time left only."""
+DISK_SHARE = 0.9
+
+
+def rehearse(session: Session) -> dict[Chain, Prediction]:
+    """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
+
+    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Of small
+    tables, whose first counted round is as quick as a rehearsal, only the first is rehearsed, and none by a run that
+    only sifts, because it has no other use than a rehearsal's.
+    """
+    session.stage("rehearsal")
+    predictions: dict[Chain, Prediction] = {}
+    known: dict[tuple[str, Conditions], Prediction] = {}
+    for dataset in sorted(session.datasets.values(), key=lambda stored: stored.size_bytes):
+        chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
+        took_ns = {variant: prediction.total_ns for (variant, _), prediction in known.items()}
+        for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
+            small = is_small(dataset.rows, dataset.size_bytes)
+            prediction = known.get((chain.variant, chain.conditions)) if small else None
+            if small and session.options.brief:
+                prediction = unrehearsed(dataset.size_bytes)
+            if prediction is None:
+                session.watcher.step(chain.label(), None)
+                prediction = _predicted(session, chain)
+            if prediction is None:
+                continue
+            known[chain.variant, chain.conditions] = prediction
+            too_much = _too_much(session, chain, prediction)
+            if too_much is None:
+                predictions[chain] = prediction
+            else:
+                session.keep_reason(chain, too_much)
+    return predictions
+
+
+def _predicted(session: Session, chain: Chain) -> Prediction | None:
+    """What the chain will need at full size; None when it fails on few rows already."""
+    dataset = session.datasets[chain.dataset]
+    samples = _sifted(session, chain)
+    if samples:
+        rows = samples[0].rows
+    else:
+        rows = rehearsal_rows(dataset.rows, dataset.size_bytes)
+        samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
+    if any(sample.failure is not None for sample in samples):
+        return None
+    prediction = predict(samples, dataset.rows)
+    if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
+        return prediction
+    # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
+    need_bytes = prediction.peak_bytes // 5
+    samples = _execution(session, chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
+    return None if any(sample.failure is not None for sample in samples) else predict(samples, dataset.rows)
+
+
+def _sifted(session: Session, chain: Chain) -> list[Sample]:
+    """One execution of the chain on few rows of the same data, from the run that sifted; empty without one."""
+    if session.race is None or session.race.sifting is None:
+        return []
+    identity = chain.variant, session.public(chain.conditions)
+    executions: dict[int, list[Sample]] = {}
+    for sample in session.race.sifting.samples:
+        if (sample.variant, sample.conditions) == identity and sample.failure is None:
+            executions.setdefault(sample.round, []).append(sample)
+    whole = [samples for samples in executions.values() if len(samples) == len(chain.operations)]
+    return whole[-1] if whole else []
+
+
+def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure | None:
+    """Rule 5: the machine is protected."""
+    available = environment.usable_memory_bytes()
+    # The table itself lies beside the peak: before a save in hand, after a read as the result.
+    need_bytes = prediction.peak_bytes + session.datasets[chain.dataset].size_bytes
+    if need_bytes > MEMORY_SHARE * available:
+        return Failure(
+            kind="memory",
+            reason=f"needs about {need_bytes / 1e9:.1f} GB of memory, {available / 1e9:.1f} GB are free",
+        )
+    free = shutil.disk_usage(session.bench(chain).folder).free
+    if prediction.size_bytes > DISK_SHARE * free:
+        reason = f"needs about {prediction.size_bytes / 1e9:.1f} GB of disk, {free / 1e9:.1f} GB are free"
+        return Failure(kind="disk", reason=reason)
+    longest = session.options.timeout_s
+    if prediction.slowest_ns > 2 * longest * 1e9:
+        minutes = prediction.slowest_ns / 60e9
+        reason = f"would take about {minutes:.0f} minutes, the limit is {longest / 60:.0f}; --timeout allows more"
+        return Failure(kind="timeout", reason=reason)
+    return None
+
+
+def _execution(session: Session, chain: Chain, *, rows: int, round_number: int, need_bytes: int) -> list[Sample]:
+    """One execution of the chain: what the earlier part of the run has of it, else measured now."""
+    known = session.earlier.execution(chain, session.public(chain.conditions), round_number, rows)
+    if known is not None:
+        return known
+    samples = execute(
+        session.bench(chain),
+        chain,
+        session.datasets[chain.dataset],
+        rows=rows,
+        round_number=round_number,
+        position=session.position,
+        need_bytes=need_bytes,
+    )
+    session.keep(samples)
+    return samples
+
+
+def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> None:
+    """Rounds outermost, each shuffled, until nobody wants another or the budget is spent."""
+    race = session.race
+    schedule = Schedule(
+        predictions,
+        seed=session.info["seed"],
+        rounds=session.options.rounds_asked,
+        race=race is not None,
+        failures_allowed=1 if session.options.brief else FAILURES_ALLOWED,
+    )
+    look_after = looks()
+    look = next(look_after)
+    costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
+    deadline_ns = None
+    if session.options.budget_s is not None:
+        deadline_ns = now_ns() + int(session.options.budget_s * 1e9)
+    due: list[Chain] = []
+    number = 0
+    while True:
+        number += 1
+        if race is not None and number > look:
+            look = next(look_after)
+            ranked = race.contending(read_run(session.folder))
+            if deadline_ns is not None:
+                ranked = _in_front(ranked, schedule, due, costs_s, (deadline_ns - now_ns()) / 1e9, number)
+            schedule.let_run(ranked)
+        due = wanted = schedule.due(number)
+        if deadline_ns is not None and number > 1:
+            due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)
+        if race is not None and number > EARLY_STOP_ROUNDS:
+            due = racing(due, {*wanted} - {*due}, schedule.progress)
+        if not due:
+            return
+        session.stage(f"round {number}")
+        for index, chain in enumerate(due):
+            session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
+            started = now_ns()
+            dataset = session.datasets[chain.dataset]
+            # Memory and page cache: the peak of the call, and the file that it writes.
+            predicted = predictions[chain]
+            need_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
+            samples = _execution(session, chain, rows=dataset.rows, round_number=number, need_bytes=need_bytes)
+            costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
+            schedule.progress[chain].add(samples)
+
+
+def _in_front(
+    ranked: Sequence[str],
+    schedule: Schedule,
+    last_round: Sequence[Chain],
+    costs_s: Mapping[Chain, float],
+    left_s: float,
+    number: int,
+) -> Sequence[str]:
+    """Who takes part in round `number` of a race, so that those in front get the rounds that a verdict needs. Of whom
+    no round counted yet, nobody knows whether it is in front: it stays, until the schedule gives it up."""
+    by_variant: defaultdict[str, float] = defaultdict(float)
+    for chain, cost_s in costs_s.items():
+        by_variant[chain.variant] += cost_s
+    ran = {chain.variant for chain in last_round if not chain.is_floor}
+    unknown = ran & {chain.variant for chain, progress in schedule.progress.items() if not progress.counted}
+    shared_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_floor or chain.variant in unknown)
+    known = [variant for variant in ranked if variant not in unknown]
+    rounds = max(EARLY_STOP_ROUNDS - number + 1, 1)
+    least = math.ceil(len(ran - unknown) / 2)
+    chosen = in_front(known, by_variant, shared_s, left_s, rounds=rounds, least=least)
+    return [*chosen, *unknown]
+
+
+def _measured_seconds(samples: Sequence[Sample]) -> float:
+    return sum(sample.figures.get("wall_ns", 0) for sample in samples) / 1e9
+
+
+def _seconds_left(
+    schedule: Schedule, costs_s: Mapping[Chain, float], this_round: Sequence[Chain], deadline_ns: int | None
+) -> float:
+    """What is left of this round and, as far as the budget allows, of the rounds to come."""
+    now = sum(costs_s[chain] for chain in this_round)
+    later = sum(max(schedule.remaining_rounds(chain) - 1, 0) * cost for chain, cost in costs_s.items())
+    if deadline_ns is None:
+        return now + later
+    return max(now, min(now + later, (deadline_ns - now_ns()) / 1e9))

@@ -1,0 +1,204 @@
+"""Which chains run in which round, and in which order (method rule 15).
+
+Rounds are the outer loop, so that slow drift hits all alike; within a round the order is shuffled by the run's seed,
+dear chains last. A chain leaves when it has its rounds, when its interval is narrow enough, or when it fails again. In
+a race, which is for one decision, it leaves when whoever decides no longer asks for it, and not before. This module
+executes nothing and reads no clock: it is told what was measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Sample
+from bench_runner.results.statistics import half_width
+from bench_runner.run.prediction import Prediction
+
+EARLY_STOP_ROUNDS = 5
+EARLY_STOP_HALF_WIDTH = 0.05
+EXTRA_ROUNDS = 2
+"""Rounds beyond the planned ones that make up for samples which were not counted."""
+FAILURES_ALLOWED = 2
+"""Rounds that may fail before a chain is given up; one where nothing was rehearsed."""
+RACE_LOOKS = 1.4
+"""A race looks who is shown to be worse after 5 rounds, and each time that it has so many times as many: looks after
+every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
+MOST_RACE_ROUNDS = 200
+"""A race ends by its budget, or when it is decided; this is only its last end."""
+
+
+@dataclass
+class Progress:
+    """What is known of one chain so far."""
+
+    operations: tuple[str, ...]
+    walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    failures: int = 0
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Take in one execution of a counted round."""
+        self.failures += any(sample.failure is not None for sample in samples)
+        for sample in samples:
+            if sample.counted:
+                self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
+
+    @property
+    def counted(self) -> int:
+        """Rounds in which every operation was counted; the least over operations."""
+        return min(len(self.walls_ns[operation]) for operation in self.operations)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether every operation's interval is narrow enough to stop."""
+        if self.counted < EARLY_STOP_ROUNDS:
+            return False
+        widths = [half_width(walls) for walls in self.walls_ns.values()]
+        return all(width is not None and width < EARLY_STOP_HALF_WIDTH for width in widths)
+
+
+class Schedule:
+    """Hands out the rounds."""
+
+    def __init__(
+        self,
+        predictions: Mapping[Chain, Prediction],
+        *,
+        seed: int,
+        rounds: int | None,
+        race: bool = False,
+        failures_allowed: int = FAILURES_ALLOWED,
+    ) -> None:
+        """`predictions` holds the chains that may run. `rounds` is the user's number for all of them, or None for the
+        method's own (7, 3 over 10 s, 1 over 60 s, and an early stop), or, in a race, for as many as are let run."""
+        self._predictions = dict(predictions)
+        self._seed = seed
+        self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
+        self._failures_allowed = failures_allowed
+        self._let_run: frozenset[str] | None = None
+        self.progress = {chain: Progress(chain.operations) for chain in predictions}
+
+    def planned_rounds(self, chain: Chain) -> int:
+        """How many rounds the chain is to get."""
+        if self._asked is not None:
+            return self._asked
+        if chain.is_floor:
+            return max(self._predictions[other].rounds for other in self._companions(chain))
+        return self._predictions[chain].rounds
+
+    def let_run(self, variants: Iterable[str]) -> None:
+        """From now on only chains of these variants take part, until others are named."""
+        self._let_run = frozenset(variants)
+
+    def due(self, number: int) -> list[Chain]:
+        """The chains of round `number`, from 1, in the order in which they run. The floor takes part as long as
+        another chain of its data set does."""
+        wanting = [chain for chain in self._predictions if not chain.is_floor and self._wants(chain, number)]
+        floors = [
+            chain
+            for chain in self._predictions
+            if chain.is_floor
+            and (self._shared_by(chain, wanting) or (self._companions(chain) == [chain] and self._wants(chain, number)))
+        ]
+        return self.ordered([*wanting, *floors], number)
+
+    def ordered(self, chains: Sequence[Chain], number: int) -> list[Chain]:
+        """Shuffle by the seed and the round; dear ones come as a shuffled last block."""
+        generator = random.Random(f"{self._seed}/{number}")
+        # The order in which chains were planned must not decide: sort first, then shuffle.
+        rows = sorted(chains, key=lambda chain: (chain.label(), repr(chain.conditions)))
+        cheap = [chain for chain in rows if not self._predictions[chain].dear]
+        dear = [chain for chain in rows if self._predictions[chain].dear]
+        generator.shuffle(cheap)
+        generator.shuffle(dear)
+        return cheap + dear
+
+    def remaining_rounds(self, chain: Chain) -> int:
+        """At most this many more executions."""
+        progress = self.progress[chain]
+        if progress.failures >= self._failures_allowed or (self._asked is None and progress.narrow):
+            return 0
+        return max(self.planned_rounds(chain) - progress.counted, 0)
+
+    def _wants(self, chain: Chain, number: int) -> bool:
+        if self._let_run is not None and chain.variant not in self._let_run:
+            return False
+        return number <= self.planned_rounds(chain) + EXTRA_ROUNDS and self.remaining_rounds(chain) > 0
+
+    def _companions(self, floor: Chain) -> list[Chain]:
+        """The other chains that are shown as multiples of this floor, or the floor itself where it is alone."""
+        others = [chain for chain in self._predictions if not chain.is_floor and _same_data(chain, floor)]
+        return others or [floor]
+
+    def _shared_by(self, floor: Chain, chains: Sequence[Chain]) -> bool:
+        return any(_same_data(chain, floor) for chain in chains)
+
+
+def looks() -> Iterator[int]:
+    """After how many rounds a race looks who still contends: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
+    yield from range(1, EARLY_STOP_ROUNDS)
+    rounds = EARLY_STOP_ROUNDS
+    while True:
+        yield rounds
+        rounds = int(rounds * RACE_LOOKS)
+
+
+def in_front(
+    ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
+) -> list[str]:
+    """Of the variants of a race, best first, those that take part in its next round. All do where the seconds left
+    reach for `rounds` more rounds of all; else as many as that needs, but at least `least` if one round of them fits,
+    and two. `costs_s` is what a round of each takes, `shared_s` of the floors.
+
+    With half of those of the round before as `least` it is successive halving (Karnin, Koren, Somekh: Almost optimal
+    exploration in multi-armed bandits, ICML 2013), of which nothing is seen where the budget is ample.
+    """
+
+    def fitting(times: int) -> int:
+        sums = itertools.accumulate((costs_s[variant] for variant in ranked), initial=shared_s)
+        return sum(times * spent <= left_s for spent in itertools.islice(sums, 1, None))
+
+    return list(ranked[: max(2, min(fitting(1), max(fitting(rounds), least)))])
+
+
+def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
+    """Of the chains that are due in a race, what has somebody to race with: variants of which nothing is left out, at
+    least two of them, or one that has too few rounds to be told anything of. Floors come with them."""
+    broken = {chain.variant for chain in left_out if not chain.is_floor}
+    kept = [chain for chain in due if chain.is_floor or chain.variant not in broken]
+    runners = [chain for chain in kept if not chain.is_floor]
+    alone = len({chain.variant for chain in runners}) < 2
+    if alone and all(progress[chain].counted >= EARLY_STOP_ROUNDS for chain in runners):
+        return []
+    return kept
+
+
+def _same_data(chain: Chain, floor: Chain) -> bool:
+    return (
+        chain.suite,
+        chain.dataset,
+        chain.conditions.work_dir,
+        chain.conditions.cache,
+        chain.conditions.threads,
+    ) == (
+        floor.suite,
+        floor.dataset,
+        floor.conditions.work_dir,
+        floor.conditions.cache,
+        floor.conditions.threads,
+    )
+
+
+def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
+    """The cheapest of `chains` that fit into the seconds left, in the order given."""
+    spent, chosen = 0.0, set()
+    for chain in sorted(chains, key=lambda chain: costs_s[chain]):
+        spent += costs_s[chain]
+        if spent > left_s:
+            break
+        chosen.add(chain)
+    return [chain for chain in chains if chain in chosen]

@@ -1,0 +1,163 @@
+"""What the parts of one run share: its plan, its folder, what is measured already, and how samples are kept.
+
+This module decides neither what is measured nor when: bench_runner.run.preparation and bench_runner.run.rounds do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import data_generator.cache as data_cache
+from adapters.spelling import parse
+from bench_runner.clock import now_ns
+from bench_runner.machine import environment
+from bench_runner.plan.planning import Chain, Plan
+from bench_runner.results.records import Conditions, Failure, Run, Sample, SampleWriter, write_run_info
+from bench_runner.run.chains import Bench
+from bench_runner.run.resume import Earlier
+from data_generator.catalogue import CATALOGUE
+from data_generator.dataset import Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to measure; the defaults are those of the command line."""
+
+    rounds: int | None = None
+    quick: bool = False
+    budget_s: float | None = None
+    timeout_s: float = 600.0
+    seed: int | None = None
+    isolate: str = "forkserver"
+    resume: bool = False
+    machine: str | None = None
+    fidelity: bool = True
+    brief: bool = False
+    """A run that only sifts: its memory probe is not tested, imports are not timed, and small data not rehearsed."""
+
+    @property
+    def rounds_asked(self) -> int | None:
+        """The number of rounds that the user fixed, or None."""
+        return 1 if self.quick else self.rounds
+
+
+@dataclass(frozen=True)
+class Race:
+    """A run for one decision: it goes on for as long as more than one may win, and the budget lasts. Imports are not
+    timed."""
+
+    contending: Callable[[Run], Sequence[str]]
+    """Of the run as far as it is measured: the variants that may still win, best first. Who is not named pauses; it is
+    named again when what is measured meanwhile makes it one of them."""
+    sifting: Run | None
+    """What was measured on few rows before: its samples stand for those of the rehearsal."""
+
+
+class Watcher(Protocol):
+    """Whoever shows how the run goes: a progress bar, or nobody."""
+
+    def stage(self, text: str) -> None:
+        """A new part of the run begins."""
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """One thing is about to be done."""
+
+
+@dataclass
+class Session:
+    """What the parts of one run share."""
+
+    plan: Plan
+    options: Options
+    folder: Path
+    writer: SampleWriter
+    watcher: Watcher
+    info: dict[str, Any]
+    machine: str
+    datasets: dict[str, data_cache.StoredDataset]
+    benches: dict[tuple[str, str], Bench]
+    earlier: Earlier
+    position: int
+    race: Race | None = None
+    stage_began_ns: int = field(default_factory=now_ns)
+    stage_name: str = "start"
+
+    def bench(self, chain: Chain) -> Bench:
+        """Where and by which processes the chain is executed."""
+        return self.benches[chain.conditions.work_dir, chain.conditions.threads]
+
+    def stage(self, name: str) -> None:
+        """Begin another part of the run, and keep what the last one took."""
+        stages = self.info.setdefault("stages_ns", {})
+        now = now_ns()
+        stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
+        self.stage_name, self.stage_began_ns = name, now
+        self.watcher.stage(name)
+
+    def public(self, conditions: Conditions) -> Conditions:
+        """The conditions as records hold them: with `--machine` the host's name is gone from the path, and on a virtual
+        machine cold is the guest's cold, because nobody here can empty the host's cache (rule 14)."""
+        guest = self.info["machine"].get("virtualisation", "none") != "none"
+        return replace(
+            conditions,
+            cache="cold (guest)" if conditions.cache == "cold" and guest else conditions.cache,
+            work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
+        )
+
+    def keep(self, samples: Sequence[Sample]) -> None:
+        """Write one execution, whole."""
+        self.writer.append(*(replace(sample, conditions=self.public(sample.conditions)) for sample in samples))
+        self.position += len(samples)
+
+    def keep_reason(self, chain: Chain, failure: Failure) -> None:
+        """One row for each operation of a chain that is not run: never a shorter table without a word."""
+        dataset = self.datasets[chain.dataset]
+        if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
+            return
+        self.keep(
+            [
+                Sample(
+                    suite=chain.suite,
+                    operation=operation,
+                    dataset=chain.dataset,
+                    dataset_digest=dataset.digest,
+                    rows=dataset.rows,
+                    variant=chain.variant,
+                    library=chain.library,
+                    conditions=chain.conditions,
+                    machine=self.machine,
+                    round=0,
+                    position=self.position,
+                    failure=failure,
+                )
+                for operation in chain.operations
+            ]
+        )
+
+    def warn(self, text: str, remedy: str) -> None:
+        """Store a warning with its remedy; the same one only once."""
+        warning = {"text": text, "remedy": remedy}
+        if warning not in self.info["warnings"]:
+            self.info["warnings"].append(warning)
+
+    def save_info(self) -> None:
+        """Write run.json as it stands."""
+        described = self.info.setdefault("datasets", {})
+        for name, stored in self.datasets.items():
+            described[name] = {
+                "digest": stored.digest,
+                "rows": stored.rows,
+                "size_bytes": stored.size_bytes,
+                "title": CATALOGUE[parse(name)[0]].title,
+                **_sample_facts(self.plan.datasets[name]),
+            }
+        write_run_info(self.folder, environment.replace_host(self.info, self.options.machine))
+
+
+def _sample_facts(dataset: Dataset) -> dict[str, int]:
+    """Of a sample: rows of the whole and of the sample, and its blocks."""
+    facts = ("input_rows", "sampled_rows", "blocks")
+    return {key: int(dataset.source[key]) for key in facts if key in dataset.source}

@@ -1,0 +1,177 @@
+"""Two environments measured in turn, a few rounds of each, so that what the machine does meanwhile hits both alike.
+
+Runs one after the other differ by whatever the machine was doing: on a shared host single cells by several per cent,
+however many rounds they have (docs/publishing.md, 'Two versions side by side'). Each turn is a `run --resume` by the
+environment's own interpreter. This module compares nothing, and knows of a run how far it is and what its rounds took.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench_runner.clock import now_ns
+from bench_runner.errors import RunError
+from bench_runner.results.records import read_run
+from bench_runner.run.measuring import Heeding, signals_stop
+from bench_runner.run.session import Watcher
+
+TURN_S = 20.0
+"""About how long the rounds of a turn take, if a round is not longer; starting it takes some seconds besides. How long
+turns are matters little: the machine's speed is another already after a round or two (of 100 rounds of 12 cells the
+times of neighbours correlate by 0.12, those five rounds apart by 0.03)."""
+SOME_FAILED = 1
+"""The exit code of a run in which some cells failed, and the rest was measured."""
+START = (
+    # It ends with us, orderly, also when we are killed: PR_SET_PDEATHSIG of prctl(2).
+    f"import ctypes; ctypes.CDLL(None).prctl(1, {signal.SIGTERM.value}); from format_bench.cli import main; main()"
+)
+"""What an interpreter is told to execute; the words of the command stand behind it."""
+Side = TypeVar("Side")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One of the two: `name` is 'before' or 'after', `python` the interpreter, `folder` where its run lies."""
+
+    name: str
+    python: Path
+    folder: Path
+
+    def started(self, code: str, words: Sequence[str] = ()) -> dict[str, Any]:
+        """Arguments of subprocess.Popen for this code in this environment, and in no other."""
+        # The links stay: a virtual environment is found by the name under which its interpreter was called.
+        command = [str(self.python.absolute()), "-P", "-c", code, *words]
+        shared = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        return {"args": command, "env": shared, "text": True, "errors": "replace"}
+
+
+def check(environment: Environment) -> None:
+    """Raises RunError when the environment's interpreter cannot run Format Bench."""
+    where = f"--{environment.name} {environment.python}"
+    try:
+        done = subprocess.run(**environment.started("import format_bench.cli"), capture_output=True, check=False)
+    except OSError as error:
+        raise RunError(
+            f"{where}: {error.strerror}\n  name the interpreter of an environment, e.g. old/.venv/bin/python"
+        ) from None
+    if "unknown option -p" in done.stderr.lower():
+        raise RunError(f"{where}: is older than Python 3.11\n  make the environment with a newer one")
+    if done.returncode != 0:
+        said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise RunError(
+            f"{where}: Format Bench does not start there: {said}\n"
+            f"  install it in that environment, from the checkout: {environment.python} -m pip install -e ."
+        )
+
+
+def turns(sides: Sequence[Side], rounds: int, most: Callable[[], int]) -> Iterator[tuple[Side, int]]:
+    """(side, how many rounds it is to have after its turn), until each has `rounds`. The first turns are of one round,
+    the later ones of as many as `most` says by then; who goes first alternates."""
+    upto, forward = 0, True
+    while upto < rounds:
+        upto = min(upto + (most() if upto else 1), rounds)
+        yield from ((side, upto) for side in (sides if forward else sides[::-1]))
+        forward = not forward
+
+
+def measure_in_turn(
+    environments: Sequence[Environment],
+    words: Sequence[str],
+    rounds: int,
+    watcher: Watcher,
+    look: Callable[[], object],
+) -> None:
+    """Take `rounds` rounds of each environment into its folder, in turn; `words` are arguments of the command `run`.
+    What lies in a folder already is not measured again. `look` is called before the second turns: it may raise what
+    makes all further rounds useless.
+
+    Raises RunError when a turn cannot be taken, RecordError when a folder holds something else than a run,
+    KeyboardInterrupt after Ctrl-C or SIGTERM (with everything measured kept).
+    """
+    heeding = Heeding(watcher)
+    with signals_stop(heeding):
+        heeding.stage("side by side")
+        costs_s: dict[str, float] = {}
+        looked = False
+        for environment, upto in turns(environments, rounds, lambda: max(map(_rounds_a_turn, environments))):
+            if upto > 1 and not looked:
+                look()
+                looked = True
+            already = rounds_there(environment.folder, rounds)
+            if already >= upto:
+                continue
+            step = f"{environment.name}, up to round {upto} of {rounds}"
+            heeding.step(step, _seconds_left(environments, rounds, costs_s))
+            began = now_ns()
+            _take_turn(environment, words, upto)
+            # The first turn makes data and tests probes besides: what it took says nothing of the next.
+            if already:
+                costs_s[environment.name] = (now_ns() - began) / 1e9 / (upto - already)
+
+
+def rounds_there(folder: Path, most: int) -> int:
+    """How many rounds the run in the folder has in full; of one that was stopped all but the last, of at most `most`,
+    that it was asked for: asked again, it measures what it lacks."""
+    if not (folder / "run.json").exists():
+        return 0
+    info = read_run(folder).info
+    asked = info.get("rounds_asked")
+    if not isinstance(asked, int):
+        return 0
+    return asked if info.get("partial") is False else max(min(asked, most) - 1, 0)
+
+
+def _rounds_a_turn(environment: Environment) -> int:
+    """As many as fill a turn, going by the longest that is there: some make up for a few samples alone."""
+    stages = read_run(environment.folder).info.get("stages_ns")
+    spent_ns = [
+        spent
+        for name, spent in (stages.items() if isinstance(stages, dict) else ())
+        if name.startswith("round ") and isinstance(spent, int) and spent > 0
+    ]
+    return max(int(TURN_S * 1e9 / max(spent_ns, default=TURN_S * 1e9)), 1)
+
+
+def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dict[str, float]) -> float | None:
+    """Of all turns to come; None before it is known of each what a turn takes."""
+    if any(environment.name not in costs_s for environment in environments):
+        return None
+    lacking = {each.name: max(rounds - rounds_there(each.folder, rounds), 0) for each in environments}
+    return sum(costs_s[name] * count for name, count in lacking.items())
+
+
+def _take_turn(environment: Environment, words: Sequence[str], upto: int) -> None:
+    """Have the environment measure what its run lacks of so many rounds."""
+    resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
+    words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
+    # A session of its own keeps Ctrl-C, which goes to the whole foreground group, from reaching it twice.
+    with subprocess.Popen(
+        **environment.started(START, words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as child:
+        try:
+            _, said = child.communicate()
+        except BaseException:
+            # It removes its working files and ends.
+            child.send_signal(signal.SIGTERM)
+            child.wait()
+            raise
+    # A full disk ends a run with the same code as failed cells do.
+    if child.returncode not in (0, SOME_FAILED) or rounds_there(environment.folder, upto) < upto:
+        raise RunError(f"{environment.name}: {_last_words(said, child.returncode)}")
+
+
+def _last_words(said: str, code: int) -> str:
+    """The error that a run ended with, as it told it; or the last line, and the exit code."""
+    lines = said.strip().splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith(("error: ", "Error: ")):
+            return "\n".join([line.partition(": ")[2], *lines[number + 1 :]])
+    if said.startswith("stopped"):
+        return "its run was stopped"
+    return f"its run ended with exit code {code}" + (f": {lines[-1]}" if lines else "")

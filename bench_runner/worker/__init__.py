@@ -1,0 +1,1 @@
+"""One operation in one fresh process: prepare, settle, clock, probes, verify."""

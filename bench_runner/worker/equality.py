@@ -1,0 +1,375 @@
+"""When two columns are equal: two of Arrow, or one of Arrow and the Python objects that pandas holds in its place.
+
+Nested columns are looked into: the children of lists, structs and maps are columns, and follow the same rules. This
+module says yes or no of whole columns, and finds the first row that is wrong; it must not know losses, formats, or how
+a difference is told to the user.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bench_runner.operations.targets import is_text
+
+BLOCK_ROWS = 131_072
+"""Rows that are compared at once: what they are turned into for that stays small, and in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far floats may be off: absolute + relative x the stored value."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+
+EXACTLY = Bound()
+
+
+def first_difference(rows: int, same: Callable[[int, int], bool]) -> int | None:
+    """The first row that differs, or None; `same(start, stop)` compares some of the rows."""
+    for start in range(0, rows, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, rows)
+        if not same(start, stop):
+            return _halve(start, stop, same)
+    return None
+
+
+def _halve(low: int, high: int, same: Callable[[int, int], bool]) -> int:
+    while high - low > 1:
+        middle = (low + high) // 2
+        if same(low, middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# --- types ---------------------------------------------------------------------------------------------------------
+
+
+def same_type(one: pa.DataType, other: pa.DataType) -> bool:
+    """Method rule 11: the three kinds of text are equal, and of bytes; dictionary and plain are not.
+
+    Dictionaries are equal by their values and order, whatever the width of their codes.
+    """
+    if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
+        return one.ordered == other.ordered and same_type(one.value_type, other.value_type)
+    if _is_plain_list(one) and _is_plain_list(other):
+        return same_type(one.value_type, other.value_type)
+    if pa.types.is_fixed_size_list(one) and pa.types.is_fixed_size_list(other):
+        return one.list_size == other.list_size and same_type(one.value_type, other.value_type)
+    if pa.types.is_map(one) and pa.types.is_map(other):
+        return same_type(one.key_type, other.key_type) and same_type(one.item_type, other.item_type)
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        names = [field.name for field in one] == [field.name for field in other]
+        return names and all(same_type(left.type, right.type) for left, right in zip(one, other, strict=True))
+    return one == other or (is_text(one) and is_text(other)) or (_is_bytes(one) and _is_bytes(other))
+
+
+def _is_plain_list(arrow_type: pa.DataType) -> bool:
+    return pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
+
+
+def _is_list(arrow_type: pa.DataType) -> bool:
+    return _is_plain_list(arrow_type) or pa.types.is_fixed_size_list(arrow_type)
+
+
+def _is_bytes(arrow_type: pa.DataType) -> bool:
+    return arrow_type in (pa.binary(), pa.large_binary(), pa.binary_view())
+
+
+# --- Arrow columns -------------------------------------------------------------------------------------------------
+
+
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in the one of several equal types that all can be cast to without loss."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_text(column.type):
+        return column.cast(pa.large_string())
+    if _is_bytes(column.type):
+        return column.cast(pa.large_binary())
+    if pa.types.is_map(column.type):
+        return column.cast(pa.list_(pa.struct([column.type.key_field, column.type.item_field])))
+    return column
+
+
+def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """The columns inside a nested one: the values of the lists that are not null, the fields of structs (null where the
+    struct is), a map's pairs as structs; none inside a plain one."""
+    if pa.types.is_struct(column.type):
+        return column.flatten()
+    if _is_list(column.type) or pa.types.is_map(column.type):
+        return [pc.list_flatten(comparable(column))]
+    return []
+
+
+def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
+    """Whether ordered dictionaries, here or inside, have the same values in the same order.
+
+    Whole columns only: each of their chunks may have a dictionary of its own. Those that have no order are plain values
+    in another layout, so what else is in the dictionary is no part of the value.
+    """
+    if pa.types.is_dictionary(expected.type):
+        return not expected.type.ordered or categories(expected).equals(categories(got))
+    inside = zip(_children(expected), _children(got), strict=True)
+    return all(same_categories(one, other) for one, other in inside)
+
+
+def categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values of a dictionary column's dictionaries, in order."""
+    chunks = column.unify_dictionaries().chunks[:1]
+    return comparable(pa.chunked_array([chunk.dictionary for chunk in chunks], column.type.value_type))
+
+
+def same_values(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound = EXACTLY) -> bool:
+    """Nulls, values and order of two columns of equal types. Floats are equal bit by bit, so that -0.0 is not 0.0, or
+    within the bound; every NaN is equal to every other."""
+    expected, got = comparable(expected), comparable(got)
+    if pa.types.is_nested(expected.type) and (inside := _children(expected)):
+        if not expected.is_null().equals(got.is_null()):
+            return False
+        if _is_list(expected.type) and not _lengths(expected).equals(_lengths(got)):
+            return False
+        return all(same_values(one, other, bound) for one, other in zip(inside, _children(got), strict=True))
+    if expected.type != got.type:
+        expected = expected.cast(got.type)
+    if pa.types.is_floating(expected.type):
+        return _same_floats(expected, got, bound)
+    return bool(expected.equals(got))
+
+
+def _lengths(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.list_value_length(column).cast(pa.int64())
+
+
+def _same_floats(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound) -> bool:
+    if _bits(expected).equals(_bits(got)):
+        return True
+    if not expected.is_null().equals(got.is_null()):
+        return False
+    stored, returned = (column.drop_null().to_numpy(zero_copy_only=False) for column in (expected, got))
+    off = stored.view(f"u{stored.itemsize}") != returned.view(f"u{returned.itemsize}")
+    off &= ~(np.isnan(stored) & np.isnan(returned))
+    if bound == EXACTLY:
+        return not off.any()
+    stored, returned = stored[off], returned[off]
+    allowed = bound.absolute + bound.relative * np.abs(stored)
+    return bool(np.isfinite(stored).all() and (np.abs(stored - returned) <= allowed).all())
+
+
+def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    integers = {16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[column.type.bit_width]
+    return pa.chunked_array([chunk.view(integers) for chunk in column.chunks], integers)
+
+
+def as_numpy_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers as a float column of numpy has them: a missing value is a NaN, and nothing tells them apart."""
+    if not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    return pc.fill_null(column, pa.scalar(float("nan"), column.type)) if column.null_count else column
+
+
+# --- columns of Python objects -------------------------------------------------------------------------------------
+
+_CLASSES: Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...]]] = (
+    (is_text, (str,)),
+    (_is_bytes, (bytes,)),
+    (pa.types.is_fixed_size_binary, (bytes,)),
+    (pa.types.is_boolean, (bool,)),
+    (pa.types.is_integer, (int,)),
+    (pa.types.is_floating, (float,)),
+    (pa.types.is_date, (dt.date,)),
+    (pa.types.is_time, (dt.time,)),
+    (pa.types.is_timestamp, (dt.datetime,)),
+    (pa.types.is_duration, (dt.timedelta,)),
+    (pa.types.is_decimal, (decimal.Decimal,)),
+)
+"""What Python values must be, by exact class, as the target makes them: nothing else is turned into Arrow."""
+
+_SEPARATOR = "\0"
+
+
+def is_missing(value: Any) -> bool:
+    """What pandas users take for missing in a column of objects: None, NaN, NA, NaT."""
+    return value is None or value is pd.NA or value is pd.NaT or (type(value) is float and value != value)
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+@dataclass(frozen=True)
+class Nulls:
+    """Whether a column has nulls, and the columns inside it, all rows taken together: where integers do, the target
+    itself has floats, which the rows of one block cannot tell."""
+
+    here: bool
+    inside: tuple[Nulls, ...]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> Nulls:
+        """Look at a whole column. A null struct, or list of fixed size, may count as nulls inside: it depends on the
+        memory behind it whether pyarrow takes it so."""
+        inside = tuple(map(cls.of, _children(column)))
+        if pa.types.is_fixed_size_list(column.type) and column.null_count:
+            inside = tuple(replace(child, here=True) for child in inside)
+        return cls(column.null_count > 0, inside)
+
+
+def same_objects(
+    expected: pa.ChunkedArray,
+    values: list[Any],
+    nulls: Nulls,
+    stands_for_null: Callable[[Any], bool] = is_missing,
+) -> bool:
+    """Whether Python values are what the target makes of an Arrow column, of as many rows: class, nulls, value."""
+    if expected.null_count:
+        valid = expected.is_valid().to_numpy(zero_copy_only=False)
+        if not all(map(stands_for_null, itertools.compress(values, (~valid).tolist()))):
+            return False
+        if pa.types.is_struct(expected.type):
+            return _same_structs(expected, values, valid.tolist(), nulls)
+        values = list(itertools.compress(values, valid.tolist()))
+    elif pa.types.is_struct(expected.type):
+        return _same_structs(expected, values, [True] * len(values), nulls)
+    if pa.types.is_map(expected.type):
+        return _same_maps(expected, values, nulls)
+    if _is_list(expected.type):
+        return _same_lists(expected, values, nulls)
+    return _same_scalars(expected, values, nulls)
+
+
+def _same_structs(expected: pa.ChunkedArray, values: list[Any], valid: list[bool], nulls: Nulls) -> bool:
+    names = [field.name for field in expected.type]
+    if any(type(value) is not dict or value.keys() != set(names) for value in itertools.compress(values, valid)):
+        return False
+    parts = zip(names, _children(expected), nulls.inside, strict=True)
+    return all(
+        same_objects(
+            part, [value[name] if there else None for value, there in zip(values, valid, strict=True)], inside, _is_none
+        )
+        for name, part, inside in parts
+    )
+
+
+def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bool:
+    """A map is a list of pairs, and a pair a tuple or a list."""
+    if not _are_lists_of_lengths(expected, values):
+        return False
+    pairs = list(itertools.chain.from_iterable(values))
+    if any(type(pair) not in (tuple, list) or len(pair) != 2 for pair in pairs):
+        return False
+    (entries,), (inside,) = _children(expected), nulls.inside
+    return all(
+        same_objects(part, [pair[place] for pair in pairs], part_nulls, _is_none)
+        for place, (part, part_nulls) in enumerate(zip(_children(entries), inside.inside, strict=True))
+    )
+
+
+def _same_lists(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bool:
+    """A list is a numpy array of the dtype that pyarrow gives it, or what holds the Python values of such an array: a
+    list or an array of objects."""
+    if not _are_lists_of_lengths(expected, values):
+        return False
+    (child,), (inside,) = _children(expected), nulls.inside
+    dtypes = {value.dtype for value in values if type(value) is np.ndarray}
+    if not dtypes <= {np.dtype(object), *_dtypes_inside(expected.type, inside)}:
+        return False
+    if dtypes and np.dtype(object) not in dtypes and list not in map(type, values):
+        return _same_array(child, np.concatenate(values))
+    flat = [item for value in values for item in (value.tolist() if type(value) is np.ndarray else value)]
+    return same_objects(child, flat, inside, _is_none)
+
+
+def _are_lists_of_lengths(expected: pa.ChunkedArray, values: list[Any]) -> bool:
+    if not set(map(type, values)) <= {np.ndarray, list}:
+        return False
+    if any(type(value) is np.ndarray and value.ndim != 1 for value in values):
+        return False
+    return bool(_lengths(comparable(expected)).drop_null().to_pylist() == list(map(len, values)))
+
+
+def _dtypes_inside(list_type: pa.DataType, nulls: Nulls) -> set[np.dtype]:
+    """The dtypes besides object that pyarrow gives the arrays of a list column; it looks for nulls in each chunk."""
+    if pa.types.is_nested(list_type.value_type) or pa.types.is_dictionary(list_type.value_type):
+        return set()
+    plain = pa.list_(list_type.value_type)
+    few = [[], [None]] if nulls.here else [[]]
+    return {pa.array([value], plain).to_pandas()[0].dtype for value in few}
+
+
+def _same_array(expected: pa.ChunkedArray, array: np.ndarray) -> bool:
+    """An array of one of numpy's own dtypes, which is one that the column may have."""
+    expected = comparable(expected)
+    if array.dtype.kind == "f":
+        return same_values(as_numpy_floats(expected), pa.chunked_array([pa.array(array)]))
+    return same_values(expected, pa.chunked_array([pa.array(array, expected.type, from_pandas=True)]))
+
+
+def _same_scalars(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bool:
+    expected = _as_python_has_it(comparable(expected)).drop_null()
+    found = list(map(type, values))
+    allowed = next((classes for is_it, classes in _CLASSES if is_it(expected.type)), ())
+    if nulls.here and pa.types.is_integer(expected.type) and float in found:
+        allowed = (int, float)
+        expected, values = expected.cast(pa.float64(), safe=False), list(map(float, values))
+    if sum(map(found.count, allowed)) != len(values):
+        return False
+    if is_text(expected.type):
+        return _same_text(expected, values)
+    if pa.types.is_timestamp(expected.type) or pa.types.is_duration(expected.type):
+        # pyarrow would drop zones, and what is below the unit, without a word.
+        return list(map(_zoned, values)) == list(map(_zoned, expected.to_pylist()))
+    return _same_converted(expected, values)
+
+
+def _as_python_has_it(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in the type that holds all values of the Python class that pyarrow makes of it."""
+    if pa.types.is_floating(column.type):
+        return column.cast(pa.float64())
+    if pa.types.is_time(column.type):
+        return column.cast(pa.time64("us"), safe=False)
+    if column.type == pa.duration("ns") or (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
+        return column.cast(pa.int64())  # datetime ends at us
+    return column
+
+
+def _zoned(value: dt.datetime | dt.timedelta) -> tuple[dt.datetime | dt.timedelta, str]:
+    return value, str(getattr(value, "tzinfo", None))
+
+
+def _same_text(expected: pa.ChunkedArray, values: list[str]) -> bool:
+    """Joined, both are compared in one piece: less than half the work of turning Python's text into Arrow's.
+
+    What holds as many separators as there are gaps can be joined of these values alone.
+    """
+    if not values:
+        return True
+    if expected.nbytes + len(values) >= 2**31:  # more than pyarrow can join
+        return _same_converted(expected, values)
+    text = expected.cast(pa.string()).combine_chunks()
+    row = pa.ListArray.from_arrays(pa.array([0, len(text)], pa.int32()), text)
+    joined = pc.binary_join(row, _SEPARATOR)[0].as_py()
+    if joined.count(_SEPARATOR) != len(values) - 1:
+        return _same_converted(expected, values)
+    return _SEPARATOR.join(values) == joined
+
+
+def _same_converted(expected: pa.ChunkedArray, values: list[Any]) -> bool:
+    try:
+        returned = pa.array(values, expected.type)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return False
+    return same_values(expected, pa.chunked_array([returned]))

@@ -1,0 +1,135 @@
+"""What a variant does to each kind of column: a small round trip for each, compared as every sample is.
+
+Nothing is timed here. A change that nobody declared is an error, and so is a declared one that does not occur, or
+lies outside its bound. This module knows the contract and the kinds, no format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from adapters.contract import TabularFormat
+from adapters.losses import Cause, Loss
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.results.records import Fidelity
+from bench_runner.worker import verify
+from data_generator.generated.kinds import KINDS, Kind
+
+EXACT, LOSSY, REFUSED, ERROR = "exact", "lossy", "refused", "error"
+
+_ARROW = Target(kind="arrow")
+
+
+@dataclass(frozen=True)
+class _Trip:
+    """What became of one table."""
+
+    outcome: str
+    how: str = ""
+    losses: tuple[Loss, ...] = ()
+
+
+def probe(variant: str, adapter: TabularFormat, target: Target, folder: Path) -> Iterator[Fidelity]:
+    """Round trips of all kinds, each without and with nulls; the libraries must be loaded, the strings applied.
+
+    Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is no refusal.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in KINDS.values():
+        trips = {}
+        for nulls in (False, True):
+            location = folder / f"{kind.name}{'-nulls' if nulls else ''}{adapter.suffix}"
+            trips[nulls] = _trip(adapter, target, kind.table(nulls), location)
+        for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
+            how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
+            yield Fidelity(
+                variant=variant,
+                target=target.kind,
+                strings=target.strings,
+                kind=kind.name,
+                nulls=nulls,
+                outcome=trip.outcome,
+                how=how,
+                bound=bound,
+                cause=cause,
+                target_alone=target_alone(kind.table(nulls), target),
+            )
+
+
+def _described(trip: _Trip, known_fault: str | None) -> tuple[str, str, str]:
+    """How the trip changed the data, within which bound, and whose doing it is. A fault that the adapter knows has a
+    cause but no bound; an error without a cause is news, and fails the run."""
+    if trip.outcome == ERROR and known_fault is not None:
+        return f"{known_fault} ({trip.how})", "none", Cause.CALL.value
+    bound = "; ".join(loss.bound for loss in trip.losses)
+    return trip.how, bound, " and ".join(dict.fromkeys(loss.cause.value for loss in trip.losses))
+
+
+def _with_missed_losses(
+    kind: Kind, adapter: TabularFormat, target: Target, trips: dict[bool, _Trip]
+) -> dict[bool, _Trip]:
+    """The trips; a loss that is declared for this kind, and was seen on neither, makes the first one an error."""
+    seen = {loss.what for trip in trips.values() for loss in trip.losses}
+    missed = [
+        loss.what
+        for loss in adapter.losses
+        if kind.name in loss.kinds
+        and loss.what not in seen
+        and loss.holds_for(target.kind, target.strings, target.nulls)
+    ]
+    if missed and all(trip.outcome != ERROR for trip in trips.values()):
+        return {**trips, False: _Trip(ERROR, f"declared, but did not occur: {'; '.join(missed)}")}
+    return trips
+
+
+def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> _Trip:
+    refusal = adapter.refusal(table.schema, table.num_rows)
+    if refusal:
+        return _Trip(REFUSED, refusal)
+    try:
+        adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        return _Trip(REFUSED, f"save: {_first_line(error)}" + _with_numpy(adapter, target, table, location))
+    try:
+        got = targets.from_native(adapter.read(location), target, adapter.native_read)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        return _Trip(REFUSED, f"read: {_first_line(error)}")
+    comparison = verify.compare(table, got, target, adapter.losses)
+    if comparison.problems:
+        return _Trip(ERROR, "; ".join(comparison.problems))
+    losses = tuple(loss for loss in adapter.losses if loss.what in comparison.losses)
+    return _Trip(LOSSY if losses else EXACT, "; ".join(comparison.losses), losses)
+
+
+def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> str:
+    """What becomes of a table that was refused for its Int64 or boolean, when numpy holds it instead."""
+    masked = targets.MASKED_DTYPES.keys() & {column.type for column in table.columns if column.null_count}
+    if adapter.takes_masked or target.nulls == "numpy" or not masked:
+        return ""
+    trip = _trip(adapter, replace(target, nulls="numpy"), table, location.with_stem(f"{location.stem}-numpy"))
+    return f" (with nulls=numpy: {trip.outcome})"
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"[:200]
+
+
+def target_alone(table: pa.Table, target: Target) -> str:
+    """What the target loses of an Arrow table without any format; empty when nothing is lost."""
+    if target.kind == "arrow":
+        return ""
+    try:
+        back = pa.Table.from_pandas(targets.make(table, target), preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        return f"cannot be told from its Python values: {_first_line(error)}"
+    return "; ".join(verify.compare(table, back, _ARROW).problems)

@@ -1,0 +1,112 @@
+"""Whether the images that came back are those that were stored: number, order, shapes, pixels, labels, ownership.
+
+Exactly, or, where a storage declares a loss, within its bound of the peak signal-to-noise ratio. The reference is read
+from the cached data set batch by batch. This module must not know any storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import Images
+from bench_runner.operations.image_target import arrays_of
+from bench_runner.worker.verify import Mismatch
+
+EACH_LOWER_DB = 10.0
+"""An image by itself may be this much under the bound for all images together: some are harder than others, and one
+that is another image, or damaged, is far lower."""
+
+
+@dataclass
+class _Error:
+    """What pixels differ by: the squared differences of all, and their number."""
+
+    squared: int = 0
+    pixels: int = 0
+
+    @property
+    def psnr_db(self) -> float:
+        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error); infinite without any difference."""
+        return _psnr_db(self.squared, self.pixels)
+
+
+def compare(dataset: Path, rows: int, result: object, *, owned: bool, least_psnr_db: float | None) -> tuple[str, ...]:
+    """The losses that were seen: none, or the declared one. Raises Mismatch for anything else.
+
+    `dataset` is the cached Arrow file, of which the first `rows` images were stored; `owned` demands that every array
+    has its own memory and can be written to.
+    """
+    if not isinstance(result, Images):
+        raise Mismatch(f"came back as {type(result).__name__}, not as Images")
+    arrays, labels = result.arrays, result.labels
+    if len(arrays) != rows or len(labels) != rows:
+        raise Mismatch(f"images: stored {rows:,}, came back {len(arrays):,} with {len(labels):,} labels")
+    if owned:
+        _demand_ownership(arrays)
+    error = _Error()
+    start = 0
+    for batch in _batches(dataset, rows):
+        end = start + batch.num_rows
+        _compare_labels(start, batch.column("label").to_pylist(), labels[start:end])
+        _compare_pixels(start, list(arrays_of(batch)), arrays[start:end], least_psnr_db, error)
+        start = end
+    if not error.squared:
+        return ()
+    if least_psnr_db is None or error.psnr_db < least_psnr_db:
+        raise Mismatch(f"pixels: {error.psnr_db:.1f} dB over all images, declared are at least {least_psnr_db} dB")
+    return (f"pixels change (at least {least_psnr_db:g} dB over all images)",)
+
+
+def _batches(dataset: Path, rows: int) -> Iterator[pa.RecordBatch]:
+    with pa.memory_map(str(dataset)) as mapping:
+        stored = pa.ipc.open_file(mapping)
+        for number in range(stored.num_record_batches):
+            if rows <= 0:
+                return
+            batch = stored.get_batch(number).slice(0, rows)
+            rows -= batch.num_rows
+            yield batch
+
+
+def _demand_ownership(arrays: list[np.ndarray]) -> None:
+    for place, array in enumerate(arrays):
+        if not (array.flags.owndata and array.flags.writeable and array.flags.c_contiguous):
+            raise Mismatch(f"image {place}: does not own its memory, or cannot be written to, under arrays=owned")
+
+
+def _compare_labels(start: int, stored: list[int], found: list[int]) -> None:
+    for place, (wanted, label) in enumerate(zip(stored, found, strict=True), start):
+        if type(label) is not int or label != wanted:
+            raise Mismatch(f"label {place}: stored {wanted}, came back {label!r} ({type(label).__name__})")
+
+
+def _compare_pixels(
+    start: int, stored: list[np.ndarray], found: list[np.ndarray], least_psnr_db: float | None, error: _Error
+) -> None:
+    for place, (wanted, array) in enumerate(zip(stored, found, strict=True), start):
+        if array.dtype != np.uint8 or array.shape != wanted.shape:
+            came = f"{array.shape} of {array.dtype}"
+            raise Mismatch(f"image {place}: stored {wanted.shape} of uint8, came back {came}")
+        error.pixels += array.size
+        if np.array_equal(array, wanted):
+            continue
+        squared = int(np.square(array.astype(np.int32) - wanted).sum())
+        error.squared += squared
+        lowest = None if least_psnr_db is None else least_psnr_db - EACH_LOWER_DB
+        if lowest is None or _psnr_db(squared, array.size) < lowest:
+            raise Mismatch(_describe(place, wanted, array, squared, lowest))
+
+
+def _describe(place: int, wanted: np.ndarray, array: np.ndarray, squared: int, lowest: float | None) -> str:
+    where = tuple(int(index) for index in np.argwhere(array != wanted)[0])
+    bound = "" if lowest is None else f"; {_psnr_db(squared, array.size):.1f} dB, at least {lowest:.1f} are declared"
+    return f"image {place}: pixel {where} stored {wanted[where]}, came back {array[where]}{bound}"
+
+
+def _psnr_db(squared: int, pixels: int) -> float:
+    return float("inf") if not squared else float(10 * np.log10(255.0**2 * pixels / squared))

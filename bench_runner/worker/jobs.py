@@ -1,0 +1,382 @@
+"""One job in one fresh process: measure an operation, time an import, test the probe, or look for losses.
+
+Everything around the clock happens here, in the order of docs/method.md: prime, take the input into private memory,
+clean slate, clock, probes, verification. The worker never decides what to run and never writes results: it answers
+with JSON lines on a pipe, and its parent (bench_runner.run.launcher) watches it from outside.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import mmap
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import Adapter, ImageStorage, TabularFormat
+from adapters.errors import RefusedData
+from bench_runner import registries
+from bench_runner.clock import Laps, now_ns
+from bench_runner.machine import linux
+from bench_runner.operations import OPERATIONS, Operation, Stage, targets
+from bench_runner.worker import fidelity, image_verify, memory_probe, verify
+from bench_runner.worker.settle import Control, Rest, Settler
+from bench_runner.worker.verify import Mismatch
+
+PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER = range(3)
+
+COMPARE_GROUP_BYTES = 256 * 1024 * 1024
+"""At most about this much of the reference is in memory at once while a result is verified."""
+
+
+Answer = dict[str, Any]
+
+
+def run_job(task: Mapping[str, Any], answers: int, phase_page: int) -> None:
+    """Do one job and answer on the descriptor `answers`; never raises.
+
+    `phase_page` is a descriptor of one shared page: its first byte tells the parent whether the clock runs.
+    """
+    with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
+        try:
+            for answer in JOBS[task["job"]](task, phase):
+                _send(answers, answer)
+            _send(answers, {"event": "done"})
+        except BaseException as error:  # a library may call sys.exit; the parent must hear of it as of any other error
+            phase[0] = PHASE_AFTER
+            kind, reason = classify(error)
+            _send(answers, {"event": "failure", "kind": kind, "reason": reason})
+
+
+def _send(descriptor: int, answer: Answer) -> None:
+    line = json.dumps(answer).encode() + b"\n"
+    while line:
+        line = line[os.write(descriptor, line) :]
+
+
+def classify(error: BaseException) -> tuple[str, str]:
+    """(kind, one-line reason) of an error, in the words of bench_runner.results.records.Failure."""
+    text = " ".join(str(error).split()) or "no message"
+    reason = f"{type(error).__name__}: {text}"[:400]
+    if isinstance(error, Mismatch):
+        return "mismatch", text[:600]
+    if isinstance(error, RefusedData):
+        return "refused", text[:400]
+    if isinstance(error, MemoryError):
+        return "memory", reason
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if full or "No space left on device" in text or "StorageFull" in text:
+        return "disk", f"the disk is full ({reason})"
+    return "error", reason
+
+
+# --- measuring ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ready:
+    """An operation that has only to be run: primed, its input in private memory, the machine at rest, no memory in any
+    pool (rules 1, 2 and 3)."""
+
+    stage: Stage
+    operation: Operation
+    held: Any
+    location: Path
+    rest: Rest
+    first_call: Mapping[str, int]
+
+    def run(self, laps: Laps) -> Any:
+        """What lies inside the clock; the result is to be given to `verified`."""
+        return self.operation.run(self.stage, self.held, self.location, laps)
+
+
+def prepare(task: Mapping[str, Any]) -> Ready:
+    """Everything before the clock, in this process."""
+    operation = OPERATIONS[task["operation"]]
+    adapter = _adapter(task)
+    target = targets.Target(**task["target"])
+    targets.apply_strings(target)
+    stage = Stage(adapter, target, Path(task["dataset"]), task["rows"])
+    first_call = _prime(stage, operation, Path(task["primer"]))
+    held = operation.take_input(stage, stage.rows)
+    rest = _settle(task)
+    clean_slate()
+    return Ready(stage, operation, held, Path(task["location"]), rest, first_call)
+
+
+def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+    """One operation under the rules 2, 3, 6, 7, 11 and 13. Yields one answer with everything that was seen."""
+    ready = prepare(task)
+    figures = dict(ready.first_call)
+    linux.reset_high_water()
+    high_water_before = linux.high_water_bytes()
+    before = linux.own_memory()
+    device_read_before, dirtied_before = linux.io_bytes()
+    laps = Laps()
+
+    phase[0] = PHASE_CLOCK
+    laps.start()
+    started = now_ns()
+    result = ready.run(laps)
+    laps.stop()
+    at_end = linux.own_memory()
+    high_water = linux.high_water_bytes()
+    phase[0] = PHASE_AFTER
+
+    device_read, dirtied = linux.io_bytes()
+    figures |= laps.parts
+    figures["peak_rss_bytes"] = max(high_water - high_water_before, 0)
+    answer: Answer = {
+        "event": "measured",
+        "started_ns": started,
+        "private_before_bytes": before.private_bytes,
+        "private_end_bytes": at_end.private_bytes,
+        "rest": asdict(ready.rest),
+    }
+    if ready.operation.needs_stored_copy:
+        figures["device_read_bytes"] = device_read - device_read_before
+        verify_started = now_ns()
+        answer |= verified(ready, result, last_reader=task["last_reader"])
+        figures["verify_ns"] = now_ns() - verify_started
+    else:
+        figures["dirtied_bytes"] = dirtied - dirtied_before
+        sync_started = now_ns()
+        linux.fsync_all(ready.location)
+        figures["sync_ns"] = now_ns() - sync_started
+        answer |= read_back(ready.stage.adapter, ready.location)
+    answer["figures"] = figures
+    yield answer
+
+
+def _settle(task: Mapping[str, Any]) -> Rest:
+    """Rule 1, as late as it can be: what is at rest now is not a second later."""
+    best = task["best_control"]
+    return Settler(Path(task["scratch"]), best and Control(**best)).settle(task["need_bytes"])
+
+
+def _adapter(task: Mapping[str, Any]) -> Any:
+    adapter = registries.build(task["variant"], threads=task["threads"])
+    adapter.load_library()
+    return adapter
+
+
+def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
+    """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
+    held = operation.take_input(stage, stage.primer_rows)
+    linux.reset_high_water()
+    before = linux.high_water_bytes()
+    laps = Laps()
+    laps.start()
+    operation.run(stage, held, primer, laps)
+    laps.stop()
+    growth = linux.high_water_bytes() - before
+    return {"first_call_ns": laps.parts["wall_ns"], "first_call_rss_bytes": max(growth, 0)}
+
+
+def clean_slate() -> None:
+    """Rule 3: nothing that was freed before may hide in a pool, or a 100 MB allocation can show as 0."""
+    # In a forked worker this also copies the collector's marks on all that the forkserver loaded: better here than in
+    # the first collection inside the clock.
+    gc.collect()
+    for pool in _arrow_pools():
+        pool.release_unused()
+    linux.trim_heap()
+
+
+def _arrow_pools() -> list[pa.MemoryPool]:
+    pools = [pa.default_memory_pool()]
+    for name in pa.supported_memory_backends():
+        pools.append(getattr(pa, f"{name}_memory_pool")())
+    return pools
+
+
+def read_back(adapter: Adapter, location: Path) -> Answer:
+    """Rule 10: the file must be what its variant says."""
+    stored = adapter.stored(location)
+    asked = adapter.values.get("codec")
+    if asked is not None and stored.codec != asked:
+        raise Mismatch(f"the file was written with codec {stored.codec}, its variant says {asked}")
+    return {"codec": stored.codec, "encodings": list(stored.encodings)}
+
+
+def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
+    """Rules 7 and 11: private memory, the right answer, and once more after the last reader has removed the files.
+
+    Raises Mismatch.
+    """
+    if ready.stage.adapter.values.get("mapped") != "true":
+        _refuse_mapped(result)
+    answer = _compare(ready.stage, ready.operation, result)
+    if last_reader:
+        remove(ready.location)
+        again = _compare(ready.stage, ready.operation, result)
+        if again != answer:
+            raise Mismatch("the result changed when its files were removed")
+    return answer
+
+
+def _refuse_mapped(result: Any) -> None:
+    places = np.array(list(targets.buffers(result)), np.uint64).reshape(-1, 2)
+    starts, ends = places[:, 0], places.sum(axis=1, dtype=np.uint64)
+    for start, end, path in linux.file_mappings():
+        inside = (starts < np.uint64(end)) & (ends > np.uint64(start))
+        if inside.any():
+            size_bytes = int(places[inside, 1].sum())
+            raise Mismatch(
+                f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
+                "only a variant with mapped=true may do that"
+            )
+
+
+def _compare(stage: Stage, operation: Operation, result: Any) -> Answer:
+    """Column group by column group, so that the reference is never whole in memory beside the result."""
+    if stage.target.is_images:
+        return _compare_images(stage, result)
+    names = list(stage.table(0).column_names)
+    found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
+    if found != names:
+        raise Mismatch(f"columns differ: stored {_few(names)}, came back {_few(found)}")
+    losses: dict[str, None] = {}
+    declared = cast(TabularFormat, stage.adapter).losses
+    for group in _column_groups(names, stage.dataset.stat().st_size):
+        part = result[group] if stage.target.kind == "pandas" else result.select(group)
+        expected = operation.expected(stage, group)
+        comparison = verify.compare(expected, part, stage.target, declared)
+        if comparison.problems:
+            raise Mismatch(f"round trip differs: {'; '.join(comparison.problems[:3])}")
+        losses |= dict.fromkeys(comparison.losses)
+    return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
+
+
+def _compare_images(stage: Stage, result: Any) -> Answer:
+    adapter = cast(ImageStorage, stage.adapter)
+    owned = adapter.values.get("arrays", "owned") == "owned"
+    losses = image_verify.compare(stage.dataset, stage.rows, result, owned=owned, least_psnr_db=adapter.least_psnr_db)
+    if adapter.least_psnr_db is not None and not losses:
+        raise Mismatch("a loss is declared, and every pixel came back as it was")
+    return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(map(str, names[:6])) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
+    size = max(1, int(len(names) * COMPARE_GROUP_BYTES / max(table_bytes, 1)))
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
+
+
+def remove(location: Path) -> None:
+    """Remove a stored copy, file or folder."""
+    if location.is_dir() and not location.is_symlink():
+        shutil.rmtree(location)
+    else:
+        location.unlink(missing_ok=True)
+
+
+# --- the other jobs ----------------------------------------------------------------------------------------------
+
+
+def time_import(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+    """Loading an engine's libraries in an interpreter that has pandas and pyarrow already. For spawned workers."""
+    import pandas  # noqa: F401  # the target's own library is there whatever the format
+
+    adapter = registries.build(task["variant"], threads=task["threads"])
+    before = linux.own_memory()
+    started = now_ns()
+    adapter.load_library()
+    wall_ns = now_ns() - started
+    after = linux.own_memory()
+    figures = {"import_ns": wall_ns, "import_rss_bytes": max(after.resident_bytes - before.resident_bytes, 0)}
+    yield {"event": "measured", "figures": figures}
+
+
+def probe_memory(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+    """One known allocation after 500 MB was taken and given back: what the probes say of it (rule 13)."""
+    allocate = memory_probe.ALLOCATIONS[task["how"]]
+    memory_probe.disturb()
+    clean_slate()
+    linux.reset_high_water()
+    high_water_before = linux.high_water_bytes()
+    before = linux.own_memory()
+    phase[0] = PHASE_CLOCK
+    kept = allocate(task["size_bytes"])
+    at_end = linux.own_memory()
+    high_water = linux.high_water_bytes()
+    phase[0] = PHASE_AFTER
+    del kept
+    yield {
+        "event": "measured",
+        "private_before_bytes": before.private_bytes,
+        "private_end_bytes": at_end.private_bytes,
+        "figures": {"peak_rss_bytes": max(high_water - high_water_before, 0)},
+    }
+
+
+def look_for_losses(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+    """Round trips of every kind of column (rule 12), one answer a kind."""
+    adapter = _adapter(task)
+    target = targets.Target(**task["target"])
+    targets.apply_strings(target)
+    for record in fidelity.probe(task["variant"], adapter, target, Path(task["location"])):
+        yield {"event": "fidelity", "record": asdict(record)}
+
+
+JOBS: Mapping[str, Callable[[Mapping[str, Any], mmap.mmap], Iterator[Answer]]] = {
+    "measure": measure,
+    "import": time_import,
+    "probe_memory": probe_memory,
+    "fidelity": look_for_losses,
+}
+
+
+# --- becoming a worker ---------------------------------------------------------------------------------------------
+
+
+def become_worker(task: Mapping[str, Any], parent: int) -> None:
+    """What every worker does first: die with its parent, go first when memory runs out, keep to its own folder, and
+    keep whatever it prints away from the run's own output."""
+    linux.die_with_parent(parent)
+    # A session of its own: whatever the library starts can be ended with the worker.
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    linux.go_first_when_memory_runs_out()
+    scratch = Path(task["scratch"])
+    os.environ["TMPDIR"] = str(scratch)
+    os.chdir(scratch)
+    printed = os.open(task["printed"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(printed, 1)
+    os.dup2(printed, 2)
+    os.close(nothing)
+    os.close(printed)
+    # /proc/self for the high-water reset.
+    linux.confine_writes([Path(task["confine"]), Path("/proc/self"), Path(os.devnull)])
+    if task["threads"] == 1:
+        # Arrow's pool for computing follows OMP_NUM_THREADS; the one for reading does not.
+        pa.set_io_thread_count(1)
+
+
+def main() -> None:
+    """Entry of a spawned worker: `python -m bench_runner.worker.jobs PARENT ANSWERS PHASE`, with the task on stdin."""
+    parent, answers, phase_page = map(int, sys.argv[1:4])
+    task = json.loads(sys.stdin.read())
+    become_worker(task, parent)
+    run_job(task, answers, phase_page)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Rule 1: bring the machine to rest before every sample, and prove it with a small control.
+
+It runs in the worker, as the last thing before the clean slate and the clock, because rest does not last: a virtual
+machine hands free memory back to its host every few seconds, and what was ready a second ago is slow again. Measured
+with 192 MB written to the page cache, 54 to 66 ms where memory is ready, 400 to 800 ms where it is not: right after
+making it ready 10 of 10 writes were quick, 0.3 s later 9, 1 s later 6, 3 s later none.
+
+The memory that goes back and forth is that of whole huge pages, which large writes and large arrays take. Touching it
+in small pages leaves it as it was, so it is touched as huge pages.
+
+The control (a 64 MB write, a 64 MB allocation) tells what a storage benchmark cannot see from inside: write-back of
+earlier samples, and memory that the host has not backed. This module knows nothing of samples but the control's
+figures, which are stored with each.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench_runner.clock import now_ns, pause
+from bench_runner.machine import linux
+
+CONTROL_BYTES = 64 * 1024 * 1024
+BLOCK_BYTES = 1024 * 1024
+UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
+WRITE_BACK_LIMIT_S = 30.0
+TRIES = 3
+READY_LIMIT_BYTES = 900 * 1000 * 1000
+"""More memory is not made ready: a guest keeps about 1 GiB of free memory, and what goes beyond is back at the host
+before it can be used (touching 900 MB took 0.2 s, 3 GB 7 s, each time again)."""
+SLOW_FACTOR = 1.5
+"""A control this many times slower than the run's best means that the machine is not at rest. Of 160 controls at rest
+about two in a hundred were (docs/method.md, rule 1)."""
+CALIBRATIONS = 5
+"""Controls before the first sample, so that the run's best is known when it begins."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """What the 64 MB write and the 64 MB allocation took."""
+
+    write_ns: int
+    allocate_ns: int
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The state in which a sample starts."""
+
+    control: Control
+    settled: bool
+    settle_ns: int
+    why_not: str = ""
+
+
+class Settler:
+    """Brings one working folder's file system and the machine's memory to rest; remembers the best control.
+
+    The run keeps one for each working folder, and each worker makes one of its own with the run's best.
+    """
+
+    def __init__(self, folder: Path, best: Control | None = None) -> None:
+        """`folder` is a folder on the file system that is worked on: controls are written there."""
+        self._folder = folder
+        self.best = best
+
+    def calibrate(self) -> None:
+        """Find a best control before the first sample."""
+        for _ in range(CALIBRATIONS):
+            self.settle(0)
+
+    def learn(self, control: Control) -> None:
+        """Take a control that a worker has seen into the run's best."""
+        best = self.best or control
+        self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
+
+    def settle(self, need_bytes: int) -> Rest:
+        """Wait until the machine is at rest, at most three tries; `need_bytes` is what the sample is expected to use,
+        of memory and of page cache together.
+
+        Raises OSError when the control cannot be written, as on a full disk.
+        """
+        started = now_ns()
+        for times in range(1, TRIES + 1):
+            control, why_not = self._try(times * need_bytes)
+            if not why_not:
+                break
+        return Rest(control, not why_not, now_ns() - started, why_not)
+
+    def _try(self, need_bytes: int) -> tuple[Control, str]:
+        quiet = self._write_back()
+        # Never less than the control's own: of a small need it would tell that its own memory was not ready.
+        ready_bytes = min(max(need_bytes, CONTROL_BYTES), READY_LIMIT_BYTES)
+        linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
+        control = self._control()
+        self.learn(control)
+        assert self.best is not None
+        if not quiet:
+            return (
+                control,
+                f"over {UNWRITTEN_LIMIT_BYTES // 10**6} MB were still unwritten after {WRITE_BACK_LIMIT_S:.0f} s",
+            )
+        if control.write_ns > SLOW_FACTOR * self.best.write_ns:
+            return control, f"a 64 MB write took {control.write_ns / self.best.write_ns:.1f} times the run's best"
+        if control.allocate_ns > SLOW_FACTOR * self.best.allocate_ns:
+            return (
+                control,
+                f"touching 64 MB took {control.allocate_ns / self.best.allocate_ns:.1f} times the run's best",
+            )
+        return control, ""
+
+    def _write_back(self) -> bool:
+        """Sync the file system and wait for other writers; False when the limit passes first."""
+        linux.sync_file_system(self._folder)
+        deadline = now_ns() + int(WRITE_BACK_LIMIT_S * 1e9)
+        while linux.unwritten_bytes() > UNWRITTEN_LIMIT_BYTES:
+            if now_ns() > deadline:
+                return False
+            pause(0.02)
+        return True
+
+    def _control(self) -> Control:
+        path = self._folder / "control"
+        # One small block many times: of 64 MB of its own the process would time the page faults, not the writing.
+        written = 0
+        try:
+            started = now_ns()
+            with path.open("wb", buffering=0) as stream, linux.anonymous_memory(BLOCK_BYTES) as block:
+                while written < CONTROL_BYTES and (size := stream.write(block)):
+                    written += size
+            write_ns = now_ns() - started
+        finally:
+            path.unlink(missing_ok=True)
+        if written < CONTROL_BYTES:
+            raise OSError(errno.ENOSPC, "no space for the 64 MB control", str(path))
+        started = now_ns()
+        linux.touch_memory(CONTROL_BYTES)
+        return Control(write_ns, now_ns() - started)

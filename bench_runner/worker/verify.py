@@ -1,0 +1,232 @@
+"""Whether what came back is what was stored: columns, types, rows, nulls, values, order.
+
+One column at a time, all of its rows: what pandas holds must have the dtype that the target demands, and is then
+looked at as Arrow, or as Python objects. What makes columns equal stands in bench_runner.worker.equality. This module
+must not know any format: what a format may change arrives as losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.losses import Loss, Parse
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target, is_text
+from bench_runner.worker import equality
+from bench_runner.worker.equality import EXACTLY, Bound, same_type
+
+
+class Mismatch(Exception):
+    """What came back, or what was written, is not what it should be."""
+
+
+EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """outcome: 'exact' | 'declared loss' | 'different'; the losses that were seen; the problems, one a column."""
+
+    outcome: str
+    losses: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def compare(expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = ()) -> Comparison:
+    """Compare a DataFrame or Table with what was stored.
+
+    A column that is not exact may have suffered `losses`: then it must be what their relations make of the expected
+    column, exactly or within their tolerance.
+    """
+    problems = _shape_problems(expected, got, target)
+    if problems:
+        return Comparison(DIFFERENT, problems=problems)
+    seen: dict[str, None] = {}
+    wrong: list[str] = []
+    for name in expected.column_names:
+        stored = expected.column(name)
+        problem = _compare_column(stored, got[name], target)
+        if problem is None:
+            continue
+        suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses)
+        if lossy_problem is None and suffered:
+            seen |= dict.fromkeys(loss.what for loss in suffered)
+        else:
+            wrong.append(f"{name} {lossy_problem or problem}")
+    if wrong:
+        return Comparison(DIFFERENT, tuple(seen), tuple(wrong))
+    return Comparison(DECLARED if seen else EXACT, tuple(seen))
+
+
+def _shape_problems(expected: pa.Table, got: Any, target: Target) -> tuple[str, ...]:
+    wanted = pd.DataFrame if target.kind == "pandas" else pa.Table
+    if not isinstance(got, wanted):
+        return (f"came back as {type(got).__name__}, not as {wanted.__name__}",)
+    names = list(got.columns) if target.kind == "pandas" else got.column_names
+    if names != expected.column_names:
+        return (f"columns: stored {expected.column_names}, came back {names}",)
+    rows = len(got)
+    if rows != expected.num_rows:
+        return (f"rows: stored {expected.num_rows:,}, came back {rows:,}",)
+    if target.kind == "pandas" and not _counts_rows(got.index):
+        return ("index: came back as something else than the default one, integers from 0 without a name",)
+    return ()
+
+
+def _counts_rows(index: pd.Index) -> bool:
+    integers = isinstance(index.dtype, np.dtype) and index.dtype.kind in "iu"
+    return index.name is None and integers and index.equals(pd.RangeIndex(len(index)))
+
+
+# --- one column --------------------------------------------------------------------------------------------------
+
+
+def _compare_lossy(
+    stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss]
+) -> tuple[list[Loss], str | None]:
+    """The losses that may have touched the column, and what is wrong even so."""
+    suffered = []
+    bound = EXACTLY
+    expected = stored
+    for loss in losses:
+        changed = loss.relation.expect(expected) if loss.holds_for(target.kind, target.strings, target.nulls) else None
+        if changed is None:
+            continue
+        suffered.append(loss)
+        expected = changed
+        bound = Bound(
+            max(bound.absolute, loss.relation.tolerance), max(bound.relative, loss.relation.relative_tolerance)
+        )
+        target = replace(target, nulls=loss.relation.nulls or target.nulls)
+        if loss.relation.parse is not None:
+            # Once a column is text, no later loss can know what it was.
+            return suffered, _compare_parsed(expected, got, target, loss.relation.parse)
+    return suffered, _compare_column(expected, got, target, bound)
+
+
+def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: Parse) -> str | None:
+    """What is wrong with a column that came back as text, or None."""
+    as_text = expected.type if is_text(expected.type) else pa.large_string()
+    if target.kind == "arrow":
+        text = got
+        if not is_text(got.type):
+            return _describe(0, expected, got)
+    else:
+        dtype = demanded_dtype(pa.chunked_array([pa.array(["", None], as_text)]), target)
+        if not _same_dtype(dtype, got.dtype):
+            return _describe_series(expected, got, dtype)
+        for row, value in enumerate(got.array):
+            if type(value) is not str and not equality.is_missing(value):
+                return f"row {row}: stored text, came back {_few(value)} ({type(value).__name__})"
+        text = _chunked(pa.array(got.array, as_text, from_pandas=True))
+    try:
+        returned = parse(text.cast(as_text), expected.type)
+    except (pa.ArrowException, SyntaxError, ValueError) as error:
+        return f"came back as text that is no {expected.type}: {_few(str(error))}"
+    return _compare_arrow(expected, returned, EXACTLY)
+
+
+def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: Bound = EXACTLY) -> str | None:
+    """What is wrong with a column, or None."""
+    if target.kind == "pandas":
+        return _compare_series(expected, got, target, bound)
+    if not same_type(expected.type, got.type):
+        return _describe(0, expected, got)
+    return _compare_arrow(expected, got, bound)
+
+
+def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound) -> str | None:
+    """What is wrong with the nulls, values or order of a column of an equal type, or None."""
+    if not equality.same_categories(expected, got):
+        return _describe_categories(expected, got)
+
+    def same(start: int, stop: int) -> bool:
+        return equality.same_values(expected[start:stop], got[start:stop], bound)
+
+    row = equality.first_difference(len(expected), same)
+    # Types that count as equal are told as one.
+    return None if row is None else _describe(row, equality.comparable(expected), equality.comparable(got))
+
+
+def _describe(row: int, expected: pa.ChunkedArray, got: pa.ChunkedArray) -> str:
+    if not len(expected):
+        return f"stored as {expected.type}, came back as {got.type}"
+    return f"row {row}: stored {_few(expected[row])} ({expected.type}), came back {_few(got[row])} ({got.type})"
+
+
+def _describe_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> str:
+    if not pa.types.is_dictionary(expected.type):
+        return f"came back with other ordered categories inside ({expected.type})"
+    stored, returned = (equality.categories(column).to_pylist() for column in (expected, got))
+    return f"ordered categories: stored {_few(stored)}, came back {_few(returned)}"
+
+
+def _few(value: Any) -> str:
+    text = repr(value.as_py() if isinstance(value, pa.Scalar) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# --- one column of pandas ------------------------------------------------------------------------------------------
+
+
+def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, bound: Bound) -> str | None:
+    dtype = demanded_dtype(expected, target)
+    if not _same_dtype(dtype, got.dtype):
+        return _describe_series(expected, got, dtype)
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+        return _compare_objects(expected, got.to_numpy(copy=False))
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        # From numpy's own array pyarrow takes it as it is; from pandas' it would look for what is missing.
+        returned = _chunked(pa.array(got.to_numpy(copy=False)))
+        return _compare_arrow(equality.as_numpy_floats(expected), returned, bound)
+    return _compare_arrow(expected, _chunked(pa.array(got.array, from_pandas=True)), bound)
+
+
+def _compare_objects(expected: pa.ChunkedArray, got: np.ndarray) -> str | None:
+    nulls = equality.Nulls.of(expected)
+
+    def same(start: int, stop: int) -> bool:
+        return equality.same_objects(expected[start:stop], got[start:stop].tolist(), nulls)
+
+    row = equality.first_difference(len(expected), same)
+    if row is None:
+        return None
+    value = got[row]
+    return (
+        f"row {row}: stored {_few(expected[row])} ({expected.type}), came back {_few(value)} ({type(value).__name__})"
+    )
+
+
+def _chunked(array: Any) -> pa.ChunkedArray:
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def demanded_dtype(column: pa.ChunkedArray, target: Target) -> Any:
+    """The dtype that the target demands of a column, found on one of its values and, where that matters, a null."""
+    first_valid = pc.index(column.is_valid(), True).as_py()
+    few = column[first_valid : first_valid + 1].chunks if first_valid >= 0 else [pa.array([], column.type)]
+    if column.null_count and column.type in targets.MASKED_DTYPES:
+        few = [*few, pa.nulls(1, column.type)]
+    return targets.make(pa.table({"value": pa.chunked_array(few, column.type)}), target).dtypes.iloc[0]
+
+
+def _same_dtype(demanded: Any, found: Any) -> bool:
+    if isinstance(demanded, pd.CategoricalDtype) and isinstance(found, pd.CategoricalDtype):
+        return demanded.ordered == found.ordered and demanded.categories.dtype == found.categories.dtype
+    if isinstance(demanded, pd.DatetimeTZDtype) and isinstance(found, pd.DatetimeTZDtype):
+        return demanded.unit == found.unit and str(demanded.tz) == str(found.tz)
+    return type(demanded) is type(found) and bool(demanded == found)
+
+
+def _describe_series(expected: pa.ChunkedArray, got: pd.Series, dtype: Any) -> str:
+    if not len(expected):
+        return f"stored as {dtype}, came back as {got.dtype}"
+    row = next((row for row in range(min(len(expected), 100)) if expected[row].is_valid), 0)
+    return f"row {row}: stored {_few(expected[row])} ({dtype}), came back {_few(got.iloc[row])} ({got.dtype})"

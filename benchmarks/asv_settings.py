@@ -1,0 +1,68 @@
+"""asv's settings for files in a folder of their own: `python -m benchmarks.asv_settings FOLDER MACHINE`.
+
+The project's asv.conf.json is taken over, with absolute places. The folder is asv's home folder as well: there asv
+keeps what it knows of machines, and the user's own is left alone. What is said of this machine stays as it was first
+written, because every change of it (a kernel, some memory) would begin another graph. This module runs neither asv nor
+anything that is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench_runner.machine import environment
+from bench_runner.run.measuring import PROJECT_ROOT
+
+MACHINES = ".asv-machine.json"
+SETTINGS = "asv.conf.json"
+
+
+def write_settings(folder: Path, machine: str) -> Path:
+    """Write the settings and the machine's description into `folder`; returns the place of the settings."""
+    import json5  # asv's own reader of them; it comes with asv
+
+    settings = json5.loads((PROJECT_ROOT / SETTINGS).read_text())
+    settings |= {
+        "repo": str(PROJECT_ROOT),
+        "benchmark_dir": str(PROJECT_ROOT / settings["benchmark_dir"]),
+        "results_dir": str(folder / "results" / "asv"),
+        "html_dir": str(folder / "html"),
+        "env_dir": str(folder / "env"),
+    }
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=2))
+    _describe(folder / MACHINES, machine)
+    return folder / SETTINGS
+
+
+def _describe(path: Path, machine: str) -> None:
+    """As `asv machine` writes it, which takes some of its answers only from a person."""
+    known = json.loads(path.read_text()) if path.exists() else {"version": 1}
+    if machine in known:
+        return
+    known[machine] = {
+        "machine": machine,
+        "os": platform.system(),
+        "arch": platform.machine(),
+        "cpu": str(environment.machine_facts(machine).get("cpu", "")),
+        "num_cpu": str(os.cpu_count() or ""),
+        "ram": "",
+    }
+    path.write_text(json.dumps(known, indent=2))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`python -m benchmarks.asv_settings FOLDER MACHINE`."""
+    if len(arguments) != 2:
+        print("usage: python -m benchmarks.asv_settings FOLDER MACHINE", file=sys.stderr)
+        return 2
+    write_settings(Path(arguments[0]).resolve(), arguments[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

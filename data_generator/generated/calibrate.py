@@ -1,0 +1,265 @@
+"""Finds the recipes of the realistic tables: `python -m data_generator.generated.calibrate >
+data_generator/generated/recipes.py`.
+
+The columns of a type take percentiles that are spread evenly from the 20th to the 80th, the middle ones the 50th.
+More distinct values go with a smaller share of the commonest, shorter runs and less order; widths and missing values
+have orders of their own; exponents go to the columns whose other statistics ask for them. Then each column is made
+and measured, and its recipe corrected, until it is close.
+
+Not part of a run: what it finds is kept, so that every machine uses the same recipes. It needs about ten minutes;
+most recipes that are kept come from earlier states of it, so that running it again gives other ones, equally close.
+New recipes need a new `realistic.VERSION`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from data_generator.generated.profile import ColumnStatistics, column_statistics, zipf_exponent
+from data_generator.generated.profiles import PERCENTS, PROFILES, Percentiles, TypeProfile
+from data_generator.generated.realistic import SMALL_SET, VERSION, WINDOW_ROWS, Recipe, column, rank_weights
+
+ROWS = 1_000_000
+_ATTEMPTS = 16
+_CLOSE = 0.2
+_LARGEST_SKEWED_RATIO = 0.42
+_STARTS = ((2.2, 1.0), (1.05, 1.0), (1.05, 0.85), (4.0, 1.0))
+"""Slots for each value, and what the run length is multiplied by (half of its tolerance at most)."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What one column is to measure at ROWS rows."""
+
+    distinct_ratio: float
+    distinct_least: int
+    top_value_share: float
+    zipf_exponent: float
+    mean_run_length: float
+    sortedness: float
+    null_ratio: float
+    width_bytes: float
+
+    @property
+    def distinct(self) -> int:
+        """Distinct values at ROWS rows."""
+        return max(round(self.distinct_ratio * ROWS), self.distinct_least)
+
+
+def quantile(percentiles: Percentiles, percent: float) -> float:
+    """The value at a percentile, on a logarithmic scale where all are positive."""
+    if min(percentiles) > 0:
+        return float(np.exp(np.interp(percent, PERCENTS, np.log(percentiles))))
+    return float(np.interp(percent, PERCENTS, percentiles))
+
+
+def spread(columns: int) -> list[float]:
+    """A percentile for each column, ascending."""
+    if columns == 1:
+        return [50.0]
+    middle = (columns - 1) / 2
+    return [50.0 if abs(index - middle) < 1 else 20 + 60 * index / (columns - 1) for index in range(columns)]
+
+
+def targets(profile: TypeProfile) -> list[Targets]:
+    """The targets of all columns of a type."""
+    percents = spread(profile.columns)
+    made = []
+    for index, percent in enumerate(percents):
+        opposite = 100 - percent
+        ratio = quantile(profile.distinct_ratio, percent)
+        if profile.zipf_exponent[0] > 0.5:  # more values leave too few repeats for such a law
+            ratio = min(ratio, _LARGEST_SKEWED_RATIO)
+        least = max(1, min(round(quantile(profile.distinct_values, percent)), SMALL_SET))
+        distinct = max(round(ratio * ROWS), least)
+        top = min(1.0, max(quantile(profile.top_value_share, opposite), 1.02 / distinct))
+        while distinct > 2 and _least_exponent(distinct, top) > 0.9 * profile.zipf_exponent[4]:
+            top *= 0.98
+        width = 0.0
+        if profile.width_bytes:
+            width = quantile(profile.width_bytes, percents[(index * 3 + 1) % len(percents)])
+        nulls = quantile(profile.null_ratio, percents[(index * 5 + 2) % len(percents)])
+        if nulls * ROWS < 10:  # too few rows for a spread
+            nulls = profile.null_ratio[2]
+        made.append(
+            Targets(
+                ratio, least, 1.0 if distinct == 1 else top, 0.0,
+                quantile(profile.mean_run_length, opposite), quantile(profile.sortedness, opposite), nulls, width,
+            )
+        )  # fmt: skip
+    order = sorted(range(len(made)), key=lambda index: _natural_exponent(made[index]))
+    for percent, index in zip(percents, order, strict=True):
+        exponent = quantile(profile.zipf_exponent, percent)
+        top = made[index].top_value_share
+        while top * made[index].distinct < 3 and _steepest_exponent(made[index].distinct, top) < exponent:
+            top *= 1.03
+        made[index] = replace(made[index], zipf_exponent=exponent, top_value_share=top)
+    return made
+
+
+def _least_exponent(distinct: int, top_share: float) -> float:
+    """The exponent that is measured when the other values share the rest evenly."""
+    counts = np.full(distinct, (1 - top_share) / (distinct - 1))
+    counts[0] = top_share
+    return zipf_exponent(counts)
+
+
+def _steepest_exponent(distinct: int, top_share: float) -> float:
+    """The largest exponent that can be measured when no value is commoner than the first; less a margin
+    for chance, which makes one value commoner than its weight says."""
+    laws = (rank_weights(distinct, exponent, top_share) for exponent in (0.5, 0.8, 1.2, 1.6, 2.0))
+    return 0.55 * max(zipf_exponent(law) for law in laws)
+
+
+def _natural_exponent(target: Targets) -> float:
+    """The exponent of a power law that gives the commonest value its share."""
+    if target.distinct < 3:
+        return 0.0
+    log_ranks = np.log(np.arange(1, target.distinct + 1))
+    low, high = 0.0, 8.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        if 1 / np.exp(-middle * log_ranks).sum() < target.top_value_share:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+Found = tuple[float, Recipe, ColumnStatistics]
+"""The largest relative miss, the recipe, and what its column measures."""
+
+
+def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path: tuple[object, ...]) -> Found:
+    """The best recipe found: within the profile first, then with the least miss."""
+
+    def badness(found: Found) -> tuple[int, float]:
+        return _outside(found[2], profile), found[0]
+
+    best: Found | None = None
+    for slots_per_value, run_scale in _STARTS:
+        aim = replace(target, mean_run_length=max(1.0, target.mean_run_length * run_scale))
+        found = _approached(name, kind, aim, path, slots_per_value)
+        best = found if best is None else min(best, found, key=badness)
+        if badness(best) < (1, 0) and best[0] < _CLOSE:
+            break
+    assert best is not None
+    return best
+
+
+def _outside(got: ColumnStatistics, profile: TypeProfile) -> int:
+    """How many statistics lie outside the 10th to 90th percentile."""
+    names = ("sortedness", "zipf_exponent", "top_value_share", "mean_run_length")
+    return sum(not getattr(profile, name)[0] <= getattr(got, name) <= getattr(profile, name)[4] for name in names)
+
+
+def _approached(
+    name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float
+) -> Found:
+    """Start from windows that give so many slots to each value, and correct step by step."""
+    rest_run_length = target.mean_run_length
+    while True:
+        constant = (target.mean_run_length - rest_run_length) / (WINDOW_ROWS - rest_run_length + 1e-9)
+        slots = (1 - constant) * ROWS / rest_run_length
+        if slots > slots_per_value * target.distinct or rest_run_length <= 1.01:
+            break
+        rest_run_length = max(rest_run_length * 0.8, 1.01)
+    recipe = Recipe(
+        name, kind, target.distinct_ratio, target.distinct_least, target.zipf_exponent, target.top_value_share,
+        max(0.0, constant), max(0.0, target.sortedness - constant), min(1.0, 1 / rest_run_length), target.null_ratio,
+        target.width_bytes,
+    )  # fmt: skip
+    best: Found | None = None
+    for _ in range(_ATTEMPTS):
+        recipe = _rounded(recipe)
+        got = column_statistics(pa.chunked_array([column(recipe, ROWS, 0, path)]))
+        miss = _miss(got, target)
+        if best is None or miss < best[0]:
+            best = (miss, recipe, got)
+        if miss < 0.01:
+            break
+        recipe = _corrected(recipe, got, target)
+    assert best is not None
+    return best
+
+
+def _miss(got: ColumnStatistics, target: Targets) -> float:
+    exponent = 0.0
+    if got.distinct_values > 2:
+        exponent = abs(got.zipf_exponent - target.zipf_exponent) / max(target.zipf_exponent, 0.2)
+    return max(
+        abs(np.log(got.distinct_values / target.distinct)),
+        abs(np.log(got.top_value_share / target.top_value_share)),
+        abs(np.log(got.mean_run_length / target.mean_run_length)),
+        abs(got.sortedness - target.sortedness) / max(target.sortedness, 0.05),
+        exponent,
+        abs(got.width_bytes / target.width_bytes - 1) if got.width_bytes else 0.0,
+    )
+
+
+def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe:
+    """A step towards the target, each parameter moved by the statistic that it moves most."""
+    constant, boundary = recipe.constant_share, recipe.boundary
+    factor = (got.mean_run_length - WINDOW_ROWS * constant) / max(
+        target.mean_run_length - WINDOW_ROWS * constant, 0.02 * target.mean_run_length
+    )
+    boundary *= min(max(factor, 0.5), 2.0)
+    if boundary > 1.05 or factor < 0 or factor > 2:
+        constant += (target.mean_run_length - got.mean_run_length) / WINDOW_ROWS
+    top = recipe.top_share * target.top_value_share / got.top_value_share
+    width = recipe.width_bytes
+    if got.width_bytes:
+        width = max(width + 0.8 * (target.width_bytes - got.width_bytes), 0.0)
+    constant = min(max(constant, 0.0), 1.0)
+    # The lower the head is cut, the less a change of the exponent does.
+    gain = 1.2 * min(max(1.0, recipe.exponent / max(got.zipf_exponent, 0.05)), 6.0)
+    return replace(
+        recipe,
+        exponent=min(max(recipe.exponent + gain * (target.zipf_exponent - got.zipf_exponent), 0.0), 8.0),
+        top_share=min(top, 1.0 if target.distinct == 1 else 0.9999),
+        constant_share=constant,
+        sorted_share=min(max(recipe.sorted_share + 0.9 * (target.sortedness - got.sortedness), 0.0), 1 - constant),
+        boundary=min(boundary, 1.0),
+        width_bytes=width,
+    )
+
+
+def _rounded(recipe: Recipe) -> Recipe:
+    """Numbers as they will be written down: five significant digits."""
+    rounded: dict[str, Any] = {
+        name: float(f"{value:.5g}") for name, value in vars(recipe).items() if isinstance(value, float)
+    }
+    return replace(recipe, **rounded)
+
+
+def main() -> None:
+    """Print recipes.py; what was reached goes to stderr."""
+    print('"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""\n')
+    print("from collections.abc import Mapping\n\nfrom data_generator.generated.realistic import Recipe\n")
+    print("RECIPES: Mapping[str, tuple[Recipe, ...]] = {")
+    only = sys.argv[1:]
+    for table, types in PROFILES.items():
+        if only and table not in only:
+            continue
+        print(f'    "{table}": (')
+        for kind, profile in types.items():
+            for index, target in enumerate(targets(profile)):
+                name = f"{_TITLES[kind]}_{index + 1}"
+                miss, recipe, got = calibrated(name, kind, target, profile, (table, name, VERSION))
+                values = ", ".join(json.dumps(value) for value in vars(recipe).values())
+                print(f"        Recipe({values}),", flush=True)
+                print(f"{table}.{name}: miss {miss:.3f}\n  {target}\n  {got}\n  {recipe}", file=sys.stderr)
+        print("    ),")
+    print("}")
+
+
+_TITLES = {"float64": "measure", "int64": "number", "string": "text"}
+
+if __name__ == "__main__":
+    main()

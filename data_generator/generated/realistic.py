@@ -1,0 +1,201 @@
+"""The tables core, bi, classic, geo, log and ml: 20 columns each that are like the columns of real tables.
+
+Uniform random data flatters some formats and hurts others. Here the number of distinct values, their skew, runs,
+order, missing values and widths follow what was measured on real columns (profiles.py); a test holds every table to
+that. How each column is to be made stands in recipes.py, found by calibrate.py.
+
+A column is made batch by batch. A batch is cut into windows of 512 rows; a share of the windows holds one value
+only, the others are cut into slots at random rows, and in a share of those the slots are put in order. The slots
+take the values' ranks, each as often as its weight says and at least once, in random order. Only integers and
+correctly rounded operations (+ * / sqrt) are used: powers and logarithms differ by machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from data_generator.dataset import Dataset, batch_sizes
+from data_generator.generated import columns, streams, vocabulary
+
+VERSION = 1
+WINDOW_ROWS = 512
+SMALL_SET = 100
+"""Sets of values up to this size are the same in tables of any length; above, they grow with the rows."""
+
+_WEIGHT = 1 << 28
+_TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one column is made. Shares are of the windows, or of the values, from 0 to 1."""
+
+    name: str
+    kind: str
+    """float64, int64 or string."""
+    distinct_ratio: float
+    """Distinct values / rows, as long as that gives more than `distinct_least`."""
+    distinct_least: int
+    exponent: float
+    """The value of rank k has the weight k ** -exponent, as far as `top_share` allows."""
+    top_share: float
+    constant_share: float
+    sorted_share: float
+    boundary: float
+    """Chance that a row starts a slot, in windows that are not constant."""
+    null_ratio: float
+    width_bytes: float = 0.0
+
+    def distinct(self, rows: int) -> int:
+        """How many values a table (or batch) of `rows` rows has, if its slots are enough."""
+        return min(rows, max(round(self.distinct_ratio * rows), self.distinct_least))
+
+
+def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
+    """The table `name` with `rows` rows."""
+    from data_generator.generated.recipes import RECIPES
+
+    recipes = RECIPES[name]
+    schema = pa.schema([(recipe.name, _TYPES[recipe.kind]) for recipe in recipes])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, size in enumerate(batch_sizes(rows)):
+            arrays = [column(recipe, size, number, (name, recipe.name, VERSION)) for recipe in recipes]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    return Dataset(name, rows, schema, VERSION, batches)
+
+
+def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> pa.Array:
+    """The rows of one batch of a column; `path` names its random streams."""
+    here = (*path, batch)
+    lengths, constant, ordered = _slots(recipe, rows, here)
+    slots = len(lengths)
+    distinct = min(recipe.distinct(rows), slots)
+    weights = rank_weights(distinct, recipe.exponent, recipe.top_share)
+    ranks = _ranks(weights, constant, here)
+    place_of_rank = streams.permutation(distinct, *path, "places", distinct)
+    place = place_of_rank[ranks]
+    window = (np.cumsum(lengths) - lengths) // WINDOW_ROWS
+    keys = window[ordered] * distinct + place[ordered]
+    keys.sort()
+    place[ordered] = keys % distinct
+    valid = _valid(recipe.null_ratio, rows, here)
+    own = np.zeros(distinct, dtype=np.bool_)
+    if distinct > SMALL_SET:
+        own[place_of_rank[distinct // 4 :]] = True
+    values = vocabulary.values(recipe.kind, own, recipe.width_bytes, path, batch)
+    return _spread(values, np.repeat(place, lengths), valid)
+
+
+def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
+    """The weight of each rank, the commonest first: k ** -exponent, with the first at `top_share` of the sum.
+
+    Where the power law alone would give the first less, it is raised; where it would give more, the head of the
+    law is cut at the height that gives it as much.
+    """
+    law = np.maximum((_WEIGHT / _power(np.arange(1, distinct + 1), exponent)).astype(np.int64), 1)
+    share = int(top_share * _WEIGHT)
+    rest = int(law[1:].sum())
+    if share >= _WEIGHT or distinct == 1:
+        return law
+    raised = rest * share // (_WEIGHT - share)
+    if distinct == 2 or raised >= law[1]:
+        law[0] = max(raised, 1)
+        return law
+    low, high = 1, _WEIGHT
+    while low < high:
+        height = (low + high) // 2
+        if height * _WEIGHT > share * int(np.minimum(law, height).sum()):
+            high = height
+        else:
+            low = height + 1
+    return np.minimum(law, max(low, int(law[-1])))
+
+
+def _power(base: Integers, exponent: float) -> NDArray[np.float64]:
+    """base ** exponent by square roots and products alone, the exponent to 12 binary places."""
+    whole, places = divmod(round(exponent * 4096), 4096)
+    root = base.astype(np.float64)
+    result = np.ones(len(base))
+    for _ in range(whole):
+        result *= root
+    for bit in range(11, -1, -1):
+        root = np.sqrt(root)
+        if places >> bit & 1:
+            result *= root
+    return result
+
+
+def _slots(
+    recipe: Recipe, rows: int, path: tuple[object, ...]
+) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The length of each slot, whether it fills a constant window, and whether its window is in order."""
+    windows = -(-rows // WINDOW_ROWS)
+    order = streams.permutation(windows, *path, "windows")
+    constants = round(recipe.constant_share * windows)
+    is_constant = np.zeros(windows, dtype=np.bool_)
+    is_constant[order[:constants]] = True
+    is_ordered = np.zeros(windows, dtype=np.bool_)
+    is_ordered[order[constants : constants + round(recipe.sorted_share * windows)]] = True
+    chance = np.uint64(min(int(recipe.boundary * 2**32), 2**32 - 1))
+    starts = (streams.raw_words(windows * WINDOW_ROWS, *path, "slots") >> np.uint64(32)) < chance
+    starts = starts.reshape(windows, WINDOW_ROWS)
+    starts[is_constant] = False
+    starts[:, 0] = True
+    first = np.flatnonzero(starts.reshape(-1)[:rows])
+    window = first // WINDOW_ROWS
+    return np.append(first[1:], rows) - first, is_constant[window], is_ordered[window]
+
+
+def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, ...]) -> Integers:
+    """A rank for each slot: among the constant ones, and among the others, each as often as its weight says."""
+    ranks = np.empty(len(constant), dtype=np.int64)
+    for name, where, least in (("constant", constant, 0), ("others", ~constant, 1)):
+        slots = int(where.sum())
+        drawn = np.repeat(np.arange(len(weights)), _counts(weights, slots, least))
+        shuffled = streams.permutation(slots, *path, "ranks", name)
+        ranks[where] = drawn[shuffled]
+    return ranks
+
+
+def _counts(weights: Integers, slots: int, least: int) -> Integers:
+    """How often each rank is to occur so that the sum is `slots`: by weight, but `least` times where that fits."""
+    if slots < least * len(weights) or not least:
+        ends = np.floor(np.cumsum(weights) / float(weights.sum()) * slots + 0.5).astype(np.int64)
+        return ends - np.append(0, ends[:-1])
+    low, high = 0, (1 << 34)
+    while low < high:
+        scale = (low + high + 1) // 2
+        if int(np.maximum((weights * scale) >> 34, least).sum()) > slots:
+            high = scale - 1
+        else:
+            low = scale
+    counts = np.maximum((weights * low) >> 34, least)
+    left = slots - int(counts.sum())
+    counts[: left % len(counts)] += 1
+    return counts + left // len(counts)
+
+
+def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Valid | None:
+    """Which rows have a value; as many have none as the ratio says, to the nearest row."""
+    missing = round(null_ratio * rows)
+    if not missing:
+        return None
+    words = streams.raw_words(rows, *path, "nulls")
+    valid: columns.Valid = words > np.partition(words, missing - 1)[missing - 1]
+    return valid
+
+
+def _spread(values: pa.Array, places: Integers, valid: columns.Valid | None) -> pa.Array:
+    """The value at each place; missing where not valid."""
+    if pa.types.is_string(values.type):
+        mask = None if valid is None else ~valid
+        return values.take(pa.array(places, mask=mask))
+    return columns.numbers(values.to_numpy()[places], valid)

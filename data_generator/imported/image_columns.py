@@ -1,0 +1,87 @@
+"""Which columns of a table hold images and labels, and what stands in them.
+
+The hub keeps images as a struct of `bytes` and `path` and labels as integers, under names that differ a little from one
+data set to the next; plain binary columns are taken as well. This module decodes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from data_generator.imported.refusal import Refused
+
+_IMAGE_NAMES = ("image", "img", "picture", "photo", "jpg", "png")
+_LABEL_NAMES = ("label", "labels", "fine_label", "class", "target", "coarse_label")
+"""The first of them that is there; of CIFAR-100 that is the finer of its two labels."""
+_EMBED = "save the data set with the images inside, as 'save_to_disk' and 'push_to_hub' of datasets do"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the two columns that are read."""
+
+    image: str
+    label: str
+
+
+def choose(schema: pa.Schema) -> Columns:
+    """The column of image files and the column of integer labels. Raises Refused, which lists what there is."""
+    able = [field.name for field in schema if _holds_files(field.type)]
+    images = [name for name in _IMAGE_NAMES if name in able] or able
+    has = f"its columns: {', '.join(f'{field.name} ({field.type})' for field in schema) or 'none'}"
+    if not images:
+        raise Refused(
+            f"has no column of images; {has}", "a column of images is a struct with 'bytes', or binary, as on the hub"
+        )
+    if images == able and len(able) > 1:
+        raise Refused(
+            f"has several columns that may hold images: {', '.join(able)}",
+            "call the one that is meant 'image', or leave the others out",
+        )
+    labels = [name for name in _LABEL_NAMES if name in schema.names and pt.is_integer(schema.field(name).type)]
+    if not labels:
+        raise Refused(f"has no column of labels; {has}", "labels are integers in a column called 'label'")
+    return Columns(images[0], labels[0])
+
+
+def rows(table: pa.Table | pa.RecordBatch, columns: Columns) -> Iterator[tuple[bytes, int]]:
+    """The image file and the label of each row. Raises Refused for a row that lacks one of them."""
+    # Offsets of a damaged Arrow file would lead anywhere in memory.
+    table.validate(full=True)
+    contents = table.column(columns.image).to_pylist()
+    labels = table.column(columns.label).to_pylist()
+    for content, label in zip(contents, labels, strict=True):
+        yield _content(content), _label(label)
+
+
+def _content(value: bytes | dict[str, object] | None) -> bytes:
+    held = value.get("bytes") if isinstance(value, dict) else value
+    if isinstance(held, bytes):
+        return held
+    path = value.get("path") if isinstance(value, dict) else None
+    if path is not None:
+        raise Refused(f"holds no image, only where it lay ({path})", _EMBED)
+    raise Refused("holds no image", "leave the row out")
+
+
+def _label(value: int | None) -> int:
+    if value is None:
+        raise Refused("holds no label", "leave the row out")
+    if value >= 1 << 63:
+        raise Refused(f"has the label {value}; 64-bit integers with a sign are taken", "number the classes from 0")
+    return value
+
+
+def _holds_files(kind: pa.DataType) -> bool:
+    if pt.is_struct(kind):
+        place = kind.get_field_index("bytes")
+        return place >= 0 and _is_binary(kind.field(place).type)
+    return _is_binary(kind)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind)

@@ -1,0 +1,159 @@
+"""Starts a process that opens the user's files, takes its answers, and tells what became of it.
+
+Whatever the files do to that process (data_generator.imported.import_process), here it is a DataError of two lines. It
+never outlives the `with` block that started it. This module does not know what the files hold.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from data_generator.errors import DataError
+from data_generator.imported.import_process import HEADER, REFUSAL
+from data_generator.imported.refusal import REPAIR, printable
+
+NONSENSE = "reading it gave an answer that makes no sense"
+
+_LARGEST_FRAME_BYTES = 1 << 30
+_LAST_WORDS_BYTES = 300
+_EXIT_S = 5.0
+_ROOT = Path(__file__).resolve().parents[2]
+_QUIET = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""`datasets` must look for nothing on the network; and memory that is only reserved, by pools and for threads, counts
+against the limit as well."""
+
+
+@contextmanager
+def started(
+    command: Sequence[str], task: Mapping[str, Any], path: Path, *, memory_bytes: int, stall_s: float
+) -> Iterator[Answers]:
+    """A process that answers the task about the input at `path`; it may take `memory_bytes`, or half of the machine's
+    memory, and say nothing for `stall_s` seconds."""
+    page = os.memfd_create("progress")
+    try:
+        os.ftruncate(page, mmap.PAGESIZE)
+        with (
+            tempfile.TemporaryFile() as request,
+            tempfile.TemporaryFile() as said,
+            mmap.mmap(page, mmap.PAGESIZE) as progress,
+        ):
+            request.write(json.dumps(task).encode())
+            request.seek(0)
+            with _process(command, request, said, page, memory_bytes) as process:
+                try:
+                    yield Answers(process, path, progress, said, stall_s)
+                finally:
+                    process.kill()
+    finally:
+        os.close(page)
+
+
+def _process(
+    command: Sequence[str], request: IO[bytes], said: IO[bytes], page: int, memory_bytes: int
+) -> subprocess.Popen[bytes]:
+    limit = min(memory_bytes, os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE // 2)
+    # An empty part would mean the current folder.
+    parts = [str(_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return subprocess.Popen(
+        [*command, str(os.getpid()), str(limit), str(page)],
+        stdin=request,
+        stdout=subprocess.PIPE,
+        stderr=said,
+        env={**os.environ, **_QUIET, "PYTHONPATH": os.pathsep.join(parts)},
+        pass_fds=(page,),
+        # Ctrl-C is for us; the process is ended with the block that started it.
+        start_new_session=True,
+    )
+
+
+class Answers:
+    """The answers of one process, frame by frame."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], path: Path, progress: mmap.mmap, said: IO[bytes], stall_s: float
+    ) -> None:
+        assert process.stdout is not None
+        self._process, self._path, self._progress, self._said = process, path, progress, said
+        self._stall_s = stall_s
+        self._pipe = process.stdout.fileno()
+        self._ready = select.poll()
+        self._ready.register(self._pipe, select.POLLIN)
+
+    def frame(self, *expected: bytes) -> tuple[bytes, bytearray]:
+        """The next letter, one of those expected, and its content. Raises DataError for an input that is refused, for a
+        process that came to an end, and for answers that make no sense."""
+        kind, size_bytes = HEADER.unpack(self._exactly(HEADER.size))
+        if size_bytes > _LARGEST_FRAME_BYTES or kind not in (*expected, REFUSAL):
+            raise self.failed(NONSENSE)
+        content = self._exactly(size_bytes)
+        if kind == REFUSAL:
+            raise self._refusal(content)
+        return kind, content
+
+    def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
+        """A frame as rows, checked: a parser that was taken over could answer anything. Raises DataError."""
+        try:
+            batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
+            batch.validate(full=True)
+        except (pa.ArrowException, OSError, ValueError):
+            raise self.failed(NONSENSE) from None
+        return batch
+
+    def _refusal(self, content: bytearray) -> DataError:
+        try:
+            said = json.loads(content)
+            where, reason, step = (printable(said[key]) for key in ("where", "reason", "step"))
+        except (ValueError, KeyError, TypeError):
+            return self.failed(NONSENSE)
+        return DataError(f"{where or printable(self._path)}: {reason}\n  {step}")
+
+    def _exactly(self, size_bytes: int) -> bytearray:
+        """So many bytes of the pipe, each part of which comes in time."""
+        content = bytearray(size_bytes)
+        view = memoryview(content)
+        while view:
+            if not self._ready.poll(self._stall_s * 1000):
+                raise self.failed(f"reading it has come to nothing for {self._stall_s:g} s")
+            count = os.readv(self._pipe, [view])
+            if count == 0:
+                raise self.failed(f"reading it ended with {self._end()}")
+            view = view[count:]
+        return content
+
+    def _end(self) -> str:
+        """How the process ended, once its pipe is closed."""
+        try:
+            code = self._process.wait(_EXIT_S)
+        except subprocess.TimeoutExpired:
+            return "no answer"
+        if code < 0:
+            return f"a crash of the decoder ({signal.strsignal(-code)})"
+        size_bytes = self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, size_bytes - _LAST_WORDS_BYTES))
+        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        return f"exit code {code}" + (f" ({printable(lines[-1])})" if lines else "")
+
+    def failed(self, what: str) -> DataError:
+        """The error for a process that cannot tell by itself, with the place at which it was."""
+        where = bytes(self._progress).partition(b"\0")[0].decode(errors="replace")
+        return DataError(f"{printable(where or self._path)}: {what}\n  the file may be damaged or hostile: {REPAIR}")

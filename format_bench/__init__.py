@@ -1,0 +1,21 @@
+"""The front door: the command line, one module a verb, and the Python API that the verbs call.
+
+    from format_bench import run, recommend, f3
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_OFFERED = {"run": "format_bench.notebook", "recommend": "format_bench.notebook", "f3": "libraries.f3"}
+
+__all__ = ["f3", "recommend", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """What is offered, loaded when it is asked for: `--help` must not pay for pandas."""
+    if name not in _OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(_OFFERED[name])
+    return module if name == "f3" else getattr(module, name)

@@ -1,0 +1,87 @@
+"""What there is, in lines for a terminal: suites, formats, storages, data sets, cells.
+
+Nothing that stores data is imported: whether a library is installed is read from its metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from textwrap import wrap
+from typing import Any
+
+from adapters.registry import Registry
+from bench_runner.suites import SUITES
+from data_generator.catalogue import CATALOGUE
+from formats.registry import FORMATS
+from image_storages.registry import STORAGES
+
+WIDTH = 100
+
+
+def _suites() -> Iterator[str]:
+    for suite in SUITES.values():
+        yield f"{suite.name}: {suite.question}"
+        yield from _paragraph("operations", ", ".join(suite.operations))
+        yield from _paragraph("data sets", ", ".join(suite.datasets))
+        yield from _paragraph("on request", ", ".join(suite.on_request))
+        yield from _paragraph("tracks", ", ".join(suite.tracks))
+        yield from _paragraph("calls", ", ".join(suite.variants)) if suite.variants else ()
+        yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
+        for choice, reason in suite.reasons.items():
+            yield from _paragraph(choice, reason)
+
+
+def _formats() -> Iterator[str]:
+    yield from _engines(FORMATS)
+
+
+def _storages() -> Iterator[str]:
+    yield from _engines(STORAGES)
+
+
+def _engines(registry: Registry[Any]) -> Iterator[str]:
+    for name in registry:
+        for engine in registry.engines(name):
+            here = registry.availability(engine)
+            if here.installed:
+                state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
+            else:
+                state = f"not installed: {here.install}"
+            # Without an engine of its own, the settings below name the libraries, or there is one call alone.
+            call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
+            yield f"{name:<12} {call}; {state}"
+            for key, setting in engine.settings.items():
+                yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
+            for choice, besides in engine.besides_for.items():
+                yield from _paragraph(choice, f"needs {', '.join(besides.distributions)}")
+
+
+def _datasets() -> Iterator[str]:
+    for name, entry in CATALOGUE.items():
+        yield f"{name:<15} {entry.title}"
+        yield from _paragraph("", entry.purpose)
+        for parameter in entry.parameters:
+            yield from _paragraph(parameter.name, f"{parameter.meaning} (default {parameter.default})")
+
+
+def _cells() -> Iterator[str]:
+    from bench_runner.plan.planning import Request, make_plan
+
+    plan = make_plan(list(SUITES.values()), Request())
+    for chain in plan.chains:
+        for operation in chain.operations:
+            yield chain.label(operation)
+
+
+def _paragraph(head: str, text: str) -> list[str]:
+    lead = f"    {head}: " if head else "    "
+    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent="      ")
+
+
+LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {
+    "suites": _suites,
+    "formats": _formats,
+    "storages": _storages,
+    "datasets": _datasets,
+    "cells": _cells,
+}

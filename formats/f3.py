@@ -1,0 +1,100 @@
+"""F3, by the package of this project: one file that carries the code that reads it.
+
+The format itself is `libraries.f3`, which knows nothing of the harness; this is what the harness knows of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.errors import RefusedData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class F3(TabularFormat):
+    """f3.write and f3.open(..).read, on one thread whatever the condition."""
+
+    format = "f3"
+    # There is one call: settings alone tell its variants apart.
+    engine = None
+    title = "F3"
+    # Itself first: its version is the version of the format's code.
+    distributions = ("format-bench", "flatbuffers", "wasmtime", "xxhash", "zstandard")
+    native = Native.ARROW
+    suffix = ".f3"
+    settings: ClassVar = {
+        "codec": Setting(
+            ("none", "lz4", "zstd"), "none", "codec over each EncUnit, on top of its encoding", always_spelled=True
+        ),
+        "decoder": Setting(
+            ("native", "wasm"), "native", "native: the library that is the twin of the file's code; wasm: that code"
+        ),
+    }
+    plain: ClassVar = {"codec": "none"}
+    bare_call: ClassVar = {"codec": "none"}
+    equal: ClassVar = {"codec": "zstd"}
+    beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
+    capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
+    syncs_on_save = True
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        codec = "" if self.values["codec"] == "none" else f', codec="{self.values["codec"]}"'
+        prefer = "" if self.values["decoder"] == "native" else ', prefer="wasm"'
+        return Calls(
+            ("from libraries import f3",), f"f3.write({{held}}, {{path}}{codec})", f"f3.open({{path}}{prefer}).read()"
+        )
+
+    def load_library(self) -> None:
+        """Import the package, its encodings, and for decoder=wasm the runtime.
+
+        Raises RefusedData where the native library is asked for and was not built: another decoder would be measured
+        under its name.
+        """
+        from libraries import f3
+        from libraries.f3.decoders import native
+        from libraries.f3.encodings import coding
+
+        self._f3 = f3
+        if self.values["decoder"] == "wasm":
+            import_module("wasmtime")
+        elif native.library() is None:
+            raise RefusedData(f"{native.NOT_BUILT.splitlines()[0]}; f3[decoder=wasm] measures those")
+        coding.modules()
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        try:
+            self._f3.write(table, location, codec=codec)
+        except self._f3.F3Error as error:
+            raise RefusedData(str(error)) from error
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        prefer: Any = self.values["decoder"]
+        with self._f3.open(location, prefer=prefer) as file:
+            return file.read()
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and outermost encodings of all EncUnits.
+
+        Raises RefusedData where a codec makes none of them smaller: F3 then stores them as they are.
+        """
+        with self._f3.open(location) as file:
+            described = file.describe()
+            encodings = file.encodings()
+        codec = str(self.values["codec"])
+        found = set(described.codecs) - {"none"}
+        if codec != "none" and not found:
+            raise RefusedData(f"codec={codec} makes no EncUnit of this data smaller, so none is compressed")
+        return Stored("+".join(sorted(found)) or "none", encodings)
+
+
+ENGINES = (F3,)

@@ -1,0 +1,3 @@
+"""What is built here because nobody else has it. Each library is usable without the rest of the project, and measured
+like any other.
+"""

@@ -1,0 +1,261 @@
+"""What a call to read takes: for each column the units that hold its rows, the bytes that these lie in, and how their
+arrays are put together again. Top-level columns and the fields of structs go by rows; what lies in lists goes by units,
+because each unit of lists has its items in the unit of the same ordinal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from libraries.f3.columns import shredding
+from libraries.f3.columns.rows import Picked, Places
+from libraries.f3.columns.shredding import Node
+from libraries.f3.columns.values import Values
+from libraries.f3.container import framing, io
+from libraries.f3.container.contents import Contents, Held, Span
+from libraries.f3.container.metadata import EncUnit
+from libraries.f3.container.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit, joined, key_of
+from libraries.f3.errors import F3Error, Placed
+
+_GROUP_BYTES = 256 * 1024
+"""A read in each row group is not to be smaller, where there is so much."""
+
+
+class Plan:
+    """Some columns over some row groups."""
+
+    def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:
+        """Read the columns' metadata. Raises F3Error where their counts do not fit each other."""
+        self._contents, self._nodes = contents, nodes
+        numbers = [number for node in nodes for number in node.numbers]
+        contents.load(groups, numbers)
+        self._columns = {
+            number: joined([contents.column(group, number) for group in groups]) for number in dict.fromkeys(numbers)
+        }
+        for node in nodes:
+            self._check_rows(node, groups)
+        self._check_apart()
+
+    def arrays(self, picked: Picked) -> Iterator[list[pa.Array]]:
+        """Each node's rows, in one array if they fit into one.
+
+        Columns are read some at a time: small ones take one read, and of large ones no two lie in memory together.
+        """
+        at_once_bytes = max(self._contents.source.at_once_bytes, _GROUP_BYTES * len(picked.groups))
+        room = io.Room()
+        first = 0
+        while first < len(self._nodes):
+            spans: dict[Key, Span] = {}
+            last, size_bytes = first, 0
+            while last < len(self._nodes) and (last == first or size_bytes < at_once_bytes):
+                needed = self._spans(self._nodes[last], picked)
+                spans.update(needed)
+                size_bytes += sum(stop - start for _, start, stop in needed.values())
+                last += 1
+            room.begin(size_bytes)
+            held = self._contents.fetched(spans, room)
+            for node in self._nodes[first:last]:
+                yield self._chunks(node, picked, held)
+            del held
+            first = last
+
+    def hold(self, picked: Picked, before: Held) -> Held:
+        """The whole IOUnits that the rows lie in; those that are there already are not read again."""
+        needed: dict[Key, Span] = {}
+        for node in self._nodes:
+            for key, (chunk, _, _) in self._spans(node, picked).items():
+                needed[key] = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
+        kept = {key: before[key] for key in needed if key in before}
+        return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
+
+    def payloads(self, picked: Picked) -> Iterator[tuple[EncUnit, memoryview]]:
+        """All EncUnits that hold rows, with their payloads; of lists both, one by one."""
+        values = Values(self._contents, self.hold(picked, {}))
+        for node in self._nodes:
+            lists = {each.column for each in node.walk() if each.is_list}
+            for number, ordinals in self._ordinals(node, picked):
+                for ordinal in ordinals:
+                    unit = _unit(self._columns[number], ordinal)
+                    for stored, payload in values.payloads(unit) if unit.rows else ():
+                        parts = framing.split(payload, 2) if number in lists else [payload]
+                        yield from ((stored, part) for part in parts)
+
+    def array_of(self, node: Node, picked: Picked, held: Held) -> pa.Array:
+        """A node's rows in one array."""
+        return self._rows(node, picked, held)
+
+    def edges(self) -> list[int]:
+        """Rows at which units begin, and the end: those of the column with the fewest units."""
+        starts = min((self._columns[node.numbers[0]].starts for node in self._nodes), key=len)
+        return [int(edge) for edge in np.unique(starts)]
+
+    # --- checks ----------------------------------------------------------------------------------------------------
+
+    def _check_rows(self, node: Node, groups: Sequence[int]) -> None:
+        """A row group's columns have as many rows as it has; what lies in lists is counted when it is read."""
+        columns = node.numbers if node.pushed_down else node.numbers[:1]
+        for group in groups:
+            rows = self._contents.footer.row_counts[group]
+            for column in columns:
+                stored = self._contents.column(group, column)
+                if stored.rows != rows:
+                    raise F3Error(f"column {node.what}: has {stored.rows} rows in row group {group}, which has {rows}")
+        if node.is_struct:
+            for child in node.children:
+                self._check_rows(child, groups)
+
+    def _check_apart(self) -> None:
+        """No two IOUnits overlap; many columns in one place would make of few bytes a table without end."""
+        places = sorted(
+            (chunk.offset, chunk.size_bytes, number)
+            for number, column in self._columns.items()
+            for chunk in column.chunks
+            if chunk.size_bytes
+        )
+        for (offset, size_bytes, _), (following, _, number) in pairwise(places):
+            if following < offset + size_bytes:
+                raise F3Error(f"physical column {number}: has an IOUnit at {following}, where another lies")
+
+    def _check_items(self, node: Node, ordinals: Sequence[int], counts: Sequence[int]) -> None:
+        """A unit of lists, or of structs in lists, has what it refers to in the unit of the same ordinal."""
+        column = self._columns[node.numbers[0]]
+        for ordinal, count in zip(ordinals, counts, strict=True):
+            rows = _unit(column, ordinal).rows
+            if rows != count:
+                raise F3Error(f"column {node.what}: unit {ordinal} has {rows} rows where {count} are referred to")
+
+    # --- bytes -----------------------------------------------------------------------------------------------------
+
+    def _spans(self, node: Node, picked: Picked) -> dict[Key, Span]:
+        """The stretch of each IOUnit that the node's rows lie in: the whole where its checksum is verified."""
+        spans: dict[Key, Span] = {}
+        for number, ordinals in self._ordinals(node, picked):
+            column = self._columns[number]
+            for ordinal in ordinals:
+                unit = _unit(column, ordinal)
+                chunk, key = unit.chunk, key_of(unit.chunk)
+                start, stop = unit.first_byte, unit.stop
+                if self._contents.verifies(chunk):
+                    start, stop = chunk.offset, chunk.offset + chunk.size_bytes
+                if key in spans:
+                    start, stop = min(start, spans[key][1]), max(stop, spans[key][2])
+                spans[key] = (chunk, start, stop)
+        return spans
+
+    def _ordinals(self, node: Node, picked: Picked) -> Iterator[tuple[int, list[int]]]:
+        """Which units of which physical columns a node's rows lie in."""
+        if node.pushed_down:
+            for child in node.children:
+                yield from self._ordinals(child, picked)
+            return
+        ordinals, _ = picked.located(self._columns[node.column].starts)
+        if node.is_list:
+            yield from ((number, ordinals) for number in node.numbers)
+            return
+        yield node.column, ordinals
+        for child in node.children:
+            yield from self._ordinals(child, picked)
+
+    # --- arrays ----------------------------------------------------------------------------------------------------
+
+    def _chunks(self, node: Node, picked: Picked, held: Held) -> list[pa.Array]:
+        try:
+            return [self._rows(node, picked, held)]
+        except shredding.TooLongError:
+            if picked.count < 2:
+                raise
+            first, second = picked.halves()
+            return [*self._chunks(node, first, held), *self._chunks(node, second, held)]
+
+    def _rows(self, node: Node, picked: Picked, held: Held) -> pa.Array:
+        """The rows of a top-level column, or of the field of a struct."""
+        ordinals, places = picked.located(self._columns[node.numbers[0]].starts)
+        if not node.is_struct:
+            return _cut(self._whole(node, ordinals, held), places)
+        present = _cut(self._flat(node, pa.bool_(), ordinals, held), places)
+        children = [self._rows(child, picked, held) for child in node.children]
+        with Placed(f"column {node.what}"):
+            return shredding.structs(node.type, present, children)
+
+    def _whole(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
+        """All values of some units."""
+        if node.pushed_down:
+            return self._pushed_down(node, ordinals, held)
+        if node.is_list:
+            return self._lists(node, ordinals, held)
+        if not node.is_struct:
+            return self._flat(node, node.type, ordinals, held)
+        present = self._flat(node, pa.bool_(), ordinals, held)
+        counts = [_unit(self._columns[node.column], ordinal).rows for ordinal in ordinals]
+        children = []
+        for child in node.children:
+            self._check_items(child, ordinals, counts)
+            children.append(self._whole(child, ordinals, held))
+        with Placed(f"column {node.what}"):
+            return shredding.structs(node.type, present, children)
+
+    def _flat(self, node: Node, arrow_type: pa.DataType, ordinals: Sequence[int], held: Held) -> pa.Array:
+        with Placed(f"column {node.what}"):
+            return Values(self._contents, held).array(arrow_type, self._units(node.column, ordinals))
+
+    def _lists(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
+        with Placed(f"column {node.what}"):
+            values = Values(self._contents, held)
+            present, parts, _ = values.lists(node.type, self._units(node.column, ordinals), 2)
+            counts = shredding.item_counts(parts)
+        self._check_items(node.children[0], ordinals, counts)
+        items = self._whole(node.children[0], ordinals, held)
+        with Placed(f"column {node.what}"):
+            return shredding.lists(node.type, present, parts, items)
+
+    def _pushed_down(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
+        """Each field's units hold the lists' presence and offsets too: the same in all of them."""
+        fields = []
+        lists = []
+        for child in node.children:
+            with Placed(f"column {child.what}"):
+                values = Values(self._contents, held)
+                units = self._units(child.column, ordinals)
+                present, parts, payloads = values.lists(node.type, units, 3)
+                counts = shredding.item_counts(parts)
+                if max(counts, default=0) > MOST_UNIT_ROWS:
+                    raise F3Error(f"a unit of {max(counts)} items is larger than is read ({MOST_UNIT_ROWS})")
+                arrays = [
+                    values.decoded(payload, unit.values, child.type, count)
+                    for payload, unit, count in zip(payloads, units, counts, strict=True)
+                ]
+                fields.append(pa.concat_arrays(arrays) if arrays else pa.array([], child.type))
+                lists.append((present, parts))
+        present, parts = lists[0]
+        for other, others in lists[1:]:
+            if not other.equals(present) or not all(map(np.array_equal, others, parts)):
+                raise F3Error(f"column {node.what}: its fields do not have the same lists")
+        with Placed(f"column {node.what}"):
+            everything = pa.array(np.ones(len(fields[0]), bool))
+            items = shredding.structs(node.type.value_type, everything, fields)
+            return shredding.lists(node.type, present, parts, items)
+
+    def _units(self, number: int, ordinals: Sequence[int]) -> list[Unit]:
+        column = self._columns[number]
+        return [_unit(column, ordinal) for ordinal in ordinals]
+
+
+def _unit(column: StoredColumn, ordinal: int) -> Unit:
+    if ordinal >= len(column.units):
+        raise F3Error(f"unit {ordinal} of a column is needed, which has {len(column.units)}")
+    return column.units[ordinal]
+
+
+def _cut(array: pa.Array, places: Places) -> pa.Array:
+    if isinstance(places, range):
+        return array if len(places) == len(array) else array.slice(places.start, len(places))
+    try:
+        return pc.take(array, pa.array(places))
+    except pa.ArrowInvalid as error:
+        # A long text may be asked for again and again.
+        raise shredding.TooLongError(str(error)) from None

@@ -1,0 +1,96 @@
+"""Which rows are asked for, and in which units they lie. It knows numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from libraries.f3.errors import F3Error
+
+Rows = slice | range | Sequence[int] | np.ndarray
+Places = range | np.ndarray
+"""Ascending numbers without a gap, or any numbers."""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Rows of some row groups, counted from the first row of the first of these."""
+
+    groups: tuple[int, ...]
+    wanted: Places
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return len(self.wanted)
+
+    def halves(self) -> tuple[Picked, Picked]:
+        """The first and the second half."""
+        middle = len(self.wanted) // 2
+        return Picked(self.groups, self.wanted[:middle]), Picked(self.groups, self.wanted[middle:])
+
+    def located(self, starts: np.ndarray) -> tuple[list[int], Places]:
+        """The units that hold the rows, in order, and where the rows lie in what these units hold together. `starts`
+        are the first rows of all units, and the end."""
+        if len(self.wanted) == 0:
+            return [], range(0)
+        if isinstance(self.wanted, range):
+            first, after = _reach(self.wanted, starts)
+            skipped = self.wanted.start - int(starts[first])
+            return list(range(first, after)), range(skipped, skipped + len(self.wanted))
+        units, moved = _gathered(self.wanted, starts)
+        return units.tolist(), moved
+
+
+def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
+    """The rows that are asked for, in their row groups. Raises F3Error for rows that there are none of."""
+    count = int(group_starts[-1])
+    wanted = _wanted(rows, count)
+    if len(wanted) == 0:
+        return Picked((), range(0))
+    if isinstance(wanted, range):
+        lowest, highest = wanted[0], wanted[-1]
+    else:
+        lowest, highest = int(wanted.min()), int(wanted.max())
+    if lowest < 0 or highest >= count:
+        asked = f"row {highest} is" if lowest == highest else f"rows {lowest} to {highest} are"
+        raise F3Error(f"{asked} asked for; there are {count}, counted from 0")
+    if isinstance(wanted, range):
+        first, after = _reach(wanted, group_starts)
+        base = int(group_starts[first])
+        return Picked(tuple(range(first, after)), range(wanted.start - base, wanted.stop - base))
+    groups, moved = _gathered(wanted, group_starts)
+    return Picked(tuple(groups.tolist()), moved)
+
+
+def _wanted(rows: Rows | None, count: int) -> Places:
+    if rows is None:
+        return range(count)
+    if isinstance(rows, slice):
+        rows = range(count)[rows]
+    if isinstance(rows, range):
+        return rows if rows.step == 1 else np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
+    try:
+        numbers = np.asarray(rows)
+    except ValueError:
+        raise F3Error(f"rows: {type(rows).__name__} of unequal parts is no list of row numbers") from None
+    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
+        raise F3Error(f"rows: {type(rows).__name__} of {numbers.dtype} is no slice, range or list of row numbers")
+    return numbers.astype(np.int64)
+
+
+def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:
+    """The first part that a range lies in, and the one behind the last."""
+    first = int(np.searchsorted(starts, wanted.start, "right")) - 1
+    return first, int(np.searchsorted(starts, wanted.stop, "left"))
+
+
+def _gathered(wanted: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The parts that rows lie in, each once, and the rows' places when only these parts are put together."""
+    holding = np.searchsorted(starts, wanted, "right") - 1
+    parts, order = np.unique(holding, return_inverse=True)
+    sizes = starts[parts + 1] - starts[parts]
+    first = np.cumsum(sizes) - sizes
+    return parts, first[order] + wanted - starts[holding]

@@ -1,0 +1,41 @@
+"""How flat Arrow types lie in memory, as the decoding kernels see them: three kinds, and the width of a value.
+
+It knows no encoding and no file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+
+from libraries.f3.errors import F3Error
+
+FIXED, BITS, TEXT = 0, 1, 2
+"""Kinds: values of a fixed width, booleans as a bitmap, strings and binaries."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Kind, bytes of a value (of an offset for strings, 0 for booleans), and whether strings must be UTF-8."""
+
+    kind: int
+    width_bytes: int
+    utf8: bool = False
+
+
+@lru_cache(maxsize=256)
+def shape_of(arrow_type: pa.DataType) -> Shape:
+    """The shape of a flat type of the specification (3.2). Raises F3Error for any other."""
+    types = pa.types
+    if types.is_boolean(arrow_type):
+        return Shape(BITS, 0)
+    if types.is_string(arrow_type) or types.is_binary(arrow_type):
+        return Shape(TEXT, 4, types.is_string(arrow_type))
+    if types.is_large_string(arrow_type) or types.is_large_binary(arrow_type):
+        return Shape(TEXT, 8, types.is_large_string(arrow_type))
+    plain = types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_temporal(arrow_type)
+    if plain or types.is_decimal128(arrow_type) or types.is_decimal256(arrow_type):
+        return Shape(FIXED, arrow_type.bit_width // 8)
+    raise F3Error(f"values of type {arrow_type} cannot be stored as one EncUnit; flat types can, see docs/f3.md")

@@ -1,0 +1,235 @@
+"""Nested columns as flat ones, and back (specification section 3): which physical columns an Arrow schema has, what
+each of them holds of an array, and how arrays are put together again. It knows nothing of units, encodings and files.
+
+Physical columns are numbered by a walk over the fields, parents before children. A list takes a column of its own
+(which lists are there, and their offsets, beginning at 0) before those of its items; a struct takes one (which structs
+are there, as a Boolean column) before those of its fields. What lies below a null stays as Arrow has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.f3.container.metadata import FLAT, LIST, STRUCT, LogicalTree
+from libraries.f3.errors import F3Error
+
+_DEEPEST = 64
+_MOST_ITEMS = 2**31 - 1
+"""What 32-bit offsets reach over."""
+_FLAT = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+    pa.types.is_duration,
+    pa.types.is_interval,
+    pa.types.is_decimal128,
+    pa.types.is_decimal256,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_string,
+    pa.types.is_large_string,
+)
+
+
+class TooLongError(F3Error):
+    """Items of several units do not fit under 32-bit offsets: to be put together in smaller parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One Arrow node: its type, its name in messages, its physical column, and its parts.
+
+    `pushed_down` is the layout of lists of structs that only original files have: the node has no column of its own,
+    and each field's column holds presence and offsets of the lists too.
+    """
+
+    what: str
+    type: pa.DataType
+    column: int
+    children: tuple[Node, ...] = ()
+    pushed_down: bool = False
+
+    @property
+    def numbers(self) -> range:
+        """Its physical columns, those of its children among them."""
+        end = self.children[-1].numbers.stop if self.children else self.column + 1
+        return range(self.column, end)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, of 32 or 64 bits."""
+        return is_list(self.type)
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether it is a struct."""
+        return bool(pa.types.is_struct(self.type))
+
+    @property
+    def tree(self) -> LogicalTree:
+        """What the footer says of it."""
+        kind = LIST if self.is_list else STRUCT if self.is_struct else FLAT
+        return LogicalTree(kind, tuple(child.tree for child in self.children))
+
+    def walk(self) -> Iterator[Node]:
+        """Itself and everything below, in the order of their columns."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def is_list(arrow_type: pa.DataType) -> bool:
+    """Whether it is List or LargeList."""
+    return bool(pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type))
+
+
+def is_flat(arrow_type: pa.DataType) -> bool:
+    """Whether it takes one physical column."""
+    return any(check(arrow_type) for check in _FLAT)
+
+
+def may_push_down(arrow_type: pa.DataType) -> bool:
+    """Whether an original file may hold it as LIST_OF_STRUCT_OF_PRIMITIVE."""
+    if not is_list(arrow_type) or not pa.types.is_struct(arrow_type.value_type):
+        return False
+    fields = _fields(arrow_type.value_type)
+    return bool(fields) and all(is_flat(field.type) for field in fields)
+
+
+def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int = 0) -> Node:
+    """A field whose own column has that number. Raises F3Error for a type that cannot be stored."""
+    what = field.name if name is None else name
+    if depth > _DEEPEST:
+        raise F3Error(f"column {what}: nests deeper than {_DEEPEST} levels")
+    if is_flat(field.type):
+        return Node(what, field.type, column)
+    if is_list(field.type):
+        items = node_of(field.type.value_field, column + 1, name=f"{what}[]", depth=depth + 1)
+        return Node(what, field.type, column, (items,))
+    if pa.types.is_struct(field.type):
+        children: list[Node] = []
+        following = column + 1
+        for part in _fields(field.type):
+            child = node_of(part, following, name=f"{what}.{part.name}", depth=depth + 1)
+            children.append(child)
+            following = child.numbers.stop
+        return Node(what, field.type, column, tuple(children))
+    raise F3Error(
+        f"column {what}: the type {field.type} cannot be stored in F3; it has booleans, numbers, decimals (128, 256), "
+        f"times, strings, binaries, lists and structs of them: cast the column"
+    )
+
+
+def pushed_down(field: pa.Field, column: int) -> Node:
+    """A list of structs as LIST_OF_STRUCT_OF_PRIMITIVE: one column for each field of the struct."""
+    parts = _fields(field.type.value_type)
+    children = tuple(Node(f"{field.name}[].{part.name}", part.type, column + place) for place, part in enumerate(parts))
+    return Node(field.name, field.type, column, children, pushed_down=True)
+
+
+def _fields(struct: pa.DataType) -> list[pa.Field]:
+    return [struct.field(place) for place in range(struct.num_fields)]
+
+
+# --- taking apart --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one physical column holds of an array: values, or which lists are there and their `offsets`."""
+
+    node: Node
+    values: pa.Array
+    offsets: pa.Array | None = None
+
+
+def shred(node: Node, array: pa.Array) -> Iterator[Piece]:
+    """The pieces of an array, in the order of the physical columns."""
+    if node.is_list:
+        first, offsets = _rebased(array)
+        yield Piece(node, array.is_valid(), offsets)
+        items = int(offsets[-1].as_py())
+        yield from shred(node.children[0], array.values.slice(first, items))
+    elif node.is_struct:
+        yield Piece(node, array.is_valid())
+        for place, child in enumerate(node.children):
+            yield from shred(child, array.field(place))
+    else:
+        yield Piece(node, array)
+
+
+def _rebased(array: pa.Array) -> tuple[int, pa.Array]:
+    """The first item that a list array refers to, and its offsets from there on."""
+    width = np.int64 if pa.types.is_large_list(array.type) else np.int32
+    if len(array) == 0:
+        return 0, pa.array(np.zeros(1, width))
+    # Without a copy where they begin at 0 already.
+    offsets = array.offsets.to_numpy()
+    first = int(offsets[0])
+    return first, pa.array(offsets - width(first)) if first else array.offsets
+
+
+# --- putting together ----------------------------------------------------------------------------------------------
+
+
+def validity_of(present: pa.Array) -> pa.Buffer | None:
+    """The bitmap that a Boolean column is; None where all are true. Raises F3Error for one that has nulls itself."""
+    if present.null_count:
+        raise F3Error("the column that says which are there has nulls itself")
+    if present.true_count == len(present):
+        return None
+    bits = present.buffers()[1]
+    if present.offset == 0:
+        return bits
+    # Moved to the first bit.
+    return pa.concat_arrays([present, pa.array([], pa.bool_())]).buffers()[1]
+
+
+def structs(arrow_type: pa.DataType, present: pa.Array, children: list[pa.Array]) -> pa.Array:
+    """Structs from which of them are there and their fields."""
+    rows = len(present)
+    for child in children:
+        if len(child) != rows:
+            raise F3Error(f"{rows} structs have a field of {len(child)} values")
+    return pa.Array.from_buffers(arrow_type, rows, [validity_of(present)], children=children)
+
+
+def item_counts(parts: list[np.ndarray]) -> list[int]:
+    """How many items each unit's offsets reach over. Raises F3Error where they go back."""
+    for part in parts:
+        if len(part) and np.any(part[1:] < part[:-1]):
+            raise F3Error("offsets of lists go back")
+    return [int(part[-1]) - int(part[0]) if len(part) else 0 for part in parts]
+
+
+def lists(arrow_type: pa.DataType, present: pa.Array, parts: list[np.ndarray], items: pa.Array) -> pa.Array:
+    """Lists from which of them are there, the offsets unit by unit, and all their items.
+
+    Raises F3Error where the counts do not fit each other, TooLongError where the items need wider offsets.
+    """
+    counts = item_counts(parts)
+    total = sum(counts)
+    rows = sum(max(len(part) - 1, 0) for part in parts)
+    if rows != len(present):
+        raise F3Error(f"{len(present)} lists have offsets for {rows}")
+    if total != len(items):
+        raise F3Error(f"lists of {total} items have {len(items)}")
+    width = np.int64 if pa.types.is_large_list(arrow_type) else np.int32
+    if width is np.int32 and total > _MOST_ITEMS:
+        raise TooLongError(f"{total} items are too many for one array of {arrow_type}")
+    offsets = np.empty(rows + 1, width)
+    offsets[0] = 0
+    place = base = 0
+    for part, count in zip(parts, counts, strict=True):
+        if len(part):
+            offsets[place + 1 : place + len(part)] = part[1:] - part[0] + width(base)
+            place += len(part) - 1
+            base += count
+    return pa.Array.from_buffers(arrow_type, rows, [validity_of(present), pa.py_buffer(offsets)], children=[items])

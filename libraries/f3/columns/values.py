@@ -1,0 +1,169 @@
+"""Units, whose bytes are there, become arrays: unpacked, decoded, and looked up in their dictionaries (specification
+sections 4 and 5). What arrays mean together is the business of `libraries.f3.columns.plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.f3.columns.dictionaries import index_type, looked_up
+from libraries.f3.columns.shapes import TEXT, shape_of
+from libraries.f3.columns.shredding import TooLongError
+from libraries.f3.container import framing, metadata
+from libraries.f3.container.compression import decompress
+from libraries.f3.container.contents import Contents, Held
+from libraries.f3.container.metadata import EncUnit
+from libraries.f3.container.units import Unit, key_of
+from libraries.f3.decoders import native
+from libraries.f3.errors import F3Error
+
+_MOST_SHORT_BYTES = 2**31 - 1
+"""What 32-bit offsets reach over."""
+_MOST_RATIO = 1024
+"""Of what is read in several arrays to what is stored of it."""
+
+
+class Values:
+    """Turns units whose bytes are held into arrays."""
+
+    def __init__(self, contents: Contents, held: Held) -> None:
+        self._contents, self._held = contents, held
+
+    def payloads(self, unit: Unit) -> Iterator[tuple[EncUnit, memoryview]]:
+        """What a unit consists of: its dictionary, where it has one of its own, and its values."""
+        if unit.dictionary is not None:
+            yield unit.dictionary, self._payload(unit, unit.first_byte, unit.dictionary)
+        yield unit.values, self._payload(unit, unit.start, unit.values)
+
+    def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
+        """The values of units of one column in one array. Raises F3Error, TooLongError for more than one holds."""
+        arrays: list[pa.Array] = []
+        # The payload of a unit without rows is not looked at.
+        for (scope, number, _), run in groupby((unit for unit in units if unit.rows), key=lambda unit: unit.kind):
+            members = list(run)
+            if scope == metadata.LOCAL_DICTIONARY:
+                arrays += [self._local(arrow_type, unit) for unit in members]
+            elif scope == metadata.SHARED_DICTIONARY:
+                arrays.append(self._looked_up(arrow_type, self._dictionary(number, arrow_type), members))
+            else:
+                arrays.append(self._run(arrow_type, members))
+        if len(arrays) == 1:
+            return arrays[0]
+        try:
+            return pa.concat_arrays(arrays) if arrays else pa.array([], arrow_type)
+        except pa.ArrowInvalid as error:
+            raise TooLongError(str(error)) from None
+
+    def lists(
+        self, list_type: pa.DataType, units: Sequence[Unit], count: int
+    ) -> tuple[pa.Array, list[np.ndarray], list[memoryview]]:
+        """Of units with so many payloads each: which lists are there, the offsets of each unit, and the last payload of
+        each, which are the items' where there are three."""
+        offsets_type = pa.int64() if pa.types.is_large_list(list_type) else pa.int32()
+        present: list[pa.Array] = []
+        parts: list[np.ndarray] = [np.empty(0, offsets_type.to_pandas_dtype())] * len(units)
+        rest: list[memoryview] = [memoryview(b"")] * len(units)
+        filled = [place for place, unit in enumerate(units) if unit.rows]
+        for (scope, _, _), run in groupby(filled, key=lambda place: units[place].kind):
+            if scope != metadata.NO_DICTIONARY:
+                raise F3Error("lists have a dictionary, which is for values")
+            places = list(run)
+            members = [units[place] for place in places]
+            payloads = [framing.split(self._payload(unit, unit.start, unit.values), count) for unit in members]
+            rows = [unit.rows for unit in members]
+            present.append(self._together(members[0], [each[0] for each in payloads], pa.bool_(), rows))
+            edges = [each + 1 for each in rows]
+            offsets = self._together(members[0], [each[1] for each in payloads], offsets_type, edges)
+            if offsets.null_count:
+                raise F3Error("offsets of lists are missing")
+            split = np.split(offsets.to_numpy(), np.cumsum(edges)[:-1])
+            for place, part, each in zip(places, split, payloads, strict=True):
+                parts[place], rest[place] = part, each[-1]
+        return pa.concat_arrays(present) if present else pa.array([], pa.bool_()), parts, rest
+
+    def decoded(self, payload: memoryview, stored: EncUnit, arrow_type: pa.DataType, rows: int) -> pa.Array:
+        """The array of one payload."""
+        if rows == 0:
+            return pa.array([], arrow_type)
+        return _checked(self._contents.decoder(stored).decode(payload, arrow_type, rows), arrow_type, rows)
+
+    def _run(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
+        """Units of one module."""
+        payloads = [self._payload(unit, unit.start, unit.values) for unit in units]
+        rows = [unit.rows for unit in units]
+        try:
+            return self._together(units[0], payloads, arrow_type, rows)
+        except F3Error:
+            if len(units) == 1:
+                raise
+            # Either one of them is broken, and its own error is raised here, or they are too long together.
+            if self._is_too_long(arrow_type, units, payloads):
+                raise TooLongError(f"{sum(rows)} rows do not fit into one array of {arrow_type}") from None
+            raise
+
+    def _together(
+        self, unit: Unit, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]
+    ) -> pa.Array:
+        """Payloads of units of that unit's module, in one array."""
+        if len(payloads) == 1:
+            return self.decoded(payloads[0], unit.values, arrow_type, rows[0])
+        array = self._contents.decoder(unit.values).decode_into(payloads, arrow_type, rows)
+        return _checked(array, arrow_type, sum(rows))
+
+    def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
+        """Whether units are more than one array may hold, and not only because a few bytes say that they are."""
+        shape = shape_of(arrow_type)
+        if shape.kind != TEXT:
+            values_bytes = sum(unit.rows for unit in units) * shape.width_bytes
+            return native.MOST_ARRAY_BYTES < values_bytes <= _MOST_RATIO * sum(map(len, payloads))
+        alone = sum(
+            self.decoded(payload, unit.values, arrow_type, unit.rows).nbytes
+            for unit, payload in zip(units, payloads, strict=True)
+        )
+        return alone > (_MOST_SHORT_BYTES if shape.width_bytes == 4 else native.MOST_ARRAY_BYTES)
+
+    def _local(self, arrow_type: pa.DataType, unit: Unit) -> pa.Array:
+        dictionary = unit.dictionary
+        assert dictionary is not None  # the scope is local
+        payload = self._payload(unit, unit.first_byte, dictionary) if dictionary.rows else memoryview(b"")
+        return self._looked_up(arrow_type, self.decoded(payload, dictionary, arrow_type, dictionary.rows), [unit])
+
+    def _looked_up(self, arrow_type: pa.DataType, values: pa.Array, units: Sequence[Unit]) -> pa.Array:
+        if len(values) == 0:
+            # All null: the indices, which may be anything, are not looked at.
+            return pa.nulls(sum(unit.rows for unit in units), arrow_type)
+        indices = self._run(index_type(len(values)), units)
+        try:
+            return looked_up(values, indices)
+        except pa.ArrowInvalid as error:
+            # Few long texts make many rows of them: more than 32-bit offsets reach over.
+            raise TooLongError(str(error)) from None
+
+    def _dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array:
+        """A shared dictionary, decoded when it is first needed."""
+        known = self._contents.known_dictionary(number, arrow_type)
+        if known is None:
+            parts = [
+                Values(self._contents, held).array(arrow_type, stored.units)
+                for stored, held in self._contents.dictionary_parts(number, arrow_type)
+            ]
+            known = pa.concat_arrays(parts) if parts else pa.array([], arrow_type)
+            self._contents.keep_dictionary(number, arrow_type, known)
+        return known
+
+    def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
+        base, data = self._held[key_of(unit.chunk)]
+        begin = start - base
+        return decompress(data[begin : begin + stored.size_bytes], stored.compression, f"EncUnit at {start}")
+
+
+def _checked(array: pa.Array, arrow_type: pa.DataType, rows: int) -> pa.Array:
+    if array.type != arrow_type:
+        raise F3Error(f"{array.type} was decoded where {arrow_type} is stored")
+    if len(array) != rows:
+        raise F3Error(f"{len(array)} rows were decoded where {rows} are stored")
+    return array

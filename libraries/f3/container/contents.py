@@ -1,0 +1,204 @@
+"""What lies in an open file: the metadata of its columns, the bytes of its IOUnits, its modules and shared
+dictionaries, each read when it is first asked for. How these make up rows is the business of
+`libraries.f3.columns.plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from libraries.f3.container import io, metadata
+from libraries.f3.container.layout import POSTSCRIPT_BYTES, read_postscript
+from libraries.f3.container.metadata import Chunk, EncUnit, Footer, Section
+from libraries.f3.container.units import Key, StoredColumn, key_of, stored_column
+from libraries.f3.encodings.coders import Coding, Decoder
+from libraries.f3.errors import F3Error
+
+_END_BYTES = 64 * 1024
+"""Read in any case: in most files it holds the whole footer."""
+
+Span = tuple[Chunk, int, int]
+"""A stretch of an IOUnit: from and to where in the file."""
+Held = dict[Key, tuple[int, memoryview]]
+"""What is there of IOUnits: where it begins in the file, and its bytes."""
+
+
+class Contents:
+    """One open file. `verify` is that of `reader.open_file`."""
+
+    def __init__(self, source: io.Source, verify: str, prefer: str, coding: Coding) -> None:
+        """Read the end of the file. Raises F3Error."""
+        self.source = source
+        self._verify, self._prefer, self.coding = verify, prefer, coding
+        end_bytes = min(source.size_bytes, _END_BYTES)
+        end = source.read(source.size_bytes - end_bytes, end_bytes)
+        postscript = read_postscript(bytes(end[-POSTSCRIPT_BYTES:]), source.size_bytes)
+        if verify == "file":
+            self._verify_file(postscript.data_checksum)
+        self._footer_start = source.size_bytes - POSTSCRIPT_BYTES - postscript.footer_bytes
+        self._metadata_start = source.size_bytes - POSTSCRIPT_BYTES - postscript.metadata_bytes
+        held = end_bytes - POSTSCRIPT_BYTES
+        if postscript.footer_bytes <= held:
+            footer = end[held - postscript.footer_bytes : held]
+        else:
+            footer = source.read(self._footer_start, postscript.footer_bytes)
+        self.footer = Footer(footer)
+        if verify == "file" and xxhash.xxh64_intdigest(self.footer.schema) != postscript.schema_checksum:
+            raise F3Error("the schema is not what its checksum says")
+        self.schema = read_schema(self.footer.schema)
+        self._check_edges()
+        self._columns: dict[tuple[int, int], StoredColumn] = {}
+        self._sections: list[Section] | None = None
+        self._decoders: dict[int, Decoder] = {}
+        self._dictionaries: dict[tuple[int, pa.DataType], pa.Array] = {}
+        self._dictionary_types: pa.Schema | None = None
+
+    def _verify_file(self, checksum: int) -> None:
+        digest = xxhash.xxh64()
+        for piece in io.pieces(self.source, self.source.size_bytes - POSTSCRIPT_BYTES):
+            digest.update(piece)
+        if digest.intdigest() != checksum:
+            raise F3Error(f"the file is not what its checksum says: {checksum:016x}, found {digest.intdigest():016x}")
+
+    def _check_edges(self) -> None:
+        """The columns' metadata fill the space between what the postscript says and the footer."""
+        start = end = self._footer_start
+        if self.footer.columns(0):
+            start = self.footer.column(0, 0).offset
+            group = len(self.footer.row_counts) - 1
+            last = self.footer.column(group, self.footer.columns(group) - 1)
+            end = last.offset + last.size_bytes
+        if start != self._metadata_start or end != self._footer_start:
+            said = f"{self._metadata_start} to {self._footer_start}"
+            raise F3Error(f"metadata lie from {start} to {end}; the postscript says {said}")
+
+    # --- columns ---------------------------------------------------------------------------------------------------
+
+    def load(self, groups: Sequence[int], columns: Sequence[int]) -> None:
+        """Read the metadata of these physical columns, unless they were read before. Raises F3Error."""
+        spans: dict[tuple[int, int], tuple[int, int]] = {}
+        for group in groups:
+            for column in columns:
+                if (group, column) not in self._columns:
+                    spans[group, column] = self._metadata_span(group, column)
+        if len(set(spans.values())) != len(spans):
+            raise F3Error("two columns have the same metadata")
+        found = io.read_spans(self.source, spans.values())
+        for (group, column), span in spans.items():
+            what = f"metadata of column {column}, row group {group}"
+            chunks = metadata.read_column(found[span], what)
+            self._columns[group, column] = stored_column(chunks, what, self._metadata_start)
+
+    def column(self, group: int, column: int) -> StoredColumn:
+        """A physical column in a row group, which was loaded."""
+        return self._columns[group, column]
+
+    def _metadata_span(self, group: int, column: int) -> tuple[int, int]:
+        section = self.footer.column(group, column)
+        start, stop = section.offset, section.offset + section.size_bytes
+        if not self._metadata_start <= start < stop <= self._footer_start:
+            raise F3Error(f"the metadata of column {column}, row group {group} do not lie among the metadata")
+        return start, stop
+
+    # --- bytes -----------------------------------------------------------------------------------------------------
+
+    def verifies(self, chunk: Chunk) -> bool:
+        """Whether an IOUnit is read as a whole, because it has a checksum to be held against."""
+        return self._verify == "units" and chunk.checksum is not None
+
+    def fetched(self, spans: Mapping[Key, Span], room: io.Room | None = None) -> Held:
+        """Stretches of IOUnits, each by one read or several by one. Raises F3Error where a checksum is another."""
+        found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), room)
+        held: Held = {}
+        for key, (chunk, start, stop) in spans.items():
+            data = found[start, stop] if stop > start else memoryview(b"")
+            if self.verifies(chunk) and xxhash.xxh64_intdigest(data) != chunk.checksum:
+                raise F3Error(f"the IOUnit at {chunk.offset} is not what its checksum says")
+            held[key] = (start, data)
+        return held
+
+    # --- modules ---------------------------------------------------------------------------------------------------
+
+    @property
+    def module_sections(self) -> list[Section]:
+        """Where the embedded modules lie, by id."""
+        if self._sections is None:
+            place = self.footer.optional_section(metadata.WASM_SECTION)
+            self._sections = []
+            if place is not None:
+                self._sections = metadata.read_modules(self.source.read(place.offset, place.size_bytes))
+        return self._sections
+
+    def module(self, wasm_id: int) -> bytes:
+        """The code of an embedded module. Raises F3Error where there is none."""
+        if wasm_id >= len(self.module_sections):
+            raise F3Error(f"module {wasm_id} is needed; the file holds {len(self.module_sections)}")
+        section = self.module_sections[wasm_id]
+        return bytes(self.source.read(section.offset, section.size_bytes))
+
+    def decoder(self, unit: EncUnit) -> Decoder:
+        """What decodes a unit. Raises F3Error where the file does not carry it."""
+        if unit.wasm_id is None:
+            raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else f"encoding {unit.encoding} has no module")
+        if unit.wasm_id not in self._decoders:
+            self._decoders[unit.wasm_id] = self.coding.Decoder(self.module(unit.wasm_id), prefer=self._prefer)
+        return self._decoders[unit.wasm_id]
+
+    # --- shared dictionaries ---------------------------------------------------------------------------------------
+
+    def known_dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array | None:
+        """A shared dictionary that was decoded before."""
+        return self._dictionaries.get((number, arrow_type))
+
+    def keep_dictionary(self, number: int, arrow_type: pa.DataType, values: pa.Array) -> None:
+        """Remember a decoded dictionary."""
+        self._dictionaries[number, arrow_type] = values
+
+    def dictionary_parts(self, number: int, arrow_type: pa.DataType) -> list[tuple[StoredColumn, Held]]:
+        """What a shared dictionary consists of. Raises F3Error where there is none of the type."""
+        if number >= self.footer.dictionaries:
+            raise F3Error(f"shared dictionary {number} is needed; the file has {self.footer.dictionaries}")
+        if self._dictionary_types is None:
+            self._dictionary_types = read_schema(self.footer.dictionary_schema)
+        types = self._dictionary_types
+        # The original loses the time zone on the way.
+        if number >= len(types) or _without_zone(types.field(number).type) != _without_zone(arrow_type):
+            raise F3Error(f"shared dictionary {number} does not hold {arrow_type}")
+        parts = []
+        for place in self.footer.dictionary(number):
+            chunk = self.footer.dictionary_chunk(place)
+            if chunk.scope != metadata.NO_DICTIONARY:
+                raise F3Error(f"shared dictionary {number} is made with another dictionary")
+            stored = stored_column([chunk], f"shared dictionary {number}", self._metadata_start)
+            span = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
+            parts.append((stored, self.fetched({key_of(chunk): span})))
+        return parts
+
+
+_NO_CODE = (
+    "is in the original's built-in encoding, and the file does not carry the code that reads it; "
+    "have it written again with the original's option write_built_in_wasm"
+)
+
+
+def read_schema(message: memoryview) -> pa.Schema:
+    """The schema of a bare IPC message, which the specification stores without the 8 bytes in front. Raises F3Error."""
+    padded = (len(message) + 7) // 8 * 8
+    framed = b"".join((b"\xff\xff\xff\xff", padded.to_bytes(4, "little"), message, bytes(padded - len(message))))
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(framed))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise F3Error(f"the schema cannot be read: {error}") from None
+
+
+def group_starts(counts: Sequence[int]) -> np.ndarray:
+    """The first row of each row group, and the end."""
+    return np.concatenate(([0], np.cumsum(np.asarray(counts, np.int64))))
+
+
+def _without_zone(arrow_type: pa.DataType) -> pa.DataType:
+    return pa.timestamp(arrow_type.unit) if pa.types.is_timestamp(arrow_type) else arrow_type

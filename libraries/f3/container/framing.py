@@ -1,0 +1,88 @@
+"""Several payloads in one EncUnit: what a list's column stores (specification 3.3 and 5.3).
+
+A list's EncUnit holds two payloads, which lists are there and their offsets, and has to stay one EncUnit: a list's
+units and its items' are matched by their ordinals. The specification delimits the two only for its built-in encoding,
+where a blob tells its length. Here a frame names all lengths in front:
+
+    4 bytes  b"F3P" and the number of payloads
+    4 bytes  the length of each payload, unsigned, little endian
+             the payloads, one after the other
+
+A blob of the built-in encoding begins with a length that is a multiple of 64, which `F` (70) is not: what a unit is can
+be told by its first byte. This module knows lengths, and nothing of what payloads mean.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from libraries.f3.container.flat import root
+from libraries.f3.errors import F3Error
+
+_MARK = b"F3P"
+_BLOB_ALIGNMENT = 64
+_U32 = struct.Struct("<I")
+_ARRAY_DATA = 1
+
+
+def join(payloads: Sequence[bytes]) -> bytes:
+    """One EncUnit of several payloads."""
+    lengths = b"".join(_U32.pack(len(payload)) for payload in payloads)
+    return b"".join((_MARK, bytes((len(payloads),)), lengths, *payloads))
+
+
+def split(unit: memoryview, count: int) -> list[memoryview]:
+    """The payloads of a unit, by its frame or, in original files, by the blobs. Raises F3Error."""
+    if bytes(unit[:3]) == _MARK:
+        return _framed(unit, count)
+    return _blobs(unit, count)
+
+
+def _framed(unit: memoryview, count: int) -> list[memoryview]:
+    start = 4 + 4 * count
+    if len(unit) < start or unit[3] != count:
+        raise F3Error(f"{count} payloads are needed; {len(unit)} bytes do not name as many")
+    lengths = struct.unpack_from(f"<{count}I", unit, 4)
+    if start + sum(lengths) != len(unit):
+        raise F3Error(f"payloads of {', '.join(map(str, lengths))} bytes do not make up {len(unit)}")
+    payloads = []
+    for length in lengths:
+        payloads.append(unit[start : start + length])
+        start += length
+    return payloads
+
+
+def _blobs(unit: memoryview, count: int) -> list[memoryview]:
+    blobs = []
+    rest = unit
+    for _ in range(count - 1):
+        size = _blob_bytes(rest)
+        blobs.append(rest[:size])
+        rest = rest[size:]
+    return [*blobs, rest]
+
+
+def _blob_bytes(data: memoryview) -> int:
+    """The length of the blob that the data begin with: two messages with their lengths, then the buffers that the
+    second message names (specification 5.1 to 5.3)."""
+    message = _BLOB_ALIGNMENT + _length_at(data, 0)
+    length = _length_at(data, message)
+    start = message + 4
+    if start + length > len(data):
+        raise F3Error(f"a blob's message of {length} bytes does not fit into {len(data)}")
+    described = root(data[start : start + length], "blob")
+    if described.u8(1) != _ARRAY_DATA:
+        raise F3Error("a blob does not hold an array")
+    buffers = described.needed(2, "array").elements(2)
+    end = start + length + sum(buffer.u64(0) + buffer.u16(1) for buffer in buffers)
+    if end > len(data):
+        raise F3Error(f"a blob of {end} bytes does not fit into {len(data)}")
+    return end
+
+
+def _length_at(data: memoryview, place: int) -> int:
+    if place + 4 > len(data):
+        raise F3Error(f"a blob of {len(data)} bytes ends before its messages do")
+    length: int = _U32.unpack_from(data, place)[0]
+    return length

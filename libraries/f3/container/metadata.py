@@ -1,0 +1,434 @@
+"""The file's metadata as FlatBuffers: what is read of them, and how they are written (specification section 2).
+
+Reading looks up what is asked for and walks over nothing else; every count and offset is checked where it is used. This
+module knows tables and slots, and nothing of how values are encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import flatbuffers
+
+from libraries.f3.container.flat import Table, root
+from libraries.f3.errors import F3Error
+
+CASCADE, CUSTOM_WASM = 0, 255
+"""EncodingType: the original's built-in Vortex blob; a payload for an embedded module."""
+NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY = 1, 2, 3
+SCOPES = {NO_DICTIONARY: "none", LOCAL_DICTIONARY: "local", SHARED_DICTIONARY: "shared"}
+UNCOMPRESSED, ZSTD, LZ4 = 0, 1, 2
+FLAT, LIST, STRUCT, LIST_OF_STRUCT_OF_PRIMITIVE = 0, 1, 2, 3
+WASM_SECTION = "WASMBinaries"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of the file, uncompressed."""
+
+    offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncUnit:
+    """One encoding unit: its stored bytes, its rows, how they are packed, and which module reads it (None for none)."""
+
+    size_bytes: int
+    rows: int
+    encoding: int
+    wasm_id: int | None
+    compression: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One IOUnit: where it lies, its rows, its dictionary scope and its units in order.
+
+    `dictionary` is the id of the shared dictionary; `dictionary_units` are the ordinals of local ones, where the file
+    names them.
+    """
+
+    offset: int
+    size_bytes: int
+    rows: int
+    scope: int
+    units: tuple[EncUnit, ...]
+    dictionary: int | None = None
+    dictionary_units: tuple[int, ...] = ()
+    checksum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalTree:
+    """How the columns nest."""
+
+    kind: int
+    children: tuple[LogicalTree, ...] = ()
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+class Footer:
+    """A view of the footer: what is asked for is looked up, nothing is walked over in advance."""
+
+    def __init__(self, data: memoryview) -> None:
+        """Raises F3Error where a part is missing that every file has."""
+        self._table = root(data, "footer")
+        self._groups = self._table.needed(2, "row groups")
+        counts = self._groups.u32s(0)
+        if counts is None or len(counts) == 0:
+            raise F3Error("footer: has no row groups")
+        self.row_counts: Sequence[int] = counts
+        if self._groups.count(3) != len(counts):
+            raise F3Error(f"footer: {self._groups.count(3)} row groups have metadata, {len(counts)} have rows")
+        self._described: dict[int, Table] = {}
+
+    @property
+    def schema(self) -> memoryview:
+        """The Arrow schema as the file holds it: a bare IPC message."""
+        found = self._table.bytes(0)
+        if found is None:
+            raise F3Error("footer: has no schema")
+        return found
+
+    def kind(self, place: int) -> int:
+        """Which LogicalId a top-level column has."""
+        return self._table.needed(1, "logical tree").element(1, place).u8(0)
+
+    def column(self, group: int, column: int) -> Section:
+        """Where the metadata of a physical column in a row group lie."""
+        section = self._group(group).element(0, column)
+        return _section(section, f"metadata of column {column}, row group {group}")
+
+    def columns(self, group: int) -> int:
+        """How many physical columns a row group has."""
+        return self._group(group).count(0)
+
+    def _group(self, group: int) -> Table:
+        if group not in self._described:
+            self._described[group] = self._groups.element(3, group)
+        return self._described[group]
+
+    def optional_section(self, name: str) -> Section | None:
+        """A section by its name; None where there is none."""
+        sections = self._table.table(3)
+        if sections is None:
+            return None
+        names = sections.texts(0)
+        if name not in names:
+            return None
+        place = names.index(name)
+        offsets, sizes, packed = sections.u64s(1), sections.u32s(2), sections.bytes(3)
+        if offsets is None or sizes is None or not place < min(len(offsets), len(sizes)):
+            raise F3Error(f"footer: the section {name} has no place")
+        if packed is not None and place < len(packed) and packed[place] != UNCOMPRESSED:
+            raise F3Error(f"footer: the section {name} is compressed, which is not read")
+        return Section(offsets[place], sizes[place])
+
+    @cached_property
+    def _shared(self) -> Table:
+        return self._table.needed(5, "table of shared dictionaries")
+
+    @property
+    def dictionaries(self) -> int:
+        """How many shared dictionaries there are."""
+        return 0 if self._table.table(5) is None else self._shared.count(1)
+
+    def dictionary(self, number: int) -> tuple[int, ...]:
+        """The numbers of the IOUnits that one shared dictionary is the concatenation of."""
+        ids = self._shared.element(1, number).u32s(0)
+        if ids is None or len(ids) > self._shared.count(0) or len(set(ids)) != len(ids):
+            raise F3Error(f"shared dictionary {number}: names no IOUnits, or one of them twice")
+        return tuple(ids)
+
+    def dictionary_chunk(self, number: int) -> Chunk:
+        """One of the IOUnits that shared dictionaries consist of."""
+        return _chunk(self._shared.element(0, number), f"shared dictionary IOUnit {number}")
+
+    @property
+    def dictionary_schema(self) -> memoryview:
+        """The value types of the shared dictionaries, as a bare IPC message."""
+        found = self._shared.bytes(2)
+        if found is None:
+            raise F3Error("footer: the shared dictionaries have no schema")
+        return found
+
+
+def read_column(data: memoryview, what: str) -> list[Chunk]:
+    """The IOUnits of one column in one row group. Raises F3Error."""
+    table = root(data, what)
+    return [_chunk(each, f"{what}, IOUnit {place}") for place, each in enumerate(table.elements(0))]
+
+
+def read_modules(data: memoryview) -> list[Section]:
+    """Where the embedded modules lie, by id. Raises F3Error."""
+    table = root(data, WASM_SECTION)
+    return [_section(each, f"module {place}") for place, each in enumerate(table.elements(0))]
+
+
+def _section(table: Table, what: str) -> Section:
+    if table.u8(2) != UNCOMPRESSED:
+        raise F3Error(f"{what}: is compressed, which is not read")
+    return Section(table.u64(0), table.u32(1))
+
+
+def _chunk(table: Table, what: str) -> Chunk:
+    scope = table.u8(3)
+    if scope not in SCOPES:
+        raise F3Error(f"{what}: has a dictionary scope of type {scope}, which does not exist")
+    described = table.needed(4, "dictionary scope")
+    units = tuple(_unit(each, what, place) for place, each in enumerate(table.elements(5)))
+    chunk = Chunk(
+        offset=table.u64(0),
+        size_bytes=table.u32(1),
+        rows=table.u64(2),
+        scope=scope,
+        units=units,
+        dictionary=described.u32(0) if scope == SHARED_DICTIONARY else None,
+        dictionary_units=_ordinals(described, len(units), what) if scope == LOCAL_DICTIONARY else (),
+        checksum=table.u64(6) if table.has(6) else None,
+    )
+    stored = sum(unit.size_bytes for unit in units)
+    if stored != chunk.size_bytes:
+        raise F3Error(f"{what}: has {chunk.size_bytes} bytes, its units have {stored}")
+    return chunk
+
+
+def _ordinals(table: Table, units: int, what: str) -> tuple[int, ...]:
+    ordinals = table.u32s(0)
+    if ordinals is None:
+        return ()
+    if len(ordinals) > units:
+        raise F3Error(f"{what}: names {len(ordinals)} dictionaries among {units} EncUnits")
+    return tuple(ordinals)
+
+
+def _unit(table: Table, what: str, place: int) -> EncUnit:
+    encoding = table.table(1)
+    compression = table.u8(3)
+    if encoding is None:
+        raise F3Error(f"{what}, EncUnit {place}: has no encoding")
+    if compression > LZ4:
+        raise F3Error(f"{what}, EncUnit {place}: is packed in a way of type {compression}, which does not exist")
+    # A table without slots is module 0: that it is there decides.
+    wasm = encoding.table(1)
+    return EncUnit(
+        size_bytes=table.u32(0),
+        rows=table.u32(2),
+        encoding=encoding.u8(0),
+        wasm_id=None if wasm is None else wasm.u32(0),
+        compression=compression,
+    )
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def packed_column(chunks: Sequence[Chunk]) -> bytes:
+    """The metadata of one column in one row group."""
+    builder = flatbuffers.Builder(256 + 64 * sum(1 + len(chunk.units) for chunk in chunks))
+    made = _chunks(builder, chunks)
+    builder.Finish(_of_offsets(builder, [made]))
+    return bytes(builder.Output())
+
+
+def packed_modules(sections: Sequence[Section]) -> bytes:
+    """The directory of embedded modules."""
+    builder = flatbuffers.Builder(64 + 32 * len(sections))
+    made = _vector(builder, [_packed_section(builder, section) for section in sections])
+    builder.Finish(_of_offsets(builder, [made]))
+    return bytes(builder.Output())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowGroup:
+    """What the footer says of a row group: its rows, where its data lie, and the metadata of its columns."""
+
+    rows: int
+    data: Section
+    columns: Sequence[Section]
+
+
+def packed_footer(
+    *,
+    schema: bytes,
+    tree: LogicalTree,
+    groups: Sequence[RowGroup],
+    modules: Section,
+    dictionary_chunks: Sequence[Chunk],
+    dictionary_positions: Sequence[Sequence[int]],
+    dictionary_schema: bytes,
+) -> bytes:
+    """The footer with all that the original's reader asks for (specification 2.3)."""
+    builder = flatbuffers.Builder(1024 + len(schema) + 64 * sum(len(group.columns) for group in groups))
+    schema_made = builder.CreateByteVector(schema)
+    tree_made = _packed_tree(builder, tree)
+    groups_made = _packed_groups(builder, groups)
+    optional_made = _packed_optional(builder, modules)
+    versions = [_packed_version(builder, CASCADE, 0, 21), _packed_version(builder, CUSTOM_WASM, 1, 0)]
+    versions_made = _vector(builder, versions)
+    shared_made = _packed_shared(builder, dictionary_chunks, dictionary_positions, dictionary_schema)
+    made = (schema_made, tree_made, groups_made, optional_made, versions_made, shared_made)
+    builder.Finish(_of_offsets(builder, made))
+    return bytes(builder.Output())
+
+
+def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    made: int = builder.EndVector()
+    return made
+
+
+def _of_offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    """A table whose fields lie elsewhere in the buffer; 0 stands for an absent one."""
+    builder.StartObject(len(offsets))
+    for slot, offset in enumerate(offsets):
+        builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _numbers(builder: flatbuffers.Builder, values: Sequence[int], width: int) -> int:
+    prepend = {1: builder.PrependUint8, 4: builder.PrependUint32, 8: builder.PrependUint64}[width]
+    builder.StartVector(width, len(values), width)
+    for value in reversed(values):
+        prepend(value)
+    made: int = builder.EndVector()
+    return made
+
+
+def _packed_section(builder: flatbuffers.Builder, section: Section) -> int:
+    builder.StartObject(3)
+    builder.PrependUint64Slot(0, section.offset, 0)
+    builder.PrependUint32Slot(1, section.size_bytes, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _chunks(builder: flatbuffers.Builder, chunks: Sequence[Chunk]) -> int:
+    """A vector of IOUnits. Their encodings, few and always the same, are stored once."""
+    encodings: dict[tuple[int, int | None], int] = {}
+    for chunk in chunks:
+        for unit in chunk.units:
+            kind = (unit.encoding, unit.wasm_id)
+            if kind not in encodings:
+                encodings[kind] = _packed_encoding(builder, *kind)
+    return _vector(builder, [_packed_chunk(builder, chunk, encodings) for chunk in chunks])
+
+
+def _packed_encoding(builder: flatbuffers.Builder, encoding: int, wasm_id: int | None) -> int:
+    wasm = 0
+    if wasm_id is not None:
+        sizes = _numbers(builder, (), 4)
+        builder.StartObject(2)
+        builder.PrependUint32Slot(0, wasm_id, 0)
+        builder.PrependUOffsetTRelativeSlot(1, sizes, 0)
+        wasm = builder.EndObject()
+    builder.StartObject(2)
+    builder.PrependUint8Slot(0, encoding, 0)
+    builder.PrependUOffsetTRelativeSlot(1, wasm, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk, encodings: Mapping[tuple[int, int | None], int]) -> int:
+    made_units = []
+    for unit in chunk.units:
+        builder.StartObject(4)
+        builder.PrependUint32Slot(0, unit.size_bytes, 0)
+        builder.PrependUOffsetTRelativeSlot(1, encodings[unit.encoding, unit.wasm_id], 0)
+        builder.PrependUint32Slot(2, unit.rows, 0)
+        builder.PrependUint8Slot(3, unit.compression, 0)
+        made_units.append(builder.EndObject())
+    units = _vector(builder, made_units)
+    ordinals = _numbers(builder, chunk.dictionary_units, 4) if chunk.scope == LOCAL_DICTIONARY else 0
+    builder.StartObject(1)
+    if chunk.scope == SHARED_DICTIONARY:
+        builder.PrependUint32Slot(0, chunk.dictionary or 0, 0)
+    elif chunk.scope == LOCAL_DICTIONARY:
+        builder.PrependUOffsetTRelativeSlot(0, ordinals, 0)
+    scope = builder.EndObject()
+    builder.StartObject(7)
+    builder.PrependUint64Slot(0, chunk.offset, 0)
+    builder.PrependUint32Slot(1, chunk.size_bytes, 0)
+    builder.PrependUint64Slot(2, chunk.rows, 0)
+    builder.PrependUint8Slot(3, chunk.scope, 0)
+    builder.PrependUOffsetTRelativeSlot(4, scope, 0)
+    builder.PrependUOffsetTRelativeSlot(5, units, 0)
+    if chunk.checksum is not None:
+        # Optional, so that 0 is stored too: no default equals it.
+        builder.PrependUint64Slot(6, chunk.checksum, None)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_tree(builder: flatbuffers.Builder, tree: LogicalTree) -> int:
+    packed: dict[LogicalTree, int] = {}
+
+    def pack(node: LogicalTree) -> int:
+        # Leaves are all alike: stored once, not 10,000 times.
+        if node not in packed:
+            children = _vector(builder, [pack(child) for child in node.children])
+            builder.StartObject(2)
+            builder.PrependUint8Slot(0, node.kind, 0)
+            builder.PrependUOffsetTRelativeSlot(1, children, 0)
+            packed[node] = builder.EndObject()
+        return packed[node]
+
+    return pack(tree)
+
+
+def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> int:
+    described = []
+    for group in groups:
+        sections = _vector(builder, [_packed_section(builder, section) for section in group.columns])
+        described.append(_of_offsets(builder, [sections]))
+    vectors = (
+        _numbers(builder, [group.rows for group in groups], 4),
+        _numbers(builder, [group.data.offset for group in groups], 8),
+        # The field has 32 bits, and no reader uses it.
+        _numbers(builder, [min(group.data.size_bytes, 2**32 - 1) for group in groups], 4),
+        _vector(builder, described),
+    )
+    return _of_offsets(builder, vectors)
+
+
+def _packed_optional(builder: flatbuffers.Builder, modules: Section) -> int:
+    name = builder.CreateString(WASM_SECTION)
+    vectors = (
+        _vector(builder, [name]),
+        _numbers(builder, [modules.offset], 8),
+        _numbers(builder, [modules.size_bytes], 4),
+        _numbers(builder, [UNCOMPRESSED], 1),
+    )
+    return _of_offsets(builder, vectors)
+
+
+def _packed_version(builder: flatbuffers.Builder, encoding: int, major: int, minor: int) -> int:
+    builder.StartObject(3)
+    builder.PrependUint64Slot(0, major, 0)
+    builder.PrependUint64Slot(1, minor, 0)
+    version = builder.EndObject()
+    builder.StartObject(2)
+    builder.PrependUint8Slot(0, encoding, 0)
+    builder.PrependUOffsetTRelativeSlot(1, version, 0)
+    made: int = builder.EndObject()
+    return made
+
+
+def _packed_shared(
+    builder: flatbuffers.Builder, chunks: Sequence[Chunk], positions: Sequence[Sequence[int]], schema: bytes
+) -> int:
+    chunks_made = _chunks(builder, chunks)
+    placed = []
+    for ids in positions:
+        placed.append(_of_offsets(builder, [_numbers(builder, ids, 4)]))
+    positions_made = _vector(builder, placed)
+    schema_made = builder.CreateByteVector(schema)
+    return _of_offsets(builder, [chunks_made, positions_made, schema_made])

@@ -1,0 +1,123 @@
+"""The units of a physical column as a reader sees them: values, or indices with the dictionary that stands before them,
+each with its place in the file. Counts and places of the metadata are checked here; no bytes are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from libraries.f3.container.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
+from libraries.f3.errors import F3Error
+
+MOST_UNIT_ROWS = 2**24
+"""Of one EncUnit: 256 times the usual, and what a few forged bytes may ask for at most."""
+
+Key = tuple[int, int]
+"""Offset and size of an IOUnit."""
+
+
+def key_of(chunk: Chunk) -> Key:
+    """What tells an IOUnit from all others."""
+    return chunk.offset, chunk.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of rows: values, or indices with the local dictionary that stands before them."""
+
+    chunk: Chunk
+    start: int
+    values: EncUnit
+    dictionary: EncUnit | None
+
+    @property
+    def rows(self) -> int:
+        """How many values it holds."""
+        return self.values.rows
+
+    @property
+    def stop(self) -> int:
+        """Where it ends in the file."""
+        return self.start + self.values.size_bytes
+
+    @property
+    def first_byte(self) -> int:
+        """Where it begins in the file, with its dictionary."""
+        return self.start - (0 if self.dictionary is None else self.dictionary.size_bytes)
+
+    @property
+    def kind(self) -> tuple[int, int, int]:
+        """Units of one kind, one behind the other, are decoded together."""
+        wasm_id = self.values.wasm_id
+        return self.chunk.scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A physical column over one row group or several; `starts` are the rows at which the units begin, and the end."""
+
+    chunks: tuple[Chunk, ...]
+    units: tuple[Unit, ...]
+    starts: np.ndarray
+
+    @property
+    def rows(self) -> int:
+        """How many values it holds."""
+        return int(self.starts[-1])
+
+
+def stored_column(chunks: Sequence[Chunk], what: str, data_end: int) -> StoredColumn:
+    """The units of IOUnits that lie before `data_end`. Raises F3Error where places or counts cannot be."""
+    units: list[Unit] = []
+    for chunk in chunks:
+        if chunk.offset + chunk.size_bytes > data_end:
+            raise F3Error(f"{what}: an IOUnit at {chunk.offset} of {chunk.size_bytes} bytes reaches into the metadata")
+        found = _pairs(chunk, what) if chunk.scope == LOCAL_DICTIONARY else _singles(chunk)
+        rows = sum(unit.rows for unit in found)
+        if rows != chunk.rows:
+            raise F3Error(f"{what}: the units of an IOUnit of {chunk.rows} rows have {rows}")
+        units += found
+    for unit in units:
+        rows = max(unit.rows, 0 if unit.dictionary is None else unit.dictionary.rows)
+        if rows > MOST_UNIT_ROWS:
+            raise F3Error(f"{what}: an EncUnit of {rows} rows is larger than is read ({MOST_UNIT_ROWS})")
+    return StoredColumn(tuple(chunks), tuple(units), _starts(units))
+
+
+def joined(columns: Sequence[StoredColumn]) -> StoredColumn:
+    """The row groups of a column as one."""
+    if len(columns) == 1:
+        return columns[0]
+    units = tuple(unit for column in columns for unit in column.units)
+    return StoredColumn(tuple(chunk for column in columns for chunk in column.chunks), units, _starts(units))
+
+
+def _starts(units: Sequence[Unit]) -> np.ndarray:
+    starts = np.zeros(len(units) + 1, np.int64)
+    np.cumsum(np.array([unit.rows for unit in units], np.int64), out=starts[1:])
+    return starts
+
+
+def _singles(chunk: Chunk) -> list[Unit]:
+    start = chunk.offset
+    found = []
+    for unit in chunk.units:
+        found.append(Unit(chunk, start, unit, None))
+        start += unit.size_bytes
+    return found
+
+
+def _pairs(chunk: Chunk, what: str) -> list[Unit]:
+    pairs = len(chunk.units) // 2
+    even = tuple(range(0, 2 * pairs, 2))
+    if len(chunk.units) != 2 * pairs or chunk.dictionary_units not in ((), even):
+        raise F3Error(f"{what}: its {len(chunk.units)} units are no pairs of a dictionary and its indices")
+    start = chunk.offset
+    found = []
+    for dictionary, indices in zip(chunk.units[::2], chunk.units[1::2], strict=True):
+        found.append(Unit(chunk, start + dictionary.size_bytes, indices, dictionary))
+        start += dictionary.size_bytes + indices.size_bytes
+    return found

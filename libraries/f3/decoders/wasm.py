@@ -1,0 +1,636 @@
+"""Run the decoder module of a file in a sandbox: nothing outside its memory, a limit on that and on time.
+
+The module is as untrusted as the file. It gets no file, no clock, no network: the functions of WASI exist, because
+compilers ask for them, and do nothing. What it returns is addresses and lengths, checked against its memory; what lies
+there is copied or taken away, and then checked as Arrow data where a wrong number would lead outside. After a fault the
+instance is thrown away.
+
+Modules that have the exports of our own (`f3_room`, `f3_decode_part`, docs/f3-encodings.md) decode several EncUnits a
+call and give their results away; all others are called by F3's guest interface, an EncUnit at a time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.f3.build import MODULE_NAME
+from libraries.f3.columns.shapes import BITS, TEXT, Shape, shape_of
+from libraries.f3.decoders import compiling, module_cache, native, pages
+from libraries.f3.encodings.nodes import HEADER_BYTES
+from libraries.f3.errors import F3Error
+
+_TICK_SECONDS = 0.05
+_DRIVERS = ("driver", "driver_part")
+_WASI = "wasi_snapshot_preview1"
+_NOT_SUPPORTED = 52
+_MEMORY_BYTES_OF_ARRAY = 8
+_VERSION_PREFIX = "FFFUDE_VERSION_"
+_NEWEST_VERSION = 3
+_INTERFACE = {
+    "alloc": (2, 1),
+    "dealloc": (3, 0),
+    "decode_general_ffi": (3, 1),
+    "buffer_iterator_next": (3, 0),
+    "buffer_iterator_drop": (1, 0),
+    "buffer_drop": (1, 0),
+}
+"""Function -> how many i32 it takes and returns."""
+_OWN = {"f3_room": (1, 1), "f3_decode_part": (1, 1)}
+_RESULT = struct.Struct("<III")
+_TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
+_ANSWER = struct.Struct("<I")
+_PAGE_BYTES = 65_536
+_MOST_BUFFERS = 5000
+_MOST_TEXT_BYTES = (1 << 31) - 1
+"""Of the strings of an EncUnit, as in our own payloads."""
+_MOST_MODULES = 8
+"""That a process keeps ready: files of one writer carry the same."""
+_HEADER = struct.Struct("<BBBBIQ")
+_UNIT = struct.Struct("<III")
+_REQUEST = struct.Struct("<15I")
+_INPUT_BYTES = 1 << 20
+"""Of payloads in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
+_RESULT_BYTES = 1 << 26
+"""Of results in the guest's memory at a time; it lays them into blocks of twice that at most."""
+_MOST_MEMORY_BYTES = 1 << 32
+"""What the runtime sets aside for a memory, which grows in its place."""
+_LEAST_MEMORY_BYTES = 1 << 27
+"""A module that may have less has no room for large pages."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a module may take: bytes of memory, and seconds, once; each call adds some, the more it reads and returns.
+    What it returns counts less, because a file may claim any number of rows."""
+
+    memory_bytes: int = 1 << 29
+    seconds: float = 0.5
+    seconds_per_call: float = 0.002
+    seconds_per_mebibyte_in: float = 0.05
+    seconds_per_mebibyte_out: float = 0.01
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """In place of the package's own description of a function."""
+
+    params: tuple[()] = ()
+    results: tuple[()] = ()
+
+
+_NOTHING = _Signature()
+
+
+@dataclass(frozen=True)
+class _Runtime:
+    engine: Any
+    driver: Any
+    part_driver: Any
+    version: str
+
+
+@cache
+def _wasmtime() -> Any:
+    try:
+        import wasmtime
+    except ImportError:
+        raise F3Error("decoding by Wasm needs the package wasmtime: pip install wasmtime") from None
+    return wasmtime
+
+
+@cache
+def _runtime_of(process: int) -> _Runtime:
+    """Engine and driver of a process: threads do not live on in its children, so they have their own."""
+    wasmtime = _wasmtime()
+    engine = compiling.engine()
+    here = Path(__file__).parent
+    driver, part_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
+    ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
+    ticker.start()
+    return _Runtime(engine, driver, part_driver, metadata.version("wasmtime"))
+
+
+def _runtime() -> _Runtime:
+    return _runtime_of(os.getpid())
+
+
+class _Running:
+    """How many modules run at the moment, in all threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def change(self, by: int) -> None:
+        with self._lock:
+            self.count += by
+
+
+_running = _Running()
+_pause = threading.Event()
+_seconds = time.monotonic
+
+
+def _tick(engine: Any) -> None:
+    """Time passes for modules only while one runs."""
+    while True:
+        _pause.wait(_TICK_SECONDS)
+        if _running.count:
+            engine.increment_epoch()
+
+
+def _harmless(name: str, results: int) -> Any:
+    """A function of WASI that gives nothing away."""
+
+    def answer(caller: Any, *arguments: int) -> Any:
+        if name in ("environ_sizes_get", "args_sizes_get"):
+            memory = caller.get("memory")
+            for address in arguments:
+                memory.write(caller, bytearray(4), address % (1 << 32))
+            return 0
+        if results == 0:
+            raise _RefusedError(f"calls {name}")
+        return 0 if name in ("environ_get", "args_get", "random_get") else _NOT_SUPPORTED
+
+    return answer
+
+
+_living: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+
+
+@atexit.register
+def _release_all() -> None:
+    """The package's objects must go before the interpreter takes the package apart."""
+    for sandbox in list(_living):
+        sandbox.release()
+    _compiled.cache_clear()
+    _runtime_of.cache_clear()
+
+
+class Sandbox:
+    """One module of a file. It is compiled when it is first needed; instances are made anew after a fault."""
+
+    def __init__(self, wasm: bytes, limits: Limits) -> None:
+        self._wasm, self._limits = bytes(wasm), limits
+        self._lock = threading.Lock()
+        self._module: Any = None
+        self._instance: _Instance | None = None
+        self._process = 0
+        _living.add(self)
+
+    def release(self) -> None:
+        """Give up what was compiled; the next call makes it anew."""
+        self._module = self._instance = None
+
+    def prepare(self) -> None:
+        """Compile the module, or load what an earlier process compiled. Raises F3Error for what is no decoder."""
+        if self._process != os.getpid():
+            self._module = self._instance = None
+            self._process = os.getpid()
+        if self._module is None:
+            self._module = _compiled(self._wasm, self._process)
+
+    def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
+        """EncUnits of one column as one array. Raises F3Error."""
+        with self._lock:
+            self.prepare()
+            try:
+                if self._instance is None:
+                    self._instance = _Instance(self._module, self._limits)
+                return self._instance.decode(payloads, arrow_type, rows)
+            except BaseException:
+                self._instance = None
+                raise
+
+
+def _is_ours(wasm: bytes) -> bool:
+    """Whether it is the module that was built with this package: what compiling that takes is known."""
+    try:
+        return (native.KERNELS / MODULE_NAME).read_bytes() == wasm
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=_MOST_MODULES)
+def _compiled(wasm: bytes, process: int) -> Any:
+    """A module, compiled in this process or loaded into it. Raises F3Error."""
+    wasmtime, runtime = _wasmtime(), _runtime()
+    name = module_cache.key(wasm, f"wasmtime {runtime.version}")
+    kept = module_cache.load(name)
+    if kept is not None:
+        try:
+            return wasmtime.Module.deserialize(runtime.engine, kept)
+        except wasmtime.WasmtimeError:
+            kept = None  # of a build of the runtime that says it is the same version: compiled again below
+    if not wasm.startswith(b"\0asm"):
+        raise F3Error("the decoder in the file is no Wasm module")
+    try:
+        if len(wasm) > compiling.MOST_HERE_BYTES and not _is_ours(wasm) and compiling.is_possible():
+            kept = compiling.compiled(wasm)
+            module = wasmtime.Module.deserialize(runtime.engine, kept)
+        else:
+            module = wasmtime.Module(runtime.engine, wasm)
+            kept = bytes(module.serialize())
+    except (wasmtime.WasmtimeError, compiling.CompilingError) as error:
+        raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {_line(error)}") from None
+    _check_interface(module)
+    module_cache.keep(name, kept)
+    return module
+
+
+def _check_interface(module: Any) -> None:
+    wasmtime = _wasmtime()
+    for wanted in module.imports:
+        if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType) or not _is_of_wasi(wanted.type):
+            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which no decoder is given")
+    exports = {export.name: export.type for export in module.exports}
+    versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
+    if not versions:
+        raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0: it is no decoder of F3")
+    major = versions[0].partition("_")[0]
+    if not major.isdecimal() or len(major) > 4 or int(major) > _NEWEST_VERSION:
+        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} are known")
+    if not isinstance(exports.get("memory"), wasmtime.MemoryType):
+        raise F3Error("the decoder in the file exports no memory")
+    for name, shape in _INTERFACE.items():
+        if not _is_function(exports.get(name), shape):
+            raise F3Error(f"the decoder in the file exports no function {name} of {shape[0]} to {shape[1]} numbers")
+
+
+def _is_of_wasi(function: Any) -> bool:
+    """Whether a function takes integers and returns an error number or nothing, as all of WASI do."""
+    wasmtime = _wasmtime()
+    i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
+    results = list(function.results)
+    return all(kind in (i32, i64) for kind in function.params) and results in ([], [i32])
+
+
+def _is_function(exported: Any, shape: tuple[int, int]) -> bool:
+    wasmtime = _wasmtime()
+    if not isinstance(exported, wasmtime.FuncType):
+        return False
+    i32 = wasmtime.ValType.i32()
+    parameters, results = list(exported.params), list(exported.results)
+    return (len(parameters), len(results)) == shape and all(kind == i32 for kind in parameters + results)
+
+
+def _line(error: BaseException) -> str:
+    """The one line of an error of the runtime that says what happened: its last; those before are where."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
+
+
+def _stopped(limits: Limits) -> str:
+    return f"the decoder in the file was stopped after its {limits.seconds} s and more"
+
+
+class _RefusedError(Exception):
+    """What a module asked for and is not given."""
+
+
+class _Faults:
+    """What goes wrong inside a module, as F3Error; and time passes for it meanwhile."""
+
+    __slots__ = ("_limits",)
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> None:
+        _running.change(1)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _running.change(-1)
+        if error is None:
+            return
+        wasmtime = _wasmtime()
+        if isinstance(error, wasmtime.Trap) and error.trap_code == wasmtime.TrapCode.INTERRUPT:
+            raise F3Error(_stopped(self._limits)) from None
+        if isinstance(error, (wasmtime.Trap, wasmtime.WasmtimeError, IndexError)):
+            raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
+        if isinstance(error, _RefusedError):
+            raise F3Error(f"the decoder in the file {error}") from None
+
+
+class _Instance:
+    """A module at work: its memory, its functions, and what the last call left there."""
+
+    def __init__(self, module: Any, limits: Limits) -> None:
+        wasmtime, runtime = _wasmtime(), _runtime()
+        self._limits = limits
+        self._store = store = wasmtime.Store(runtime.engine)
+        store.set_limits(limits.memory_bytes, table_elements=100_000, instances=3, tables=16, memories=3)
+        self._seconds_left = limits.seconds
+        self._allow(0, 0)
+        with _Faults(limits):
+            imports = [
+                wasmtime.Func(store, wanted.type, _harmless(wanted.name, len(wanted.type.results)), access_caller=True)
+                for wanted in module.imports
+            ]
+            self._guest = wasmtime.Instance(store, module, imports)
+            exports = self._exports = self._guest.exports(store)
+            if _is_function_of(exports, "_initialize", store, (0, 0)):
+                exports["_initialize"](store)
+            self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
+            if self._has_own:
+                self._run, self._results = self._driver(runtime.part_driver, ("f3_decode_part",))
+            else:
+                names = ("memory", "decode_general_ffi", "buffer_iterator_next", "buffer_iterator_drop", "buffer_drop")
+                self._run, self._results = self._driver(runtime.driver, names)
+        self._settle()
+        self._memory = exports["memory"]
+        self._block = self._block_bytes = self._held = 0
+        self._base, self._size = 0, -1
+        self._look()
+        self._prefers_large = False
+
+    def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
+        """The function of a driver between us and the guest, and where its memory lies, which never grows."""
+        wasmtime, exports = _wasmtime(), self._exports
+        driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
+        run = driver["run"]
+        # The package asks for a function's type at each call, which takes longer than the call.
+        run.type = lambda store: _NOTHING
+        return run, ctypes.addressof(driver["results"].data_ptr(self._store).contents)
+
+    def _call(self, name: str, *arguments: int) -> int:
+        """A function of the guest, of and to i32; the answer as unsigned, 0 for a function that has none."""
+        signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
+        answer = self._exports[name](self._store, *signed)
+        self._look()
+        return 0 if answer is None else answer % (1 << 32)
+
+    def _look(self) -> None:
+        """Where the guest's memory lies, and how large it is: it may have grown in a call."""
+        size = self._memory.data_len(self._store)
+        if size == self._size:
+            return
+        self._size = size
+        self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
+
+    def _allow(self, in_bytes: int, out_bytes: int) -> None:
+        """Time for a call that reads and returns so many bytes: what it adds, and what is left of the calls before, of
+        which a file may have any number. `_settle` ends it."""
+        limits = self._limits
+        earned = limits.seconds_per_mebibyte_in * in_bytes + limits.seconds_per_mebibyte_out * out_bytes
+        self._seconds_left += limits.seconds_per_call + earned / (1 << 20)
+        if self._seconds_left <= 0:
+            raise F3Error(_stopped(limits))
+        self._store.set_epoch_deadline(int(self._seconds_left / _TICK_SECONDS) + 1)
+        self._started = _seconds()
+
+    def _settle(self) -> None:
+        """A call is over: its time is used up, and not more is saved than there was at the beginning."""
+        self._seconds_left = min(self._limits.seconds, self._seconds_left - (_seconds() - self._started))
+
+    def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
+        shape = shape_of(arrow_type)
+        with _Faults(self._limits):
+            if self._has_own:
+                return self._decode_together(payloads, arrow_type, shape, rows)
+            arrays = []
+            size = 0
+            for payload, count in zip(payloads, rows, strict=True):
+                arrays.append(self._decode_one(payload, arrow_type, shape, count))
+                size += arrays[-1].nbytes
+                if size > native.MOST_ARRAY_BYTES:
+                    raise F3Error(f"{sum(rows)} rows are too many for one array; read fewer at a time")
+        try:
+            return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+        except pa.ArrowInvalid as error:
+            raise F3Error(f"{sum(rows)} rows do not fit into one array: {_line(error)}") from None
+
+    def _place(self, address: int, size_bytes: int, what: str) -> int:
+        """Where a piece of the guest's memory lies in ours. Raises F3Error when it does not lie in the guest's."""
+        if address + size_bytes > self._size:
+            raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
+        return self._base + address
+
+    # ---- F3's interface: an EncUnit a call
+
+    def _decode_one(self, payload: memoryview, arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
+        size = len(payload)
+        self._allow(size, rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        most = _MOST_BUFFERS if shape.kind == TEXT else 2
+        if self._block_bytes < size + 12:
+            if self._block_bytes:
+                self._call("dealloc", self._block, self._block_bytes, 4)
+            self._block, self._block_bytes = self._call("alloc", size + 12, 4), size + 12
+        place = self._place(self._block, size + 12, "its input")
+        ctypes.memmove(place + 12, pa.py_buffer(payload).address, size)
+        told = _TOLD.pack(self._held, self._block, size, most)
+        ctypes.memmove(self._results + _TOLD_AT, told, len(told))
+        self._run(self._store)
+        self._settle()
+        self._look()
+        results = ctypes.string_at(self._results, _PAGE_BYTES)
+        (count,) = _ANSWER.unpack_from(results, _TOLD_AT + _TOLD.size)
+        self._held = 0 if count > _MOST_BUFFERS else count
+        if count > _MOST_BUFFERS:
+            address, length, _ = _RESULT.unpack_from(results, 0)
+            raise F3Error(f"the decoder in the file says: {self._text(address, min(length, 200))}")
+        if count == _MOST_BUFFERS:
+            raise F3Error(f"the decoder in the file returns more than {_MOST_BUFFERS} buffers for an EncUnit")
+        if count < 2:
+            raise F3Error(f"the decoder in the file returns {count} buffers; an array has two or more")
+        buffers = []
+        returned = 0
+        for number in range(count):
+            address, length, _ = _RESULT.unpack_from(results, 12 * number)
+            returned += length
+            if returned > self._size:
+                # The same bytes again and again: each copy would be ours.
+                raise F3Error("the decoder in the file returns buffers of more bytes together than its memory has")
+            place = self._place(address, length, "a buffer") if length else 0
+            buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
+        return _array_of(buffers, arrow_type, shape, rows)
+
+    def _text(self, address: int, length: int) -> str:
+        text = ctypes.string_at(self._place(address, length, "an error's text"), length)
+        return "".join(character for character in text.decode("utf-8", "replace") if character.isprintable())
+
+    # ---- our own exports: many EncUnits a call
+
+    def _decode_together(
+        self, payloads: Sequence[memoryview], arrow_type: pa.DataType, shape: Shape, rows: Sequence[int]
+    ) -> pa.Array:
+        units = [_sized(payload, count, shape) for payload, count in zip(payloads, rows, strict=True)]
+        native.check_size(shape, sum(rows), sum(unit.data_bytes for unit in units))
+        most = min(_RESULT_BYTES, self._limits.memory_bytes // 8)
+        sizes = [unit.rows * max(shape.width_bytes, 1) + unit.data_bytes for unit in units]
+        arrays = [self._decode_stretch(stretch, arrow_type, shape) for stretch in _split(units, sizes, most)]
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+
+    def _decode_stretch(self, units: Sequence[_SizedUnit], arrow_type: pa.DataType, shape: Shape) -> pa.Array:
+        """EncUnits whose results the guest's memory holds together."""
+        total, data_bytes = sum(unit.rows for unit in units), sum(unit.data_bytes for unit in units)
+        nullable = any(unit.nullable for unit in units)
+        bitmap_bytes = (total + 7) // 8
+        values_bytes = data_bytes if shape.kind == TEXT else total * shape.width_bytes or bitmap_bytes
+        page_bytes = self._page_bytes(values_bytes)
+        column = (int(nullable), total, data_bytes, page_bytes, self._base % page_bytes)
+        row = byte = 0
+        answer = _Answer(0, 0, 0, 0)
+        for part in _split(units, [len(unit.payload) for unit in units], _INPUT_BYTES):
+            answer = self._decode_part(part, shape, (*column, row, byte))
+            row, byte = row + sum(unit.rows for unit in part), byte + sum(unit.data_bytes for unit in part)
+        validity = self._taken(answer.validity, bitmap_bytes) if nullable else None
+        values = self._taken(answer.values, values_bytes)
+        if shape.kind != TEXT:
+            return pa.Array.from_buffers(arrow_type, total, [validity, values])
+        offsets = self._taken(answer.offsets, (total + 1) * shape.width_bytes)
+        array = pa.Array.from_buffers(arrow_type, total, [validity, offsets, values])
+        _check_strings(array, shape, offsets, values)
+        return array
+
+    def _page_bytes(self, size_bytes: int) -> int:
+        """Of the pages that a result of that size lies in."""
+        if size_bytes < pages.LARGE_BYTES or self._limits.memory_bytes < _LEAST_MEMORY_BYTES:
+            return _PAGE_BYTES
+        if not self._prefers_large:
+            pages.prefer_large(self._base, min(self._limits.memory_bytes, _MOST_MEMORY_BYTES))
+            self._prefers_large = True
+        return pages.LARGE_BYTES
+
+    def _decode_part(self, units: Sequence[_SizedUnit], shape: Shape, column: tuple[int, ...]) -> _Answer:
+        """One call; `column` is what `struct request` of guest.c says of the column."""
+        table_at = _REQUEST.size
+        first = table_at + _UNIT.size * len(units)
+        size = first + sum(len(unit.payload) + 8 for unit in units)
+        rows, data_bytes = sum(unit.rows for unit in units), sum(unit.data_bytes for unit in units)
+        self._allow(size, data_bytes + rows * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        if self._block_bytes < size:
+            self._block, self._block_bytes = self._call("f3_room", size), size
+        place, block = self._place(self._block, size, "its input"), self._block
+        request = (len(units), block + table_at, shape.kind, shape.width_bytes, *column)
+        head, position = [_REQUEST.pack(*request, 0, 0, 0, 0)], first
+        for unit in units:
+            head.append(_UNIT.pack(block + position, len(unit.payload), unit.rows))
+            ctypes.memmove(place + position, pa.py_buffer(unit.payload).address, len(unit.payload))
+            position += len(unit.payload)
+        ctypes.memmove(place, b"".join(head), first)
+        ctypes.memmove(self._results, _ANSWER.pack(block), _ANSWER.size)
+        self._run(self._store)
+        self._settle()
+        self._look()
+        fault = _ANSWER.unpack(ctypes.string_at(self._results + _ANSWER.size, _ANSWER.size))[0]
+        place = self._place(block, _REQUEST.size, "its answer")
+        answer = _Answer(*_REQUEST.unpack(ctypes.string_at(place, _REQUEST.size))[-4:])
+        if fault:
+            raise F3Error(f"EncUnit {answer.failed_unit}: {native.FAULTS.get(fault, f'fault {fault}')}")
+        return answer
+
+    def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
+        """A buffer that the guest has no more. Pages of its memory are whole ones of ours, so the last is too."""
+        place = self._place(address, size_bytes, "a buffer")
+        try:
+            return pages.take(place, size_bytes, self._base + self._size - place)
+        except MemoryError:
+            raise F3Error(f"{size_bytes} bytes of results do not fit into memory; read fewer rows") from None
+
+
+class _Answer(NamedTuple):
+    """The end of `struct request` in guest.c: where buffers lie, and the EncUnit that could not be decoded."""
+
+    values: int
+    offsets: int
+    validity: int
+    failed_unit: int
+
+
+class _SizedUnit(NamedTuple):
+    payload: memoryview
+    rows: int
+    data_bytes: int
+    nullable: bool
+
+
+def _sized(payload: memoryview, rows: int, shape: Shape) -> _SizedUnit:
+    if len(payload) < HEADER_BYTES:
+        raise F3Error(native.FAULTS[1])
+    _, kind, width, flags, stored_rows, data_bytes = _HEADER.unpack_from(payload)
+    wrong_width = width != (shape.width_bytes if shape.kind not in (TEXT, BITS) else 0)
+    if kind != shape.kind or stored_rows != rows or wrong_width or data_bytes >= 1 << 31:
+        raise F3Error(native.FAULTS[6])
+    return _SizedUnit(payload, rows, data_bytes if kind == TEXT else 0, bool(flags & 1))
+
+
+def _split(units: Sequence[_SizedUnit], sizes: Sequence[int], most_bytes: int) -> Iterator[list[_SizedUnit]]:
+    """EncUnits of so many bytes, as many together as `most_bytes` allow, at least one."""
+    part: list[_SizedUnit] = []
+    part_bytes = 0
+    for unit, size_bytes in zip(units, sizes, strict=True):
+        if part and part_bytes + size_bytes > most_bytes:
+            yield part
+            part, part_bytes = [], 0
+        part.append(unit)
+        part_bytes += size_bytes
+    yield part
+
+
+def _is_function_of(exports: Any, name: str, store: Any, shape: tuple[int, int]) -> bool:
+    found = exports.get(name)
+    return isinstance(found, _wasmtime().Func) and _is_function(found.type(store), shape)
+
+
+def _array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
+    """The buffers of F3's interface as an array. Raises F3Error where they are too short or lead outside."""
+    validity = buffers[0] if buffers[0].size else None
+    if validity is not None and validity.size < (rows + 7) // 8:
+        raise F3Error(f"the decoder in the file returns {validity.size} bytes of validity for {rows} rows")
+    value_bytes = 16 * rows if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
+    if buffers[1].size < value_bytes:
+        raise F3Error(f"the decoder in the file returns {buffers[1].size} bytes where {rows} rows need {value_bytes}")
+    if shape.kind != TEXT:
+        return pa.Array.from_buffers(arrow_type, rows, [validity, buffers[1]])
+    views = np.frombuffer(buffers[1], np.uint8, 16 * rows).reshape(rows, 16)
+    if validity is not None:
+        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=rows)
+        views = np.where(valid[:, None], views, 0).astype(np.uint8)
+    # Many views may show the same bytes, which become as many copies.
+    text_bytes = int(np.ascontiguousarray(views[:, :4]).view("<u4").sum(dtype=np.uint64))
+    if text_bytes > _MOST_TEXT_BYTES:
+        raise F3Error(f"the decoder in the file returns strings that are none: {text_bytes} bytes of {rows} strings")
+    view_type = pa.string_view() if shape.utf8 else pa.binary_view()
+    stored = [validity, pa.py_buffer(np.ascontiguousarray(views)), *buffers[2:]]
+    try:
+        array = pa.Array.from_buffers(view_type, rows, stored)
+        array.validate(full=True)
+        return array.cast(arrow_type)
+    except pa.ArrowException as error:
+        raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
+
+
+def _check_strings(array: pa.Array, shape: Shape, offsets: pa.Buffer, values: pa.Buffer) -> None:
+    """Offsets that ascend from 0 to the end of the bytes, and UTF-8. Raises F3Error."""
+    kernels = native.library()
+    try:
+        if kernels is None:
+            array.validate(full=True)
+            return
+    except pa.ArrowException as error:
+        raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
+    fault = kernels.f3_check_strings(
+        ctypes.c_void_p(offsets.address), shape.width_bytes, ctypes.c_uint64(len(array)),
+        ctypes.c_void_p(values.address), ctypes.c_uint64(values.size), int(shape.utf8),
+    )  # fmt: skip
+    if fault:
+        raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")

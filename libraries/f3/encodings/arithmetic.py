@@ -1,0 +1,162 @@
+"""The heavy work of encoding, twice: by the native library, or by numpy where that was not built. Both give the same.
+
+Symbol tables are the exception: training one takes a loop over every byte, which numpy has no words for; without the
+library strings are stored without them. This module knows arrays of integers, not nodes or choices.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from libraries.f3.decoders import native
+
+Numbers = NDArray[Any]
+_BLOCK = 1024
+_DECIMAL_MOST = {8: 1e15, 4: 2e9}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of integers taken as signed: least, most, the same of the differences of neighbours (modulo the width), and how
+    many runs of equal values there are."""
+
+    least: int
+    most: int
+    least_step: int
+    most_step: int
+    runs: int
+
+
+class _Statistics(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_int64) for name in ("least", "most", "least_step", "most_step", "runs"))
+
+
+def statistics(values: Numbers) -> Statistics:
+    """Of a non-empty array of integers of 1, 2, 4 or 8 bytes."""
+    kernels = native.library()
+    if kernels is None:
+        return _statistics(values)
+    found = _Statistics()
+    kernels.f3_statistics(
+        ctypes.c_void_p(values.ctypes.data), values.itemsize, ctypes.c_uint64(len(values)), ctypes.byref(found)
+    )
+    return Statistics(found.least, found.most, found.least_step, found.most_step, found.runs)
+
+
+def _statistics(values: Numbers) -> Statistics:
+    signed = values.view(f"i{values.itemsize}")
+    if len(values) == 1:
+        return Statistics(int(signed[0]), int(signed[0]), 0, 0, 1)
+    unsigned = values.view(f"u{values.itemsize}")
+    steps = (unsigned[1:] - unsigned[:-1]).view(signed.dtype)
+    runs = int(np.count_nonzero(steps)) + 1
+    return Statistics(int(signed.min()), int(signed.max()), int(steps.min()), int(steps.max()), runs)
+
+
+def packed(values: Numbers, reference: int, bits: int) -> bytes:
+    """Unsigned values less the reference (modulo the width), of each the lowest 0 to 8 * width bits."""
+    if bits == 0:
+        return b""
+    kernels = native.library()
+    if kernels is None:
+        return _packed(values, reference, bits)
+    out = np.empty(len(values) * bits // 8 + 16, np.uint8)
+    size = kernels.f3_pack(
+        ctypes.c_void_p(values.ctypes.data), values.itemsize, ctypes.c_uint64(len(values)), bits,
+        ctypes.c_uint64(reference % (1 << 64)), ctypes.c_void_p(out.ctypes.data),
+    )  # fmt: skip
+    return out[:size].tobytes()
+
+
+def _packed(values: Numbers, reference: int, bits: int) -> bytes:
+    width_bits = 8 * values.itemsize
+    less = values - values.dtype.type(reference % (1 << width_bits))
+    word_bits = 32 if bits <= 32 else 64
+    blocks = len(values) // _BLOCK
+    whole = less[: blocks * _BLOCK].astype(f"u{word_bits // 8}").reshape(blocks, word_bits, _BLOCK // word_bits)
+    words = np.zeros((blocks, bits, _BLOCK // word_bits), whole.dtype)
+    for row in range(word_bits):
+        word, shift = divmod(row * bits, word_bits)
+        words[:, word] |= whole[:, row] << shift
+        if shift + bits > word_bits:
+            words[:, word + 1] |= whole[:, row] >> (word_bits - shift)
+    rest = less[blocks * _BLOCK :].astype("<u8").view(np.uint8).reshape(-1, 8)
+    rest_bits = np.unpackbits(rest, axis=1, bitorder="little")[:, :bits]
+    return words.tobytes() + np.packbits(rest_bits, bitorder="little").tobytes()
+
+
+def decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
+    """Floats as integers of 10^-exponent, and the positions of those that do not come back bit by bit (there the
+    integer means nothing)."""
+    kernels = native.library()
+    if kernels is None:
+        return _decimals(values, exponent)
+    integers, misses = np.empty(len(values), f"i{values.itemsize}"), np.empty(len(values) + 1, np.uint32)
+    function = kernels.f3_decimals_64 if values.itemsize == 8 else kernels.f3_decimals_32
+    missed = function(
+        ctypes.c_void_p(values.ctypes.data), ctypes.c_uint64(len(values)), exponent,
+        ctypes.c_void_p(integers.ctypes.data), ctypes.c_void_p(misses.ctypes.data),
+    )  # fmt: skip
+    return integers, misses[:missed]
+
+
+def _decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
+    power = float(10**exponent)
+    with np.errstate(all="ignore"):
+        scaled = np.rint(values.astype(np.float64) * power)
+        small = np.abs(scaled) < _DECIMAL_MOST[values.itemsize]
+        integers = np.where(small, scaled, 0).astype(f"i{values.itemsize}")
+        back = (integers.astype(np.float64) / power).astype(values.dtype)
+    bits = f"u{values.itemsize}"
+    exact = small & (back.view(bits) == values.view(bits))
+    return np.where(exact, integers, integers[np.argmax(exact)]), np.flatnonzero(~exact).astype(np.uint32)
+
+
+class Symbols:
+    """A symbol table that `trained` made of a sample of bytes, with the native library."""
+
+    def __init__(self, work: ctypes.Array[ctypes.c_char], count: int, kernels: Any) -> None:
+        self._work, self._count, self._kernels = work, count, kernels
+
+    @property
+    def count(self) -> int:
+        """How many symbols, at most 255."""
+        return self._count
+
+    def table(self) -> bytes:
+        """A length for each symbol, then eight bytes for each."""
+        table = self._work.raw[: 9 * 256]
+        texts, lengths = table[: 8 * self._count], table[8 * 256 : 8 * 256 + self._count]
+        return lengths + texts
+
+    def codes(self, text: Numbers) -> bytes:
+        """Bytes as codes of symbols."""
+        out = np.empty(2 * len(text) + 8, np.uint8)
+        size = self._kernels.f3_to_symbols(
+            self._work, ctypes.c_void_p(text.ctypes.data), ctypes.c_uint64(len(text)), ctypes.c_void_p(out.ctypes.data)
+        )
+        return out[:size].tobytes()
+
+
+_training = threading.local()
+
+
+def trained(sample: Numbers) -> Symbols | None:
+    """A symbol table for texts like the sample, valid until the thread trains the next; None without the library."""
+    kernels = native.library()
+    if kernels is None:
+        return None
+    size = kernels.f3_training_bytes()
+    work: ctypes.Array[ctypes.c_char] | None = getattr(_training, "memory", None)
+    if work is None:
+        work = _training.memory = ctypes.create_string_buffer(size)
+    else:
+        ctypes.memset(work, 0, size)
+    count = kernels.f3_train(ctypes.c_void_p(sample.ctypes.data), ctypes.c_uint64(len(sample)), work)
+    return Symbols(work, count, kernels)

@@ -1,0 +1,465 @@
+"""Which nodes to store values as: candidates are estimated from statistics and from a sample, the smallest is built.
+
+Size comes first; what is slower to decode has to be smaller by its factor to be chosen. Encoders call each other for
+what nodes hold (the lengths of runs, the codes of a dictionary), so that a payload becomes a cascade of nodes. This
+module knows arrays and nodes, not Arrow types or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.f3.encodings import arithmetic
+from libraries.f3.encodings.arithmetic import Numbers
+from libraries.f3.encodings.nodes import NODE_BYTES, Tag, node, u32, u64
+
+NAMES = frozenset(tag.name.lower() for tag in Tag)
+"""What `allow` may name; plain is always allowed."""
+
+_SAMPLE_RUNS, _SAMPLE_RUN = 16, 64
+_DEEPEST = 4
+"""Nodes inside each other; decoders take twice as many."""
+_SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "decimal": 1.04, "split": 1.04}
+"""How much larger a candidate counts than it is, for the time that decoding it takes."""
+_SYMBOLS_SLOWER = 1.25
+_SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 32, 512
+_FEWEST_SYMBOL_BYTES = 1024
+_DISTINCT_LIMIT = 0.6
+"""Of a sample: with more distinct values than that, no dictionary is tried."""
+_TRIMS = (0.0, 0.005, 0.02, 0.05, 0.1)
+_MOST_DECIMAL = {8: 17, 4: 9}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What may be used: names of encodings, and how many nodes may still be put inside each other."""
+
+    allowed: frozenset[str] = NAMES
+    left: int = _DEEPEST
+
+    def allows(self, name: str) -> bool:
+        """Whether an encoding that holds other nodes may be used here."""
+        return self.left > 0 and name in self.allowed
+
+    def inside(self) -> Choice:
+        """The choice for what a node holds."""
+        return Choice(self.allowed, self.left - 1)
+
+    def of_codes(self) -> Choice:
+        """The choice for the codes of a dictionary: another dictionary of them has nothing to add."""
+        return Choice(self.allowed - {"dictionary"}, self.left - 1)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    size_bytes: float
+    make: Callable[[], bytes]
+
+
+def plain(values: Numbers) -> bytes:
+    """The values as they are."""
+    return node(Tag.PLAIN, values.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _sampled(count: int, runs: int, run: int) -> Numbers | None:
+    """Positions of runs that are spread evenly; None where that would be everything."""
+    if count <= 2 * runs * run:
+        return None
+    starts = np.linspace(0, count - run, runs).astype(np.int64)
+    return (starts[:, None] + np.arange(run)).ravel()
+
+
+def _sample(values: Numbers) -> Numbers:
+    positions = _sampled(len(values), _SAMPLE_RUNS, _SAMPLE_RUN)
+    return values if positions is None else values[positions]
+
+
+def _bits(most: int) -> int:
+    return int(most).bit_length()
+
+
+def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> bytes:
+    """Integers of 1, 2, 4 or 8 bytes, in an unsigned array; `signed` says how they are meant, which any choice honours
+    but one may pay for."""
+    count, width = len(values), values.itemsize
+    if count == 0:
+        return plain(values)
+    found = arithmetic.statistics(values)
+    least, most = found.least, found.most
+    if not signed and least < 0:
+        least, most = int(values.min()), int(values.max())
+    if least == most and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, values[:1].tobytes())
+    candidates = [_Candidate(NODE_BYTES + count * width, lambda: plain(values))]
+    bits = _bits(most - least)
+    if "packed" in choice.allowed and bits < 8 * width:
+        packed_bytes = NODE_BYTES + 8 + count * bits / 8
+        candidates.append(_Candidate(packed_bytes, lambda: _packed(values, least, bits)))
+    step_bits = _bits(found.most_step - found.least_step)
+    if choice.allows("delta") and "packed" in choice.allowed and count > 1 and step_bits < bits:
+        size = (2 * NODE_BYTES + 16 + count * step_bits / 8) * _SLOWER["delta"]
+        candidates.append(_Candidate(size, lambda: _delta(values, choice)))
+    candidates += _repetitions(values, found.runs, bits, choice)
+    if choice.allows("patched") and "packed" in choice.allowed and count > 64:
+        candidates += _outliers(values, signed, choice)
+    return _smallest(candidates)
+
+
+def _smallest(candidates: list[_Candidate]) -> bytes:
+    """The smallest candidate; where its estimate was too good, the next one is tried too."""
+    ordered = sorted(candidates, key=lambda candidate: candidate.size_bytes)
+    made = ordered[0].make()
+    if len(ordered) > 1 and len(made) > ordered[1].size_bytes:
+        made = min(made, ordered[1].make(), key=len)
+    return made
+
+
+def _packed(values: Numbers, least: int, bits: int) -> bytes:
+    return node(Tag.PACKED, u64(least) + arithmetic.packed(values, least, bits), bits)
+
+
+def _delta(values: Numbers, choice: Choice) -> bytes:
+    steps = np.empty_like(values)
+    np.subtract(values[1:], values[:-1], out=steps[1:])
+    steps[0] = steps[1]
+    return node(Tag.DELTA, u64(int(values[0])) + encode_integers(steps, choice.inside()))
+
+
+def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[_Candidate]:
+    """Runs, and a dictionary, where values repeat. Works for values of any width, floats among them."""
+    candidates = []
+    count, width = len(values), values.itemsize
+    if choice.allows("runs") and runs <= count // 2:
+        length_bits = _bits(2 * count // runs) + 1
+        size = (4 + 3 * NODE_BYTES + runs * (length_bits + bits) / 8) * _SLOWER["runs"]
+        candidates.append(_Candidate(size, lambda: _runs(values, choice)))
+    if choice.allows("dictionary") and bits > 8 and count > 16:
+        sample = _sample(values)
+        distinct = len(np.unique(sample))
+        if distinct <= _DISTINCT_LIMIT * len(sample):
+            size = (4 + 3 * NODE_BYTES + count * _bits(distinct) / 8 + distinct * width) * _SLOWER["dictionary"]
+            candidates.append(_Candidate(size, lambda: _dictionary(values, choice)))
+    return candidates
+
+
+def _runs(values: Numbers, choice: Choice) -> bytes:
+    starts = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1))
+    lengths = np.diff(starts, append=len(values)).astype(np.uint32)
+    inside = choice.inside()
+    return node(Tag.RUNS, u32(len(starts)) + encode_integers(lengths, inside) + _inner(values[starts], inside))
+
+
+def _inner(values: Numbers, choice: Choice) -> bytes:
+    """Values of the width of what holds them."""
+    return encode_integers(values, choice) if values.dtype.kind == "u" else encode_wide(values, choice)
+
+
+def _dictionary(values: Numbers, choice: Choice) -> bytes:
+    entries, codes = _distinct(values)
+    inside = choice.inside()
+    stored = _narrowed(codes, len(entries))
+    codes_node = encode_integers(stored, choice.of_codes(), signed=False)
+    return node(Tag.DICTIONARY, u32(len(entries)) + codes_node + _inner(entries, inside), stored.itemsize)
+
+
+def _distinct(values: Numbers) -> tuple[Numbers, Numbers]:
+    """Each value once, and where among them each row's is."""
+    if values.dtype.kind == "u" and values.itemsize == 2:
+        # A table of all 65,536 is faster than one of hashes.
+        places = np.zeros(1 << 16, np.uint16)
+        places[values] = 1
+        entries = np.flatnonzero(places).astype(values.dtype)
+        places[entries] = np.arange(len(entries), dtype=np.uint16)
+        return entries, places[values]
+    encoded = _arrow_of(values).dictionary_encode()
+    return _numbers_of(encoded.dictionary, values.dtype), encoded.indices.to_numpy()
+
+
+def _narrowed(codes: Numbers, entries: int) -> Numbers:
+    return codes.astype(np.uint8 if entries <= 1 << 8 else np.uint16 if entries <= 1 << 16 else np.uint32)
+
+
+def _arrow_of(values: Numbers) -> pa.Array:
+    if values.dtype.kind == "u":
+        return pa.array(values)
+    wide = pa.binary(values.itemsize)
+    return pa.Array.from_buffers(wide, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def _numbers_of(array: pa.Array, dtype: np.dtype[np.void]) -> Numbers:
+    buffer = array.buffers()[1]
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
+
+
+def _outliers(values: Numbers, signed: bool, choice: Choice) -> list[_Candidate]:
+    """Most values in a narrow range, the others stored apart: what the sample says about the best range."""
+    width = values.itemsize
+    sample = np.sort(_sample(values).view(f"i{width}") if signed else _sample(values))
+    count, size = len(values), len(sample)
+    best: tuple[float, int, int] | None = None
+    for low_trim in _TRIMS:
+        for high_trim in _TRIMS:
+            if low_trim == high_trim == 0:
+                continue
+            low, high = int(sample[int(low_trim * size)]), int(sample[size - 1 - int(high_trim * size)])
+            bits = _bits(high - low) if high > low else 0
+            outside = (low_trim + high_trim) * count
+            cost = count * bits / 8 + outside * (width + 2)
+            if best is None or cost < best[0]:
+                best = (cost, low, high)
+    numbers, counts = np.unique(sample, return_counts=True)
+    usual = int(counts.argmax())
+    if counts[usual] > size / 2:
+        cost = (count - count * counts[usual] / size) * (width + 2)
+        if best is None or cost < best[0]:
+            best = (cost, int(numbers[usual]), int(numbers[usual]))
+    if best is None:
+        return []
+    cost, low, high = best
+    estimate = (4 + 4 * NODE_BYTES + cost) * _SLOWER["patched"]
+    return [_Candidate(estimate, lambda: _patched_range(values, low, high, signed, choice))]
+
+
+def _patched_range(values: Numbers, low: int, high: int, signed: bool, choice: Choice) -> bytes:
+    meant = values.view(f"i{values.itemsize}") if signed else values
+    positions = np.flatnonzero((meant < low) | (meant > high)).astype(np.uint32)
+    if len(positions) == 0:
+        return _packed(values, low, _bits(high - low))
+    base = values.copy()
+    base[positions] = np.array([low % (1 << 8 * values.itemsize)], values.dtype)
+    # Nothing is gained by searching further than this: the range was chosen so that packing it is small.
+    bits = _bits(high - low)
+    stored = _packed(base, low, bits) if bits else node(Tag.CONSTANT, base[:1].tobytes())
+    return patched(stored, positions, values, choice)
+
+
+def patched(base: bytes, positions: Numbers, values: Numbers, choice: Choice) -> bytes:
+    """A node for all values, and the true values at some ascending positions."""
+    inside = choice.inside()
+    body = u32(len(positions)) + base + encode_integers(positions, inside) + _inner(values[positions], inside)
+    return node(Tag.PATCHED, body)
+
+
+def encode_floats(values: Numbers, choice: Choice) -> bytes:
+    """Floats of 4 or 8 bytes. Every bit comes back: of NaNs, of zeros below zero."""
+    bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
+    count, width = len(bits), bits.itemsize
+    if count == 0:
+        return plain(bits)
+    found = arithmetic.statistics(bits)
+    if found.least == found.most and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, bits[:1].tobytes())
+    candidates = [_Candidate(NODE_BYTES + count * width, lambda: plain(bits))]
+    candidates += _repetitions(bits, found.runs, 8 * width, choice)
+    sample = _sample(bits)
+    if choice.allows("decimal"):
+        candidates += _decimals(values, sample.view(values.dtype), choice)
+    if choice.allows("split"):
+        candidates += _splits(bits, sample, choice)
+    if choice.allows("patched") and count > 64:
+        numbers, counts = np.unique(sample, return_counts=True)
+        usual = int(counts.argmax())
+        if counts[usual] > len(sample) / 2:
+            size = (4 + 4 * NODE_BYTES + count * (1 - counts[usual] / len(sample)) * (width + 2)) * _SLOWER["patched"]
+            candidates.append(_Candidate(size, lambda: _mostly(bits, numbers[usual : usual + 1], choice)))
+    return _smallest(candidates)
+
+
+def _mostly(values: Numbers, usual: Numbers, choice: Choice) -> bytes:
+    positions = np.flatnonzero(values != usual[0]).astype(np.uint32)
+    return patched(node(Tag.CONSTANT, usual.tobytes()), positions, values, choice)
+
+
+def _decimals(values: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
+    width = values.itemsize
+    for exponent in range(_MOST_DECIMAL[width]):
+        integers, misses = arithmetic.decimals(sample, exponent)
+        missed = len(misses) / len(sample)
+        if missed > 0.1:
+            continue
+        found = arithmetic.statistics(integers)
+        bits = min(_bits(found.most - found.least), _bits(found.most_step - found.least_step) + 2)
+        size = 5 * NODE_BYTES + 16 + len(values) * (bits / 8 + missed * (width + 2))
+        return [_Candidate(size * _SLOWER["decimal"], partial(_decimal, values, exponent, choice))]
+    return []
+
+
+def _decimal(values: Numbers, exponent: int, choice: Choice) -> bytes:
+    integers, misses = arithmetic.decimals(values, exponent)
+    unsigned = integers.view(f"u{values.itemsize}")
+    stored = node(Tag.DECIMAL, encode_integers(unsigned, choice.inside()), exponent)
+    if len(misses) == 0:
+        return stored
+    return patched(stored, misses, values.view(unsigned.dtype), choice)
+
+
+def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
+    """The high bits of floats, sign and exponent first, take few values even where the low ones are noise."""
+    width_bits = 8 * bits.itemsize
+    best: tuple[float, int] | None = None
+    below_exponent = {32: 23, 64: 52}[width_bits]
+    ascending = np.sort(sample)
+    for low_bits in (below_exponent, *range(width_bits - 16, width_bits - 6)):
+        high = ascending >> sample.dtype.type(low_bits)
+        trimmed = _bits(int(high[-1]) - int(high[len(high) // 32])) + 1
+        distinct = _bits(int(np.count_nonzero(high[1:] != high[:-1]))) + 0.2
+        high_bits = min(float(_bits(int(high[-1]) - int(high[0]))), trimmed, distinct)
+        # What lies below the exponent is unpacked fastest: others have to save a bit more.
+        if best is None or low_bits + high_bits < best[0] - 1:
+            best = (low_bits + high_bits, low_bits)
+    assert best is not None
+    stored_bits, cut = best
+    size = (4 * NODE_BYTES + 8 + len(bits) * stored_bits / 8) * _SLOWER["split"]
+    return [_Candidate(size, lambda: _split(bits, cut, choice))]
+
+
+def _split(bits: Numbers, low_bits: int, choice: Choice) -> bytes:
+    inside = choice.inside()
+    low = bits & bits.dtype.type((1 << low_bits) - 1)
+    high = (bits >> bits.dtype.type(low_bits)).astype(np.uint16)
+    body = encode_integers(low, inside, signed=False) + encode_integers(high, inside, signed=False)
+    return node(Tag.SPLIT, body, low_bits)
+
+
+def encode_wide(values: Numbers, choice: Choice) -> bytes:
+    """Values of 16 or 32 bytes, in an array of that many bytes each: decimals and intervals."""
+    count = len(values)
+    if count == 0:
+        return plain(values)
+    words = values.view("<u8").reshape(count, -1)
+    low = np.ascontiguousarray(words[:, 0])
+    extension = (low.view(np.int64) >> 63).view(np.uint64)
+    changes = int(np.count_nonzero((words[1:] != words[:-1]).any(axis=1)))
+    if changes == 0 and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, values[:1].tobytes())
+    candidates = [_Candidate(NODE_BYTES + count * values.itemsize, lambda: plain(values))]
+    if choice.allows("widened") and bool((words[:, 1:] == extension[:, None]).all()):
+        narrow = encode_integers(low, choice.inside())
+        candidates.append(_Candidate(NODE_BYTES + len(narrow), lambda: node(Tag.WIDENED, narrow, 8)))
+    if len(candidates) == 1:
+        candidates += _repetitions(values, changes + 1, 8 * values.itemsize, choice)
+    return _smallest(candidates)
+
+
+def encode_bits(bits: Numbers, choice: Choice) -> bytes:
+    """Booleans, a byte each (0 or 1), as a bitmap or less."""
+    count = len(bits)
+    ones = int(np.count_nonzero(bits))
+    if ones in (0, count) and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, b"", int(ones > 0))
+    candidates = [
+        _Candidate(
+            NODE_BYTES + (count + 7) // 8, lambda: node(Tag.PLAIN, np.packbits(bits, bitorder="little").tobytes())
+        )
+    ]
+    few = min(ones, count - ones)
+    if choice.allows("patched") and few < count / 16:
+        size = (4 + 2 * NODE_BYTES + 8 + few * 2) * _SLOWER["patched"]
+        candidates.append(_Candidate(size, lambda: _few_bits(bits, few == ones, choice)))
+    if choice.allows("runs"):
+        changes = int(np.count_nonzero(bits[1:] != bits[:-1]))
+        if changes < count / 16:
+            size = (4 + 2 * NODE_BYTES + 8 + changes * _bits(2 * count // (changes + 1)) / 8) * _SLOWER["runs"]
+            candidates.append(_Candidate(size, lambda: _bit_runs(bits, choice)))
+    return _smallest(candidates)
+
+
+def _few_bits(bits: Numbers, ones_are_few: bool, choice: Choice) -> bytes:
+    positions = np.flatnonzero(bits if ones_are_few else bits == 0).astype(np.uint32)
+    return node(Tag.PATCHED, u32(len(positions)) + encode_integers(positions, choice.inside()), int(not ones_are_few))
+
+
+def _bit_runs(bits: Numbers, choice: Choice) -> bytes:
+    starts = np.concatenate(([0], np.flatnonzero(bits[1:] != bits[:-1]) + 1))
+    lengths = np.diff(starts, append=len(bits)).astype(np.uint32)
+    return node(Tag.RUNS, u32(len(starts)) + encode_integers(lengths, choice.inside()), int(bits[0]))
+
+
+@dataclass(frozen=True)
+class Strings:
+    """Strings one behind the other: their bytes, and the length of each."""
+
+    data: Numbers
+    lengths: Numbers
+
+
+def strings_of(array: pa.Array) -> Strings:
+    """The strings of an Arrow array without nulls."""
+    _, offsets_buffer, data_buffer = array.buffers()
+    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    dtype = np.dtype("<i8" if large else "<i4")
+    if len(array) == 0 or offsets_buffer is None:
+        return Strings(np.empty(0, np.uint8), np.empty(0, np.uint32))
+    offsets = np.frombuffer(offsets_buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
+    first, end = int(offsets[0]), int(offsets[-1])
+    data = np.frombuffer(data_buffer, np.uint8, end - first, first) if end > first else np.empty(0, np.uint8)
+    return Strings(data, np.diff(offsets).astype(np.uint32))
+
+
+def encode_strings(array: pa.Array, choice: Choice) -> bytes:
+    """Strings or binaries of an Arrow array without nulls."""
+    count = len(array)
+    if choice.allows("dictionary") and count > 1:
+        positions = _sampled(count, _SAMPLE_RUNS, _SAMPLE_RUN)
+        sample = array if positions is None else array.take(pa.array(positions))
+        distinct = len(sample.unique())
+        if distinct <= _DISTINCT_LIMIT * len(sample) or distinct == 1:
+            return _string_dictionary(array, choice)
+    return _plain_strings(strings_of(array), choice)
+
+
+def _plain_strings(strings: Strings, choice: Choice) -> bytes:
+    inside = choice.inside()
+    lengths = encode_integers(strings.lengths, inside, signed=False)
+    return node(Tag.PLAIN, lengths + encode_bytes(strings.data, inside))
+
+
+def _string_dictionary(array: pa.Array, choice: Choice) -> bytes:
+    encoded = array.dictionary_encode()
+    entries, count = len(encoded.dictionary), len(array)
+    strings = strings_of(encoded.dictionary)
+    if entries == 1 and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, strings.data.tobytes())
+    inside = choice.inside()
+    if entries > count * 0.8:
+        return _plain_strings(strings_of(array), choice)
+    codes = _narrowed(encoded.indices.to_numpy(), entries)
+    stored = encode_integers(codes, choice.of_codes(), signed=False)
+    body = u32(entries) + u32(len(strings.data)) + stored + _plain_strings(strings, inside)
+    made = node(Tag.DICTIONARY, body, codes.itemsize)
+    if entries < count / 4:
+        return made
+    return min(made, _plain_strings(strings_of(array), choice), key=len)
+
+
+def encode_bytes(data: Numbers, choice: Choice) -> bytes:
+    """The bytes of strings: as they are, in fewer bits, or as symbols of several bytes."""
+    count = len(data)
+    if count == 0:
+        return plain(data)
+    candidates = [_Candidate(NODE_BYTES + count, lambda: plain(data))]
+    least, most = int(data.min()), int(data.max())
+    bits = _bits(most - least)
+    if least == most and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, data[:1].tobytes())
+    if "packed" in choice.allowed and bits < 8:
+        candidates.append(_Candidate(NODE_BYTES + 8 + count * bits / 8, lambda: _packed(data, least, bits)))
+    if "symbols" in choice.allowed and count >= _FEWEST_SYMBOL_BYTES:
+        positions = _sampled(count, _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN)
+        sample = np.ascontiguousarray(data if positions is None else data[positions])
+        symbols = arithmetic.trained(sample)
+        if symbols is not None:
+            ratio = len(symbols.codes(sample)) / len(sample)
+            size = (NODE_BYTES + 9 * symbols.count + count * ratio) * _SYMBOLS_SLOWER
+            candidates.append(_Candidate(size, lambda: _symbols(data, symbols)))
+    return _smallest(candidates)
+
+
+def _symbols(data: Numbers, symbols: arithmetic.Symbols) -> bytes:
+    return node(Tag.SYMBOLS, symbols.table() + symbols.codes(data), symbols.count)

@@ -1,0 +1,96 @@
+/* What the native library offers to libraries/f3/decoders/native.py: several EncUnits a call, decoded into buffers of a column. */
+#include "kernels.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What EncUnits need together: bytes of strings, and whether any has nulls. The number of a faulty EncUnit is left in
+ * `failed`. */
+EXPORT i32 f3_survey(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows, u32 kind, u32 width,
+                     u64 *data_bytes, u32 *has_nulls, u32 *failed) {
+    *data_bytes = 0;
+    *has_nulls = 0;
+    for (u32 unit = 0; unit < units; unit++) {
+        struct header header;
+        *failed = unit;
+        int fault = f3_header(payloads[unit], (size_t)bytes[unit], &header);
+        if (fault != FINE)
+            return fault;
+        if (header.rows != rows[unit] || header.kind != kind || (kind == KIND_FIXED && header.width != width))
+            return MISMATCH;
+        *has_nulls |= (u32)header.has_nulls;
+        if (kind == KIND_TEXT)
+            *data_bytes += header.data_bytes;
+    }
+    return FINE;
+}
+
+EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows,
+                           struct target *target, u8 *scratch, u64 scratch_bytes, u32 *next) {
+    for (; *next < units; ++*next) {
+        struct target before = *target;
+        int fault = f3_decode_unit(payloads[*next], (size_t)bytes[*next], rows[*next], target, scratch,
+                                   (size_t)scratch_bytes);
+        if (fault != FINE) {
+            *target = before;
+            return fault;
+        }
+    }
+    return FINE;
+}
+
+/* Strings that a Wasm module returned: `count` + 1 offsets must begin at 0, ascend, and end at `bytes`. */
+EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *data, u64 bytes, u32 utf8) {
+    u64 first, last;
+    u32 descends = 0;
+    if (width == 4) {
+        const u32_at *at = (const u32_at *)offsets;
+        for (u64 index = 0; index < count; index++)
+            descends |= at[index] > at[index + 1];
+        first = at[0], last = at[count];
+    } else {
+        const u64_at *at = (const u64_at *)offsets;
+        for (u64 index = 0; index < count; index++)
+            descends |= at[index] > at[index + 1];
+        first = at[0], last = at[count];
+    }
+    if (descends || first != 0 || last != bytes)
+        return OUTSIDE;
+    return utf8 ? f3_check_utf8(data, bytes, offsets, width, count) : FINE;
+}
+
+/* How many bytes an LZ4 block unpacks to; all ones for what is none. Codecs take fewer bytes than there is room for
+ * without a word, and leave in the rest what lay in memory before. */
+static const u64 NO_BLOCK = ~(u64)0;
+
+static u64 lz4_length(const u8 *in, u64 bytes, u64 *at, u64 length) {
+    if (length < 15)
+        return length;
+    for (u8 more = 255; more == 255; length += more) {
+        if (*at == bytes)
+            return NO_BLOCK;
+        more = in[(*at)++];
+    }
+    return length;
+}
+
+EXPORT u64 f3_lz4_bytes(const u8 *in, u64 bytes) {
+    u64 total = 0;
+    for (u64 at = 0; at < bytes;) {
+        u8 token = in[at++];
+        u64 literals = lz4_length(in, bytes, &at, token >> 4);
+        if (literals > bytes - at)
+            return NO_BLOCK;
+        at += literals;
+        total += literals;
+        if (at == bytes)
+            return total;
+        if (bytes - at < 2)
+            return NO_BLOCK;
+        at += 2;
+        u64 copied = lz4_length(in, bytes, &at, token & 15);
+        if (copied == NO_BLOCK)
+            return NO_BLOCK;
+        total += copied + 4;
+    }
+    return NO_BLOCK;
+}

@@ -1,0 +1,548 @@
+"""Writing F3 files: rows come in as Arrow, leave as EncUnits that are gathered in IOUnits, and an IOUnit is written
+as soon as it is full. What is held in memory are the open IOUnits, however large row groups are, and with dictionary
+scopes the rows of the open scope.
+
+How an array becomes a payload is the business of `libraries.f3.encodings.coders`; this module decides what goes where
+(specification sections 1, 4 and 9).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from types import TracebackType
+from typing import Literal
+
+import pyarrow as pa
+import xxhash
+
+from libraries.f3.columns import dictionaries
+from libraries.f3.columns.shredding import Node, Piece, node_of, shred
+from libraries.f3.container import framing, io, metadata
+from libraries.f3.container.compression import CODECS, compress
+from libraries.f3.container.layout import Postscript
+from libraries.f3.container.metadata import Chunk, EncUnit, RowGroup, Section
+from libraries.f3.container.units import MOST_UNIT_ROWS
+from libraries.f3.encodings.coders import Coding, Encoded, default_coding
+from libraries.f3.errors import F3Error, Placed
+
+ROWS_PER_UNIT = 65_536
+UNIT_BYTES = 8 * 1024 * 1024
+SCOPE_ROWS = 16 * ROWS_PER_UNIT
+_MOST_UNIT_BYTES = 2**31
+_MOST_GROUP_ROWS = 2**31
+_MOST_METADATA_BYTES = 2**32 - 1
+DICTIONARIES = ("none", "local", "shared", "best")
+_LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary", "patched", "widened"))
+"""What presence and offsets of lists may be in: what is named is of the package's own module."""
+
+Scope = Literal["none", "local", "shared", "best"]
+
+
+def write(
+    data: pa.Table | pa.RecordBatch | pa.RecordBatchReader,
+    path: io.Location,
+    *,
+    rows_per_unit: int = ROWS_PER_UNIT,
+    unit_bytes: int = UNIT_BYTES,
+    row_group_rows: int | None = None,
+    codec: Literal["zstd", "lz4"] | None = None,
+    checksums: bool = False,
+    dictionary: Scope = "none",
+    scope_rows: int = SCOPE_ROWS,
+    coding: Coding | None = None,
+) -> None:
+    """Write a table, a record batch or a stream of batches as one file; the parameters are those of `Writer`.
+
+    Raises F3Error for what cannot be stored, and OSError where the file cannot be written; either leaves no file.
+    """
+    if not isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        raise F3Error(
+            f"data: {type(data).__name__} is no Arrow table, record batch or stream of batches; pa.table(...) makes one"
+        )
+    writer = Writer(
+        path,
+        data.schema,
+        rows_per_unit=rows_per_unit,
+        unit_bytes=unit_bytes,
+        row_group_rows=row_group_rows,
+        codec=codec,
+        checksums=checksums,
+        dictionary=dictionary,
+        scope_rows=scope_rows,
+        coding=coding,
+    )
+    with writer:
+        if isinstance(data, pa.Table):
+            writer.write_table(data)
+        elif isinstance(data, pa.RecordBatch):
+            writer.write_batch(data)
+        else:
+            for batch in data:
+                writer.write_batch(batch)
+
+
+class Writer:
+    """Writes one file, piece by piece; to be used in a `with` block, whose end completes the file.
+
+    The file has its name only when it is complete and synced to the disk: an error in the block, or a crash, leaves
+    what was there before.
+    """
+
+    def __init__(
+        self,
+        path: io.Location,
+        schema: pa.Schema,
+        *,
+        rows_per_unit: int = ROWS_PER_UNIT,
+        unit_bytes: int = UNIT_BYTES,
+        row_group_rows: int | None = None,
+        codec: Literal["zstd", "lz4"] | None = None,
+        checksums: bool = False,
+        dictionary: Scope = "none",
+        scope_rows: int = SCOPE_ROWS,
+        coding: Coding | None = None,
+    ) -> None:
+        """Open the file.
+
+        Args:
+            path: a path, a URL that fsspec knows, or a file opened for writing (which is not closed)
+            schema: what all batches have
+            rows_per_unit: rows of an EncUnit, the least that is decoded
+            unit_bytes: an IOUnit is written when it exceeds this size
+            row_group_rows: rows of a row group; None: one row group holds them all
+            codec: over each EncUnit, on top of its encoding
+            checksums: whether each IOUnit has one; file and schema always have
+            dictionary: 'none': encodings may use dictionaries inside a unit; 'local': each unit has one of its own;
+                'shared': one for all units of a scope, and for columns with the same values; 'best': for each column
+                'none' or 'shared', by a sample
+            scope_rows: how many rows share a dictionary; so many are held in memory
+            coding: encodings other than this package's own
+
+        Raises F3Error for a type that cannot be stored and for a parameter that cannot be, OSError where the file
+        cannot be written.
+        """
+        _check("rows_per_unit", rows_per_unit, MOST_UNIT_ROWS)
+        _check("unit_bytes", unit_bytes, _MOST_UNIT_BYTES - 1)
+        _check("row_group_rows", 1 if row_group_rows is None else row_group_rows, _MOST_GROUP_ROWS)
+        _check("scope_rows", scope_rows, 2**31)
+        if not isinstance(schema, pa.Schema):
+            raise F3Error(f"schema: {type(schema).__name__} is no Arrow schema; pa.schema(...) makes one")
+        if codec not in tuple(CODECS):
+            raise F3Error(f"codec: {codec!r} is none of {', '.join(map(repr, CODECS))}")
+        if dictionary not in DICTIONARIES:
+            raise F3Error(f"dictionary: {dictionary!r} is none of {', '.join(map(repr, DICTIONARIES))}")
+        self._schema = schema
+        self._nodes: list[Node] = []
+        first = 0
+        for field in schema:
+            self._nodes.append(node_of(field, first))
+            first = self._nodes[-1].numbers.stop
+        self._rows_per_unit = rows_per_unit
+        self._row_group_rows = row_group_rows or _MOST_GROUP_ROWS
+        self._scope = dictionary
+        self._scope_rows = scope_rows
+        self._encoder = _Encoder(default_coding() if coding is None else coding, codec)
+        self._pending: list[pa.Table] = []
+        self._pending_rows = 0
+        self._open_scope_rows = 0
+        self._group_rows = 0
+        self._group_start = 0
+        self._groups: list[tuple[int, Section, list[bytes]]] = []
+        self._parts: list[pa.Array] = []
+        self._shared: list[tuple[pa.DataType, tuple[int, ...]]] = []
+        self._out = _Output(io.open_target(path), checksums=checksums)
+        nodes = [each for node in self._nodes for each in node.walk()]
+        self._columns = [_Column(node, self._out, self._encoder, unit_bytes) for node in nodes]
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._out.abort()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of a record batch. Raises F3Error like `write_table`."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise F3Error(f"{type(batch).__name__} is no Arrow record batch")
+        self.write_table(pa.Table.from_batches([batch]))
+
+    def write_table(self, table: pa.Table) -> None:
+        """Append the rows of a table. Raises F3Error when its columns are others, and for what cannot be stored: then
+        the file is given up, because some of its columns have rows that others lack."""
+        if not isinstance(table, pa.Table):
+            raise F3Error(f"{type(table).__name__} is no Arrow table")
+        if not table.schema.equals(self._schema):
+            raise F3Error(f"the columns are {_told(table.schema)}; the file has {_told(self._schema)}")
+        if self._out.done:
+            raise F3Error("the file is complete, or was given up after an error; nothing can be added")
+        # Joined when they make a unit: single rows may come by the thousand.
+        self._wait(table)
+        if self._pending_rows < self._next_unit_rows():
+            return
+        try:
+            rows = self._took_pending()
+            done = 0
+            while rows.num_rows - done >= self._next_unit_rows():
+                count = self._next_unit_rows()
+                self._write_unit(rows.slice(done, count))
+                done += count
+            self._wait(rows.slice(done))
+        except BaseException:
+            self._out.abort()
+            raise
+
+    def _wait(self, rows: pa.Table) -> None:
+        """Keep rows until there are enough for a unit."""
+        if rows.num_rows:
+            self._pending.append(rows)
+            self._pending_rows += rows.num_rows
+
+    def _took_pending(self) -> pa.Table:
+        pending, self._pending, self._pending_rows = self._pending, [], 0
+        return pa.concat_tables(pending)
+
+    def close(self) -> None:
+        """Complete the file. Without it, or after an error, there is none."""
+        if self._out.done:
+            return
+        try:
+            if self._pending_rows:
+                self._write_unit(self._took_pending())
+            if self._group_rows or not self._groups:
+                self._close_group()
+            self._finish()
+        except BaseException:
+            self._out.abort()
+            raise
+        self._out.commit()
+
+    def _next_unit_rows(self) -> int:
+        """Units end where row groups and scopes do."""
+        left = self._row_group_rows - self._group_rows
+        if self._scope in ("shared", "best"):
+            left = min(left, self._scope_rows - self._open_scope_rows)
+        return min(self._rows_per_unit, left)
+
+    def _write_unit(self, table: pa.Table) -> None:
+        """Write rows as one unit of each column; as several where the items of lists or the bytes of strings are more
+        than a unit may have."""
+        if table.num_rows > 1 and not self._fits(table):
+            half = table.num_rows // 2
+            self._write_unit(table.slice(0, half))
+            self._write_unit(table.slice(half))
+            return
+        for node, column in zip(self._nodes, table.columns, strict=True):
+            for piece in shred(node, _contiguous(column)):
+                self._columns[piece.node.column].add(piece, self._scope)
+        self._group_rows += table.num_rows
+        self._open_scope_rows += table.num_rows
+        if self._open_scope_rows == self._scope_rows:
+            self._close_scope()
+        if self._group_rows == self._row_group_rows:
+            self._close_group()
+
+    def _fits(self, table: pa.Table) -> bool:
+        """Whether rows can be one unit. Chunk by chunk: the whole is not put together for it."""
+        for node, column in zip(self._nodes, table.columns, strict=True):
+            if column.nbytes >= _MOST_UNIT_BYTES:
+                return False
+            items: Counter[int] = Counter()
+            for chunk in column.chunks if node.children else ():
+                for piece in shred(node, chunk):
+                    items[piece.node.column] += len(piece.values)
+            if max(items.values(), default=0) > MOST_UNIT_ROWS:
+                return False
+        return True
+
+    def _close_scope(self) -> None:
+        """Give the columns that wait for it their dictionaries, and let them write."""
+        waiting = [column for column in self._columns if column.waiting]
+        shared: list[tuple[_Column, dictionaries.Dictionary]] = []
+        for column in waiting:
+            built = column.dictionary(always=self._scope == "shared")
+            if built is not None:
+                shared.append((column, built))
+            else:
+                column.write_plain()
+        placed = dictionaries.share([built for _, built in shared])
+        for (column, _), built, parts in zip(shared, placed.dictionaries, placed.made_of, strict=True):
+            column.write_indices(built.indices(), len(self._shared))
+            self._shared.append((built.values.type, tuple(len(self._parts) + part for part in parts)))
+        self._parts.extend(placed.parts)
+        self._open_scope_rows = 0
+
+    def _close_group(self) -> None:
+        self._close_scope()
+        for column in self._columns:
+            column.flush()
+        described = [metadata.packed_column(column.taken()) for column in self._columns]
+        data = Section(self._group_start, self._out.position - self._group_start)
+        self._groups.append((self._group_rows, data, described))
+        self._group_start = self._out.position
+        self._group_rows = 0
+
+    def _finish(self) -> None:
+        """Everything behind the row groups, in the order of specification section 1."""
+        dictionary_chunks = self._write_dictionaries()
+        modules = self._write_modules()
+        metadata_start = self._out.position
+        groups = []
+        for rows, data, described in self._groups:
+            columns = [self._out.write(packed) for packed in described]
+            groups.append(RowGroup(rows=rows, data=data, columns=columns))
+        schema = _message(self._schema)
+        footer = metadata.packed_footer(
+            schema=schema,
+            tree=metadata.LogicalTree(metadata.STRUCT, tuple(node.tree for node in self._nodes)),
+            groups=groups,
+            modules=modules,
+            dictionary_chunks=dictionary_chunks,
+            dictionary_positions=[parts for _, parts in self._shared],
+            dictionary_schema=_message(pa.schema([pa.field("", kind, nullable=False) for kind, _ in self._shared])),
+        )
+        self._out.write(footer)
+        metadata_bytes = self._out.position - metadata_start
+        if metadata_bytes > _MOST_METADATA_BYTES:
+            raise F3Error(f"{metadata_bytes} bytes of metadata are more than a file can have; use larger units")
+        postscript = Postscript(metadata_bytes, len(footer), self._out.checksum(), xxhash.xxh64_intdigest(schema))
+        self._out.write(postscript.packed())
+
+    def _write_dictionaries(self) -> list[Chunk]:
+        chunks = []
+        for part in self._parts:
+            unit, stored = self._encoder.unit(part)
+            place, checksum = self._out.write_unit([stored])
+            chunks.append(
+                Chunk(place.offset, place.size_bytes, len(part), metadata.NO_DICTIONARY, (unit,), checksum=checksum)
+            )
+        return chunks
+
+    def _write_modules(self) -> Section:
+        """The modules, and behind them where each lies; returned is the place of that directory."""
+        placed = [self._out.write(code) for code in self._encoder.used_modules()]
+        return self._out.write(metadata.packed_modules(placed))
+
+
+class _Encoder:
+    """Turns arrays into units, and knows which modules were needed: their ids count from 0 in order of use."""
+
+    def __init__(self, coding: Coding, codec: str | None) -> None:
+        self._coding = coding
+        self._codec = codec
+        self._ids: dict[str, int] = {}
+
+    def encoded(self, array: pa.Array) -> Encoded:
+        """Before anything else is done to it."""
+        return self._coding.encode(array)
+
+    def unit(self, array: pa.Array) -> tuple[EncUnit, bytes]:
+        """The unit of a flat array, and what is stored of it."""
+        encoded = self._coding.encode(array)
+        return self._packed(encoded.payload, len(array), encoded.module)
+
+    def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:
+        """The unit of a list's column: a unit has one decoder, so that both payloads are by the package's own."""
+        first = self._coding.encode(present, allow=_LIST_ENCODINGS)
+        second = self._coding.encode(offsets, allow=_LIST_ENCODINGS)
+        return self._packed(framing.join([first.payload, second.payload]), len(present), first.module)
+
+    def used_modules(self) -> list[bytes]:
+        """The code of each module, by id."""
+        code: Mapping[str, bytes] = self._coding.modules()
+        return [code[name] for name in self._ids]
+
+    def _packed(self, payload: bytes, rows: int, module: str) -> tuple[EncUnit, bytes]:
+        stored, compression = compress(payload, self._codec)
+        if len(stored) >= _MOST_UNIT_BYTES:
+            raise F3Error(f"{rows} rows take {len(stored)} bytes, more than an EncUnit can; lower rows_per_unit")
+        wasm_id = self._ids.setdefault(module, len(self._ids))
+        return EncUnit(len(stored), rows, metadata.CUSTOM_WASM, wasm_id, compression), stored
+
+
+class _Column:
+    """The open IOUnit of one physical column in the current row group, and the IOUnits written before it."""
+
+    def __init__(self, node: Node, out: _Output, encoder: _Encoder, unit_bytes: int) -> None:
+        self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
+        self.waiting: list[pa.Array] = []
+        self._chunks: list[Chunk] = []
+        self._open(metadata.NO_DICTIONARY, None)
+
+    def _open(self, scope: int, dictionary: int | None) -> None:
+        self._scope, self._dictionary = scope, dictionary
+        self._units: list[EncUnit] = []
+        self._stored: list[bytes] = []
+        self._stored_bytes = 0
+        self._rows = 0
+
+    def add(self, piece: Piece, scope: Scope) -> None:
+        """Append the values of one unit, or let them wait for their dictionary. Raises F3Error where one row is more
+        than a unit."""
+        if len(piece.values) > MOST_UNIT_ROWS:
+            many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
+            raise F3Error(f"column {self._node.what}: {many}")
+        scoped = piece.offsets is None and dictionaries.has_dictionaries(piece.values.type)
+        if scope in ("shared", "best") and scoped:
+            self.waiting.append(piece.values)
+        elif scope == "local" and scoped:
+            self._write_local(piece.values)
+        else:
+            self._write(piece)
+
+    def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
+        """A dictionary of what waits; None where it does not pay, unless there shall be one always, and where it would
+        be larger than a unit may be."""
+        with self._named():
+            try:
+                build = dictionaries.build
+                built = build(self.waiting) if always else dictionaries.worthwhile(self.waiting, self._size_of)
+            except pa.ArrowCapacityError:
+                return None
+        if built is None or len(built.values) > MOST_UNIT_ROWS or built.values.nbytes >= _MOST_UNIT_BYTES:
+            return None
+        return built
+
+    def _size_of(self, array: pa.Array) -> int:
+        """What an array takes as a unit of its own, without the codec."""
+        return len(self._encoder.encoded(array).payload)
+
+    def write_plain(self) -> None:
+        """Write what waited without a dictionary."""
+        self._switch(metadata.NO_DICTIONARY, None)
+        for values in self._took_waiting():
+            self._write(Piece(self._node, values))
+
+    def write_indices(self, indices: Sequence[pa.Array], dictionary: int) -> None:
+        """Write what waited as indices into a shared dictionary."""
+        self._switch(metadata.SHARED_DICTIONARY, dictionary)
+        self._took_waiting()
+        for each in indices:
+            self._write(Piece(self._node, each))
+
+    def flush(self) -> None:
+        """Write the open IOUnit."""
+        if self._units:
+            place, checksum = self._out.write_unit(self._stored)
+            units = tuple(self._units)
+            self._chunks.append(
+                Chunk(place.offset, place.size_bytes, self._rows, self._scope, units, self._dictionary, (), checksum)
+            )
+        self._open(self._scope, self._dictionary)
+
+    def taken(self) -> list[Chunk]:
+        """The IOUnits of the row group that ends here."""
+        chunks, self._chunks = self._chunks, []
+        return chunks
+
+    def _took_waiting(self) -> list[pa.Array]:
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def _switch(self, scope: int, dictionary: int | None) -> None:
+        """All units of an IOUnit have one scope."""
+        if (scope, dictionary) != (self._scope, self._dictionary):
+            self.flush()
+            self._open(scope, dictionary)
+
+    def _write(self, piece: Piece) -> None:
+        with self._named():
+            if piece.offsets is None:
+                unit, stored = self._encoder.unit(piece.values)
+            else:
+                unit, stored = self._encoder.list_unit(piece.values, piece.offsets)
+        self._append(unit, stored)
+        self._rows += unit.rows
+        self._flush_if_full()
+
+    def _write_local(self, values: pa.Array) -> None:
+        self._switch(metadata.LOCAL_DICTIONARY, None)
+        built = dictionaries.build([values])
+        with self._named():
+            self._append(*self._encoder.unit(built.values))
+            self._append(*self._encoder.unit(built.indices()[0]))
+        self._rows += len(values)
+        self._flush_if_full()
+
+    def _append(self, unit: EncUnit, stored: bytes) -> None:
+        self._units.append(unit)
+        self._stored.append(stored)
+        self._stored_bytes += len(stored)
+
+    def _flush_if_full(self) -> None:
+        if self._stored_bytes > self._unit_bytes:
+            self.flush()
+
+    def _named(self) -> Placed:
+        return Placed(f"column {self._node.what}")
+
+
+class _Output:
+    """The file so far: where its end is, and the checksum of everything in it."""
+
+    def __init__(self, target: io.Target, *, checksums: bool) -> None:
+        self._target = target
+        self._checksums = checksums
+        self._hash = xxhash.xxh64()
+        self.position = 0
+        self.done = False
+
+    def write(self, data: bytes) -> Section:
+        """Append; returned is where it lies."""
+        self._target.write(data)
+        self._hash.update(data)
+        self.position += len(data)
+        return Section(self.position - len(data), len(data))
+
+    def write_unit(self, stored: Sequence[bytes]) -> tuple[Section, int | None]:
+        """Append an IOUnit; returned are where it lies and its checksum, if it shall have one."""
+        data = b"".join(stored)
+        return self.write(data), xxhash.xxh64_intdigest(data) if self._checksums else None
+
+    def checksum(self) -> int:
+        """Of everything so far."""
+        return self._hash.intdigest()
+
+    def commit(self) -> None:
+        """Make it the file; where that fails, there is none."""
+        try:
+            self._target.commit()
+        except BaseException:
+            self.abort()
+            raise
+        self.done = True
+
+    def abort(self) -> None:
+        """Make it disappear."""
+        if not self.done:
+            self.done = True
+            self._target.abort()
+
+
+def _contiguous(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _message(schema: pa.Schema) -> bytes:
+    """The schema as files hold it: an IPC message without the 8 bytes of its length."""
+    return bytes(schema.serialize()[8:].to_pybytes())
+
+
+def _told(schema: pa.Schema) -> str:
+    told = [f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema]
+    return ", ".join(told[:8]) + (f" and {len(told) - 8} more" if len(told) > 8 else "")
+
+
+def _check(name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise F3Error(f"{name}: {value!r:.60} is no whole number")
+    if not 1 <= value <= most:
+        raise F3Error(f"{name}: {value} does not lie between 1 and {most}")

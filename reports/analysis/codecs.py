@@ -1,0 +1,166 @@
+"""What a codec costs and what it saves: each variant beside the same format without one, paired by round.
+
+Also what a user decides by: which variants no other beats in both size and time (the Pareto frontier), and from which
+bandwidth of storage on the smaller file no longer reads faster. A pure function of a table of stored samples: it knows
+neither page nor terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench_runner.results.statistics import Interval, is_apart, is_floor, median_interval
+from reports.analysis.tables import COLUMNS, Column, Row, Table, Unit, number_text, variant_parts
+
+SAVE, READ, SIZE = COLUMNS[:3]
+UNCHANGED_RATIO = 0.995
+"""From this share of the size without a codec on, the codec leaves the data as it is."""
+_NO_CODEC = (None, "none", "auto")
+
+
+@dataclass(frozen=True)
+class CodecEffect:
+    """One codec of one format on one data set."""
+
+    row: Row
+    base: Row
+    """The same format and settings without a codec."""
+    codec: str
+    """With its level, where the variant names one: 'zstd 1'."""
+    save_delta_ns: Interval | None
+    read_delta_ns: Interval | None
+    ratio: float | None
+    """Size with the codec over size without: below 1 is smaller."""
+
+    @property
+    def saves_nothing(self) -> bool:
+        """Whether the codec was accepted, written into the file, and made nothing smaller."""
+        return self.ratio is not None and self.ratio >= UNCHANGED_RATIO
+
+    @property
+    def break_even(self) -> BreakEven | None:
+        """From which bandwidth on the smaller file no longer reads faster; None where it is not smaller, or a read
+        is missing."""
+        plain, packed = self.base.interval(SIZE), self.row.interval(SIZE)
+        delta = self.read_delta_ns
+        if plain is None or packed is None or delta is None or self.saves_nothing:
+            return None
+        saved_bytes = plain.median - packed.median
+        if delta.spread[1] <= 0:
+            return BreakEven(None, None)
+        least = saved_bytes / (delta.spread[1] / 1e9)
+        return BreakEven(least, saved_bytes / (delta.median / 1e9) if delta.spread[0] > 0 else None)
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """A read of n bytes takes its measured warm time and n / bandwidth: the smaller file is faster below
+    saved bytes / added time.
+
+    `least` and `usual` in bytes a second, for the longest added time of the interval and the median one. Both None:
+    faster at any bandwidth. `usual` alone None: the added time may be none.
+    """
+
+    least: float | None
+    usual: float | None
+
+
+def codec_effects(table: Table) -> list[CodecEffect]:
+    """Every codec of a table beside its format without one, in the order of the table."""
+    bases = {_base(row.variant): row for row in table.rows if row.measured and _codec(row.variant) is None}
+    found = []
+    for row in table.rows:
+        codec = _codec(row.variant)
+        base = bases.get(_base(row.variant))
+        if codec is None or base is None or not row.measured:
+            continue
+        sizes = row.interval(SIZE), base.interval(SIZE)
+        ratio = sizes[0].median / sizes[1].median if sizes[0] and sizes[1] and sizes[1].median else None
+        found.append(CodecEffect(row, base, codec, _delta(row, base, SAVE), _delta(row, base, READ), ratio))
+    return found
+
+
+def has_codecs(table: Table) -> bool:
+    """Whether codecs are what the table is about."""
+    return table.conditions.track == "codecs"
+
+
+def by_format(table: Table) -> list[Row]:
+    """The rows of a table, each format's together: without a codec first, then its codecs by read time; formats by the
+    read time that they have without one."""
+    places = {row.variant: place for place, row in enumerate(table.rows)}
+    bases: dict[str, int] = {}
+    for row in table.rows:
+        if _codec(row.variant) is None:
+            bases.setdefault(_base(row.variant), places[row.variant])
+
+    def order(row: Row) -> tuple[int, str, bool, int]:
+        base = _base(row.variant)
+        return bases.get(base, len(places)), base, _codec(row.variant) is not None, places[row.variant]
+
+    return sorted(table.rows, key=order)
+
+
+def frontier(table: Table, time: Column) -> list[Row]:
+    """The rows that no other beats in both size and `time` (a median each), smallest first: the Pareto frontier.
+
+    Without the floor and what stands apart.
+    """
+    points = {row: point for row in table.rows if (point := _point(row, time)) is not None}
+    kept = [
+        row
+        for row, (size, duration) in points.items()
+        if not any(
+            other_size <= size and other_duration <= duration and (other_size, other_duration) != (size, duration)
+            for other_size, other_duration in points.values()
+        )
+    ]
+    return sorted(kept, key=lambda row: points[row])
+
+
+def break_even_text(found: BreakEven | None) -> str:
+    """For people, in MB/s: '850', 'any' where the smaller file always reads faster, '>3,200' where the added time
+    may be none, '-' where there is nothing to break even with."""
+    if found is None:
+        return "-"
+    if found.least is None:
+        return "any"
+    return number_text(found.usual / 1e6) if found.usual is not None else f">{number_text(found.least / 1e6)}"
+
+
+def signed_text(value: float, unit: Unit) -> str:
+    """A difference with its sign: '+12.3', '-0.041'."""
+    return f"{'-' if value < 0 else '+'}{unit.text(abs(value))}"
+
+
+def _point(row: Row, time: Column) -> tuple[float, float] | None:
+    size, duration = row.interval(SIZE), row.interval(time)
+    if size is None or duration is None or is_floor(row.variant) or is_apart(row.variant):
+        return None
+    return size.median, duration.median
+
+
+def _delta(row: Row, base: Row, column: Column) -> Interval | None:
+    """The difference within each round, so that what slows a whole round down cancels out."""
+    values, others = _by_round(row, column), _by_round(base, column)
+    differences = [float(values[number] - others[number]) for number in sorted(values.keys() & others.keys())]
+    return median_interval(differences) if differences else None
+
+
+def _by_round(row: Row, column: Column) -> Mapping[int, int]:
+    cell = row.cells.get(column.operation)
+    return cell.by_round.get(column.figure, {}) if cell else {}
+
+
+def _base(variant: str) -> str:
+    name, settings = variant_parts(variant)
+    return f"{name}{sorted((key, value) for key, value in settings.items() if key not in ('codec', 'level'))}"
+
+
+def _codec(variant: str) -> str | None:
+    _, settings = variant_parts(variant)
+    codec = settings.get("codec")
+    if codec in _NO_CODEC:
+        return None
+    return f"{codec} {settings['level']}" if "level" in settings else codec

@@ -1,0 +1,124 @@
+"""How much of the waiting is the format, and how much is the call: what the suite `engines` answers.
+
+For each operation a format's slowest call is set against its fastest, and its fastest against the fastest of all
+formats, paired by round; formats are never averaged. A pure function of a table of stored samples: it knows neither
+page nor terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, format_name, ratio_interval
+from reports.analysis.tables import COLUMNS, Column, Row, Table, number_text, variant_parts
+
+SAVE, READ = COLUMNS[:2]
+SUITE = "engines"
+HEADERS = ("format", "fastest call", "slowest call", "call x", "format x")
+EXPLANATION = (
+    "call x: how many times as long the slowest call of a format takes as its fastest; format x: how many times as "
+    "long its fastest call takes as the fastest of all formats. Multiplied, they set its slowest call against that one."
+)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of one format for one operation on one table, by their median times."""
+
+    format: str
+    fastest: Row
+    slowest: Row
+    by_call: Ratio | None
+    """The slowest call's time over the fastest's; None where only one call was measured."""
+    by_format: Ratio
+    """The fastest call's time over that of the fastest format."""
+
+
+def is_about_calls(table: Table) -> bool:
+    """Whether the calls of each format are what the table is about."""
+    return table.suite == SUITE
+
+
+def has_calls(table: Table) -> bool:
+    """Whether a table is about calls, and any of them was measured."""
+    return is_about_calls(table) and any(table.ranks[column] for column in (SAVE, READ))
+
+
+def calls_of(table: Table, column: Column) -> list[Calls]:
+    """Each format's calls by the time of one operation, the fastest format first; without the floor and what stands
+    apart."""
+    rows = {row.variant: row for row in table.rows}
+    variants: dict[str, list[str]] = {}
+    for variant in table.ranks[column]:
+        variants.setdefault(format_name(variant), []).append(variant)
+    found = []
+    for name, (first, *others) in variants.items():
+        fastest, slowest = rows[first], rows[others[-1] if others else first]
+        by_call = ratio_interval(_times(slowest, column), _times(fastest, column)) if others else None
+        found.append(Calls(name, fastest, slowest, by_call, table.ranks[column][first]))
+    return found
+
+
+def _times(row: Row, column: Column) -> Mapping[int, int]:
+    return row.cells[column.operation].by_round[column.figure]
+
+
+def answers(table: Table) -> Iterator[str]:
+    """The answer in a sentence for each operation that was measured with more than one call or format."""
+    for column in (SAVE, READ):
+        found = calls_of(table, column)
+        parts = [part for part in (_of_calls(found), _of_formats(found)) if part]
+        if parts:
+            few = any(calls.by_format.tied is None for calls in found)
+            doubt = f" (under {FEWEST_ROUNDS} rounds: no verdict)" if few else ""
+            yield f"{column.operation}: {'; '.join(parts)}{doubt}."
+
+
+def _of_calls(found: Sequence[Calls]) -> str:
+    ratios = {calls.format: calls.by_call for calls in found if calls.by_call is not None}
+    # Medians may have another order than the rounds, paired: then neither call is the slower one.
+    tied = [name for name, ratio in ratios.items() if ratio.tied or ratio.ratio <= 1]
+    apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if name not in tied)
+    same = f"for {' and '.join(tied)} no difference between the calls can be told" if tied else ""
+    if not apart:
+        return same
+    (least, first), (most, last) = apart[0], apart[-1]
+    size = f"{number_text(least)} times ({first})"
+    if len(apart) > 1:
+        size = f"from {size} to {number_text(most)} times ({last})"
+    told = f"the slowest call of a format takes {size} as long as its fastest"
+    return f"{told}, {same}" if same else told
+
+
+def _of_formats(found: Sequence[Calls]) -> str:
+    if len(found) < 2:
+        return ""
+    best, worst = found[0], found[-1]
+    if worst.by_format.tied:
+        return "with the fastest call of each, no difference between the formats can be told"
+    return (
+        f"with the fastest call of each, {worst.format} takes {number_text(worst.by_format.ratio)} times as long as "
+        f"{best.format}"
+    )
+
+
+def texts(calls: Calls) -> tuple[str, ...]:
+    """One format's line, under HEADERS."""
+    others = ("", "") if calls.by_call is None else (_call(calls.slowest), ratio_text(calls.by_call))
+    return calls.format, _call(calls.fastest), *others, ratio_text(calls.by_format)
+
+
+def _call(row: Row) -> str:
+    """The call without the format that stands beside it: 'pandas,parser=pyarrow' of 'csv[engine=pandas,...]'."""
+    _, settings = variant_parts(row.variant)
+    told = [f"{key}={value}" for key, value in settings.items() if (key, value) != ("codec", "none")]
+    return ",".join(told).removeprefix("engine=")
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """A ratio with its 95 % interval, where there is one: '12.4 (11.9-13.0)'."""
+    text = number_text(ratio.ratio)
+    if ratio.low is None or ratio.high is None or ratio.low == ratio.high:
+        return text
+    return f"{text} ({number_text(ratio.low)}-{number_text(ratio.high)})"

@@ -1,0 +1,85 @@
+"""The command that measures one variant on one data set again, as the figures of a run were measured.
+
+Only words: they are made from what the records say, and must not know how a request is planned. A test plans every one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench_runner.results.records import Conditions, Run
+from bench_runner.results.statistics import is_floor
+from reports.analysis.engines import is_about_calls
+from reports.analysis.tables import Row, Table, variant_parts
+
+PROGRAM = "python main.py run"
+_TRACKS = ("plain", "default", "equal")
+_CODECS = "codecs"
+
+
+def repeating_command(run: Run, table: Table, row: Row) -> str:
+    """The command, for a shell, with as many rounds as were counted. The floor is measured beside any variant, so it is
+    repeated with the first other one."""
+    words = [table.suite, "--datasets", _spelled(table.dataset)]
+    variant = row.variant
+    if is_floor(variant):
+        variant = next((other.variant for other in table.rows if not is_floor(other.variant)), variant)
+    words += ["--formats", _spelled(_planned(variant)), "--rows", str(table.data_rows)]
+    words += ["--rounds", str(max((1, *row.rounds)))]
+    request = run.info.get("request")
+    words += _conditions(table)
+    words += _request(request if isinstance(request, Mapping) else {}, table)
+    if run.info.get("isolate") == "spawn":
+        words += ["--isolate", "spawn"]
+    return f"{PROGRAM} {shlex.join(words)}"
+
+
+def _spelled(name: str) -> str:
+    """A data set or variant with its settings names itself; of a plain name, only the one that is called so."""
+    return name if "[" in name else _alone(name)
+
+
+def _alone(name: str) -> str:
+    """A pattern that this name matches, and no other; without the escapes that it does not need."""
+    return f"^{re.escape(name)}$".replace("\\-", "-")
+
+
+def _planned(variant: str) -> str:
+    """As the plan has it: nulls=numpy is what the runner adds to a variant that refuses missing values."""
+    name, settings = variant_parts(variant)
+    kept = [f"{key}={value}" for key, value in settings.items() if (key, value) != ("nulls", "numpy")]
+    return f"{name}[{','.join(kept)}]" if kept else name
+
+
+def _conditions(table: Table) -> Iterator[str]:
+    usual, conditions = Conditions(), table.conditions
+    of_tables = conditions.target != "images"
+    if of_tables and conditions.track in _TRACKS:
+        yield from ("--track", conditions.track)
+    if conditions.cache != usual.cache:
+        yield from ("--cache", conditions.cache.partition(" ")[0])
+    # The suite about calls has both conditions of its own.
+    if conditions.threads != usual.threads or is_about_calls(table):
+        yield from ("--threads", conditions.threads)
+    if of_tables and conditions.target != usual.target:
+        yield from ("--target", conditions.target)
+    if of_tables and conditions.strings != usual.strings:
+        yield from ("--strings", conditions.strings)
+    if conditions.work_dir != usual.work_dir:
+        yield from ("--work-dir", conditions.work_dir)
+
+
+def _request(request: Mapping[str, Any], table: Table) -> Iterator[str]:
+    """What decided which variants and which data there were to choose from."""
+    if table.conditions.track == _CODECS:
+        for option in ("codecs", "levels"):
+            if request.get(option):
+                yield from (f"--{option}", ",".join(map(str, request[option])))
+    if table.dataset == "webface" and request.get("webface"):
+        yield from ("--webface", str(request["webface"]))
+    users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] == "table"
+    if users_own and request.get("data"):
+        yield from ("--data", str(request["data"]))

@@ -1,0 +1,1 @@
+"""The interactive site, and its publication."""

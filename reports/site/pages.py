@@ -1,0 +1,241 @@
+"""The interactive site: a folder of pages that a browser opens from a disk or from GitHub Pages, without any network.
+
+Each page is whole in itself: style, script, figures and the drawing library lie in it, and its security policy lets
+nothing else in. Without scripts every figure is still there, as tables. What the pages say is in reports.site.contents
+and what it is made of; the looks are in reports/site_pages. Runs are hostile text: templates escape everything.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+from bench_runner.results.records import Run
+from reports.analysis.tables import COLUMNS
+from reports.site import contents as site_contents
+from reports.site.figures import Place, groups, mean_band, places, ratio_text, suite_page
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+MANIFEST = "site.json"
+"""Names the files of a site, so that the next one removes what is out of date, and nothing else."""
+TITLE = "Format Bench"
+MOST_PAGE_BYTES = 4_000_000
+"""A larger page is slow to open. One whole run of all suites makes 1.5 MB, six make 4."""
+
+
+class SiteError(Exception):
+    """The site cannot be made: what is missing or in the way, and what to do."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Something that lies behind the site: its title, and its address from the site's folder."""
+
+    title: str
+    address: str
+
+
+def write_site(
+    runs: Sequence[Run], folder: Path, *, links: Sequence[Link] = (), among_others: bool = False, files_in: str = ""
+) -> Path:
+    """Write the site of `runs` into `folder` and return its front page.
+
+    A site that was there before is replaced. Raises SiteError without the libraries, and when `folder` holds something
+    else, unless `among_others` says that this stays beside the site; OSError when the disk refuses. With `files_in` the
+    folders of the runs lie already in that folder of the site, and their files are not copied.
+    """
+    _check_libraries()
+    before = _files_before(folder)
+    if before is None and not among_others and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SiteError(f"{folder} is not empty and holds no site of ours; name another folder")
+    shown = places(runs, files_in)
+    pages = dict(_pages(shown, links))
+    copied = () if files_in else shown
+    copies = {f"{place.files}/{path.name}": path for place in copied for path in site_contents.raw_files(place)}
+    written = {*pages, *copies, MANIFEST}
+    for name in (before or set()) - written:
+        (folder / name).unlink(missing_ok=True)
+    for name, text in pages.items():
+        _put(folder / name, text)
+    for name, source in copies.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, folder / name)
+    _put(folder / MANIFEST, json.dumps({"files": sorted(written - {MANIFEST})}, indent=1) + "\n")
+    return folder / "index.html"
+
+
+def slow_pages(folder: Path) -> dict[str, int]:
+    """The pages of the site there that are too large to open quickly, with their bytes."""
+    pages = [name for name in _files_before(folder) or () if name.endswith(".html")]
+    sizes = {name: (folder / name).stat().st_size for name in sorted(pages)}
+    return {name: size for name, size in sizes.items() if size > MOST_PAGE_BYTES}
+
+
+def check_pages(runs: Sequence[Run]) -> None:
+    """Make the pages of runs and write none. Raises SiteError without the libraries, and whatever odd facts in a
+    run.json raise."""
+    _check_libraries()
+    for _ in _pages(places(runs), ()):
+        pass
+
+
+def missing_library() -> str | None:
+    """The distribution that the site lacks here, None when it has all."""
+    import importlib.util
+
+    needed = {"jinja2": "jinja2", "vl_convert": "vl-convert-python"}
+    return next((name for module, name in needed.items() if importlib.util.find_spec(module) is None), None)
+
+
+def _check_libraries() -> None:
+    missing = missing_library()
+    if missing:
+        raise SiteError(f"the site needs {missing}, not installed here: pip install -e '.[site]'")
+
+
+def _files_before(folder: Path) -> set[str] | None:
+    """The files of the site that lies there, None where there is none. A manifest may be anybody's: it names nothing
+    outside of the folder."""
+    try:
+        names = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        inside = folder.resolve()
+        return {
+            name for name in names if (inside / name).resolve().is_relative_to(inside) and (inside / name).is_file()
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+
+def _pages(shown: Sequence[Place], links: Sequence[Link]) -> Iterator[tuple[str, str]]:
+    """(name, text) of every page."""
+    suites = list(dict.fromkeys(suite for place in shown for suite in place.suites))
+    navigation = [Link("Overview", "index.html"), *(Link(name, suite_page(name)) for name in suites)]
+    navigation += [
+        Link("Fidelity", "fidelity.html"),
+        Link("Method and machines", "method.html"),
+        Link("The thesis", "thesis.html"),
+        *links,
+    ]
+    render = _renderer(navigation)
+    yield "index.html", render("overview", "index.html", **site_contents.overview(shown))
+    for suite in suites:
+        yield suite_page(suite), render("suite", suite_page(suite), **site_contents.suite(suite, shown))
+    yield "fidelity.html", render("fidelity", "fidelity.html", **site_contents.fidelity_matrices(shown))
+    yield "method.html", render("method", "method.html", **site_contents.method(shown))
+    yield "thesis.html", render("thesis", "thesis.html", **site_contents.thesis(shown))
+    for place in shown:
+        for view in place.tables:
+            yield view.samples_address, render("samples", view.samples_address, **site_contents.samples(view))
+        for group in groups(place):
+            yield group.samples_address, render("means", group.samples_address, group=group, columns=COLUMNS)
+
+
+def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
+    environment = _environment()
+
+    def render(template: str, address: str, **values: Any) -> str:
+        scripts = []
+        if "data" in values:
+            scripts = [*([drawing_library()] if values.get("draws") else []), _asset("site.js")]
+        return environment.get_template(f"{template}.html").render(
+            site=TITLE,
+            navigation=navigation,
+            address=address,
+            up="../" * address.count("/"),
+            style=_asset("site.css"),
+            scripts=scripts,
+            policy=_policy(scripts),
+            **values,
+        )
+
+    return render
+
+
+def _environment() -> Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("reports.site", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["ratio"] = ratio_text
+    environment.filters["breakable"] = _breakable
+    environment.filters["mean_band"] = mean_band
+    return environment
+
+
+def _breakable(label: str) -> Markup:
+    """A label that may be broken before its settings and between them."""
+    from markupsafe import Markup, escape
+
+    text = re.sub(r"([,_])", r"\1<wbr>", str(escape(label)))
+    return Markup(text.replace("[", "<wbr>["))
+
+
+def _asset(name: str) -> str:
+    return resources.files("reports.site").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+@cache
+def drawing_library() -> str:
+    """Vega, Vega-Lite and vega-embed as one script that can stand in a page; kept in the user's cache folder, because
+    making it takes seconds."""
+    import vl_convert
+
+    kept = (
+        platformdirs.user_cache_path("format-bench", appauthor=False)
+        / "site"
+        / f"vega-{version('vl-convert-python')}.js"
+    )
+    with suppress(OSError):
+        return kept.read_text(encoding="utf-8")
+    # Within a string or a regular expression of JavaScript the backslash changes nothing.
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    script = script.replace("\r\n", "\n").replace("\r", "\n")
+    with suppress(OSError):
+        _put(kept, script)
+    return script
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Nothing is fetched, nothing is sent, and only our own scripts run: they are named by their digests. Styles are
+    free, because the drawing library writes some; they can fetch nothing either."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,1 @@
+"""Our figures beside what others have published, one module a source."""

@@ -1,0 +1,211 @@
+"""Judging the thesis's findings by our samples: pairs of figures, weighed by round, combined to a verdict.
+
+It knows neither where figures come from (tables, codecs, images) nor how a verdict is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, ratio_interval
+from reports.analysis.tables import MEGABYTES, SECONDS
+from reports.sources.findings import FAULTS, Finding, Pair, Subject
+
+
+class Verdict(Enum):
+    """What becomes of a finding."""
+
+    HOLDS = "holds"
+    DOES_NOT = "does not"
+    NOT_TESTABLE = "not testable here"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the run says of a finding, with the figures that decide it."""
+
+    finding: Finding
+    verdict: Verdict
+    figures: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What the run has of the thesis's cells."""
+
+    figures: Mapping[Subject, tuple[Interval, Mapping[int, int]]]
+    least_bytes: int
+
+
+def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """The data sets of each text."""
+    found: dict[str, list[str]] = {}
+    for dataset, text in texts.items():
+        found.setdefault(text, []).append(dataset)
+    return found
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A pair on one data set. `ratio` is lower times factor over higher; the pair holds below 1."""
+
+    pair: Pair
+    ratio: float
+    tied: bool
+
+
+def judge(
+    finding: Finding,
+    ours: Ours,
+    theirs: Mapping[Subject, float],
+    left_out: Mapping[str, str],
+    generated: Collection[str] = (),
+) -> Judgement:
+    """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the thesis's own,
+    `generated` are data sets that we made to be like the thesis's."""
+    verdicts: dict[str, Verdict] = {}
+    figures: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    decisive: list[Pair] = []
+    for dataset in finding.datasets:
+        pairs = [_placed(pair, dataset) for pair in finding.pairs]
+        lacking = _lacking(finding, pairs, ours)
+        weighed = [found for pair in pairs if (found := _weigh(pair, ours)) is not None]
+        if lacking or not weighed:
+            reasons[dataset] = left_out.get(dataset) or lacking or "no format has enough rounds"
+            continue
+        if finding.rests_on_data and dataset in generated:
+            reasons[dataset] = "our data are generated, and how they were made decides this"
+            continue
+        closest = max(weighed, key=lambda found: found.ratio)
+        verdicts[dataset] = _verdict(weighed)
+        figures[dataset] = _evidence(closest, ours, dataset)
+        decisive.append(closest.pair)
+        if verdicts[dataset] is Verdict.NOT_TESTABLE:
+            reasons[dataset] = "tied, so no verdict"
+    verdict = _combined(list(verdicts.values()), finding.some)
+    return Judgement(finding, verdict, tuple(figures.values()), _reason(finding, verdict, reasons, decisive, theirs))
+
+
+def _placed(pair: Pair, dataset: str) -> Pair:
+    """The pair on a data set, unless it names its own."""
+
+    def on(subject: Subject) -> Subject:
+        return subject if subject.dataset else Subject(subject.column, subject.format, dataset)
+
+    return Pair(on(pair.lower), on(pair.higher), pair.factor)
+
+
+def _lacking(finding: Finding, pairs: Sequence[Pair], ours: Ours) -> str:
+    """Why a finding cannot be tested with these pairs: a format that it is about has no figure, or few
+    rounds."""
+    for pair in pairs:
+        for subject in (pair.lower, pair.higher):
+            if subject.format not in finding.about:
+                continue
+            if subject not in ours.figures:
+                return f"no {subject.column.title} of {subject.format}{_where(pair, subject)}"
+            rounds = ours.figures[subject][0].rounds
+            if rounds < FEWEST_ROUNDS:
+                told = f"{subject.format} has {rounds} round{'s' * (rounds > 1)}{_where(pair, subject)}"
+                return f"{told}, {FEWEST_ROUNDS} are needed"
+    return ""
+
+
+def _where(pair: Pair, subject: Subject) -> str:
+    """The data set, where a pair has two."""
+    return f" on {subject.dataset}" if pair.lower.dataset != pair.higher.dataset else ""
+
+
+def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
+    if pair.lower not in ours.figures or pair.higher not in ours.figures:
+        return None
+    ratio = ratio_interval(_values(pair.lower, ours, pair.factor), _values(pair.higher, ours, 1.0))
+    if ratio is None or ratio.tied is None:
+        return None
+    return _Weighed(pair, ratio.ratio, ratio.tied)
+
+
+def _values(subject: Subject, ours: Ours, factor: float) -> dict[int, float]:
+    least = ours.least_bytes if subject.column.is_memory else 0
+    return {number: max(value, least) * factor for number, value in ours.figures[subject][1].items()}
+
+
+def _verdict(weighed: Sequence[_Weighed]) -> Verdict:
+    if any(found.ratio > 1 and not found.tied for found in weighed):
+        return Verdict.DOES_NOT
+    return Verdict.NOT_TESTABLE if any(found.tied for found in weighed) else Verdict.HOLDS
+
+
+def _combined(verdicts: Sequence[Verdict], some: bool) -> Verdict:
+    """All data sets must agree, or one if `some`; what is left open stays open."""
+    first, second = (Verdict.HOLDS, Verdict.DOES_NOT) if some else (Verdict.DOES_NOT, Verdict.HOLDS)
+    if first in verdicts:
+        return first
+    if not verdicts or Verdict.NOT_TESTABLE in verdicts:
+        return Verdict.NOT_TESTABLE
+    return second
+
+
+def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
+    """The pair that decides: the one that is nearest to failing, or fails most."""
+    told = []
+    for subject in (closest.pair.lower, closest.pair.higher):
+        told.append(f"{subject.format} {_figure_text(subject, ours)}")
+    where = dataset or f"{closest.pair.lower.dataset} and {closest.pair.higher.dataset}"
+    columns = (closest.pair.lower.column, closest.pair.higher.column)
+    if columns[0] != columns[1]:
+        told = [f"{text} ({column.operation})" for text, column in zip(told, columns, strict=True)]
+    return f"{where}: {', '.join(told)}"
+
+
+def _figure_text(subject: Subject, ours: Ours) -> str:
+    unit = SECONDS if subject.column.figure == "wall_ns" else MEGABYTES
+    median = ours.figures[subject][0].median
+    if subject.column.is_memory and median < ours.least_bytes:
+        return f"< {unit.text(ours.least_bytes)} {unit.name}"
+    return f"{unit.text(median)} {unit.name}"
+
+
+def _reason(
+    finding: Finding,
+    verdict: Verdict,
+    reasons: Mapping[str, str],
+    decisive: Sequence[Pair],
+    theirs: Mapping[Subject, float],
+) -> str:
+    parts = []
+    if verdict is Verdict.DOES_NOT:
+        parts += _faults(decisive)
+    if verdict is not Verdict.NOT_TESTABLE and not _true_of_the_thesis(finding, theirs):
+        parts.append("the thesis's own tables do not bear it out on every data set")
+    for text, names in by_text(reasons).items():
+        parts.append(f"{', '.join(names)}: {text}" if any(names) else text)
+    return "; ".join(parts)
+
+
+def _faults(pairs: Sequence[Pair]) -> list[str]:
+    """The thesis's own faults that touch the figures that decided."""
+    subjects = {subject for pair in pairs for subject in (pair.lower, pair.higher)}
+    return [
+        fault.text
+        for fault in FAULTS
+        if any(
+            subject.column in fault.columns and (not fault.formats or subject.format in fault.formats)
+            for subject in subjects
+        )
+    ]
+
+
+def _true_of_the_thesis(finding: Finding, theirs: Mapping[Subject, float]) -> bool:
+    """Whether a finding is true of the thesis's own tables, as far as they have its figures."""
+
+    def holds(pair: Pair) -> bool:
+        lower, higher = theirs.get(pair.lower), theirs.get(pair.higher)
+        return lower is None or higher is None or lower * pair.factor < higher
+
+    answers = [all(holds(_placed(pair, dataset)) for pair in finding.pairs) for dataset in finding.datasets]
+    return any(answers) if finding.some else all(answers)

@@ -1,0 +1,324 @@
+"""A run beside the thesis: its tables 6.3 to 6.7 next to our medians, Kendall's tau of the two orders, and a
+judgement of each finding. Judgements are computed from the samples of the run; a pure function of a run and
+the thesis's figures.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from bench_runner.results.records import Cell, Conditions, Run
+from bench_runner.results.statistics import (
+    format_name,
+    is_apart,
+    kendall_tau,
+    smallest_shown,
+)
+from reports.analysis.codecs import has_codecs
+from reports.analysis.engines import is_about_calls
+from reports.analysis.tables import COLUMNS, MEGABYTES, SECONDS, Column, Row, Table, conditions_text, tables
+from reports.sources import reproduction_codecs, reproduction_images
+from reports.sources.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, Subject
+from reports.sources.judging import Judgement, Ours, Verdict, by_text, judge
+from reports.sources.side_by_side import Entry, SideBySide
+from reports.text.terminal import page_for, print_lines
+
+_METRICS = dict(zip(("save_time_s", "read_time_s", "size_mb", "save_peak_mb", "read_peak_mb"), COLUMNS, strict=True))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One of our figures beside the thesis's, in seconds or megabytes."""
+
+    dataset: str
+    format: str
+    """As the thesis names it."""
+    column: Column
+    cell: Cell
+    ours: float
+    """Median."""
+    least: float
+    """What the run's probe can tell at least; 0 for times and sizes."""
+    rounds: int
+    theirs: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Kendall's tau of our order and theirs, over the formats that both have."""
+
+    dataset: str
+    column: Column
+    tau: float | None
+    formats: int
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Everything that a run has to say to the thesis."""
+
+    conditions: Conditions | None
+    comparisons: tuple[Comparison, ...]
+    agreements: tuple[Agreement, ...]
+    judgements: tuple[Judgement, ...]
+    notes: tuple[str, ...]
+    """What is left out, and which conditions differ from the thesis's."""
+    more: tuple[SideBySide, ...] = ()
+    """The tables of codecs and of images."""
+
+
+@cache
+def thesis_figures() -> Mapping[Subject, float]:
+    """The thesis's tables 6.3 to 6.7, in seconds and megabytes, from reports/sources/published/thesis_tabular.csv."""
+    text = resources.files("reports.sources").joinpath("published/thesis_tabular.csv").read_text(encoding="utf-8")
+    return {
+        Subject(_METRICS[row["metric"]], row["format"], row["dataset"]): float(row["value"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def reproduce(run: Run) -> Reproduction:
+    """Compare a run with the thesis: tables on the track and target that the thesis has (plain, pandas), codecs, and
+    images; each only where the run has its suite."""
+    found = tables(run)
+    codecs = [table for table in found if has_codecs(table)]
+    images = [table for table in found if table.conditions.target == "images"]
+    tabular = [table for table in found if not (table in codecs or table in images or is_about_calls(table))]
+    result = _tabular(run, tabular) if tabular or not found else Reproduction(None, (), (), (), ())
+    if codecs:
+        table = reproduction_codecs.table_of(codecs)
+        judged = reproduction_codecs.judgements(table, _webface_is_generated(run))
+        more = (*result.more, reproduction_codecs.grid(table)) if table else result.more
+        result = replace(result, judgements=(*result.judgements, *judged), more=more)
+    if images:
+        chosen, left_out = reproduction_images.tables_of(images)
+        judged = reproduction_images.judgements(chosen, left_out)
+        grids = tuple(reproduction_images.grid(name, table) for name, table in chosen.items())
+        notes = tuple(f"not compared, {text}: {name}" for name, text in left_out.items())
+        if any(map(reproduction_images.is_generated, chosen.values())):
+            notes += ("cifar-like are generated images of CIFAR-10's number, shape and compressibility, not CIFAR-10",)
+        result = replace(
+            result,
+            judgements=(*result.judgements, *judged),
+            more=(*result.more, *grids),
+            notes=(*result.notes, *notes),
+        )
+    return result
+
+
+def _webface_is_generated(run: Run) -> bool:
+    """Whether the run had no file of the user's for it; a table of that name is ours then."""
+    request = run.info.get("request")
+    return not (isinstance(request, dict) and request.get("webface") is not None)
+
+
+def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
+    chosen, left_out = _chosen(found)
+    figures = {}
+    cells = {}
+    for table in chosen:
+        for theirs, name in FORMATS.items():
+            row = row_of(table, name)
+            for column in COLUMNS:
+                interval = row.interval(column) if row else None
+                if row is not None and interval is not None:
+                    summary = row.cells[column.operation]
+                    subject = Subject(column, theirs, table.dataset)
+                    figures[subject] = (interval, summary.by_round[column.figure])
+                    cells[subject] = summary.cell
+    ours = Ours(figures, smallest_shown(run.info))
+    comparisons = tuple(_comparisons(ours, cells))
+    return Reproduction(
+        chosen[0].conditions if chosen else None,
+        comparisons,
+        tuple(_agreements(comparisons)),
+        tuple(judge(finding, ours, thesis_figures(), left_out) for finding in FINDINGS),
+        tuple(_notes(chosen, left_out, _webface_is_generated(run))),
+    )
+
+
+def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
+    """The tables that the thesis has too, one for each data set, all under the conditions of the first; and
+    why other data sets are left out."""
+    alike = [table for table in found if table.conditions.track == "plain" and table.conditions.target == "pandas"]
+    alike.sort(key=lambda table: _unlike_the_thesis(table.conditions))
+    chosen: dict[str, Table] = {}
+    left_out: dict[str, str] = {}
+    for table in alike:
+        name = table.dataset
+        if name not in ROWS:
+            left_out[name] = "not in the thesis"
+        elif table.data_rows != ROWS[name]:
+            left_out[name] = f"{table.data_rows:,} rows here, {ROWS[name]:,} in the thesis"
+        elif not chosen or table.conditions == next(iter(chosen.values())).conditions:
+            chosen.setdefault(name, table)
+    for table in found:
+        if table not in alike:
+            left_out.setdefault(table.dataset, "not run on track plain with target pandas, as in the thesis")
+    for name in ROWS:
+        left_out.setdefault(name, "not in this run")
+    return list(chosen.values()), {name: text for name, text in left_out.items() if name not in chosen}
+
+
+def _notes(chosen: Sequence[Table], left_out: Mapping[str, str], generated: bool) -> Iterator[str]:
+    for text, names in by_text(left_out).items():
+        yield f"not compared, {text}: {', '.join(names)}"
+    if chosen and chosen[0].conditions.strings != "object":
+        yield "strings are pandas' str here; in the thesis they were Python objects (--strings object)"
+    if generated and any(table.dataset == "webface" for table in chosen):
+        yield "webface is generated, made to take the thesis's bytes a row: its sizes bear out no finding"
+
+
+def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
+    return (
+        conditions.cache != "warm",
+        conditions.threads != "default",
+        conditions.strings != "object",
+        conditions.work_dir != "default",
+    )
+
+
+def row_of(table: Table, name: str) -> Row | None:
+    """The row that stands for a format: as the bare call has it, so the one with the fewest settings."""
+    rows = [
+        row for row in table.rows if format_name(row.variant) == name and row.measured and not is_apart(row.variant)
+    ]
+    return min(rows, key=lambda row: len(row.variant), default=None)
+
+
+def _people(column: Column, value: float) -> float:
+    return value / (SECONDS if column.figure == "wall_ns" else MEGABYTES).scale
+
+
+def _comparisons(ours: Ours, cells: Mapping[Subject, Cell]) -> Iterator[Comparison]:
+    for subject, (interval, _) in ours.figures.items():
+        theirs = thesis_figures().get(subject)
+        if theirs is not None:
+            least = _people(subject.column, ours.least_bytes) if subject.column.is_memory else 0.0
+            median = max(_people(subject.column, interval.median), least)
+            where = subject.dataset, subject.format, subject.column, cells[subject]
+            yield Comparison(*where, median, least, interval.rounds, theirs)
+
+
+def _agreements(comparisons: Sequence[Comparison]) -> Iterator[Agreement]:
+    groups: dict[tuple[str, Column], list[Comparison]] = {}
+    for comparison in comparisons:
+        groups.setdefault((comparison.dataset, comparison.column), []).append(comparison)
+    for (dataset, column), group in groups.items():
+        tau = kendall_tau([item.ours for item in group], [item.theirs for item in group])
+        yield Agreement(dataset, column, tau, len(group))
+
+
+# --- showing ------------------------------------------------------------------------------------------------------
+
+_TAU = "Kendall's tau of the two orders: 1 is the same order, -1 the reverse (number of formats)"
+
+
+def show_reproduction(run: Run, console: Console) -> None:
+    """Print the comparison on the terminal."""
+    page = page_for(console)
+    found = reproduce(run)
+    for beside in grids(found):
+        page.print()
+        print_lines(page, [beside.title], style="bold")
+        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+        for place, name in enumerate(beside.head):
+            grid.add_column(name, justify="right" if place else "left")
+        for line in beside.texts:
+            grid.add_row(*line)
+        page.print(grid)
+    print_lines(page, found.notes)
+    page.print()
+    print_lines(page, [f"findings: {count_text(found)}"], style="bold")
+    for judgement in found.judgements:
+        print_lines(page, [f"{judgement.verdict.value}: {judgement.finding.statement} ({judgement.finding.place})"])
+        details = [*judgement.figures, *([judgement.reason] if judgement.reason else [])]
+        print_lines(page, [f"  {text}" for text in details])
+
+
+def reproduction_markdown(run: Run) -> str:
+    """The comparison as Markdown, for docs/reproduction.md."""
+    found = reproduce(run)
+    parts = [_source(run)]
+    for beside in grids(found):
+        rows = [beside.head, ["---"] * len(beside.head), *beside.texts]
+        parts.append(f"## {beside.title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
+    parts.append("\n".join(f"- {text}" for text in found.notes))
+    rows = [["finding", "where", "verdict", "our figures", "reason"], ["---"] * 5]
+    for judgement in found.judgements:
+        finding = judgement.finding
+        figures = "<br>".join(judgement.figures)
+        rows.append([finding.statement, finding.place, judgement.verdict.value, figures, judgement.reason])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    parts.append(f"## Findings: {count_text(found)}\n\n{table}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _source(run: Run) -> str:
+    """Which run this is made from, and how."""
+    command = run.info.get("command")
+    words = f"`{' '.join(map(str, command))}`, " if isinstance(command, list) else ""
+    machine = run.info.get("machine")
+    facts = machine if isinstance(machine, dict) else {}
+    told = [str(facts.get("cpu") or ""), f"{facts['cores']} cores" if facts.get("cores") else ""]
+    if facts.get("virtualisation") not in (None, "none"):
+        told.append(f"on {facts['virtualisation']}")
+    commit = f", commit {str(run.info['commit'])[:10]}" if run.info.get("commit") else ""
+    partial = "; the run is not complete" if run.info.get("partial") else ""
+    return (
+        f"Made by `report RUN --against thesis --markdown` from {words}{str(run.info.get('started', ''))[:10]}"
+        f"{commit} ({', '.join(text for text in told if text)}){partial}. Figures are medians of verified rounds; "
+        "the thesis's are of another machine and other versions, so orders say more than values."
+    )
+
+
+def count_text(found: Reproduction) -> str:
+    """How many findings hold, do not, and cannot be tested."""
+    counts = [sum(item.verdict is verdict for item in found.judgements) for verdict in Verdict]
+    return f"{counts[0]} hold, {counts[1]} do not, {counts[2]} are not testable here"
+
+
+def grids(found: Reproduction) -> Iterator[SideBySide]:
+    """One table for each data set, then the agreement of the orders, then those of codecs and images."""
+    where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
+    datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
+    entries = {
+        (item.dataset, item.format, item.column): Entry(_both_text(item), item.cell) for item in found.comparisons
+    }
+    for dataset in datasets:
+        head = ("format", *(f"{column.title}, {_unit_name(column)}" for column in COLUMNS))
+        lines = tuple(
+            (Entry(name), *(entries.get((dataset, name, column), Entry("")) for column in COLUMNS))
+            for name in FORMATS
+            if any((dataset, name, column) in entries for column in COLUMNS)
+        )
+        yield SideBySide(f"{dataset}: ours / the thesis's{where}", head, lines)
+    if datasets:
+        taus = {(item.column, item.dataset): Entry(_tau(item)) for item in found.agreements}
+        lines = tuple(
+            (Entry(column.title), *(taus.get((column, name), Entry("")) for name in datasets)) for column in COLUMNS
+        )
+        yield SideBySide(_TAU, ("", *datasets), lines)
+    yield from found.more
+
+
+def _unit_name(column: Column) -> str:
+    return "s" if column in (SAVE, READ) else "MB"
+
+
+def _both_text(item: Comparison) -> str:
+    """'ours / the thesis's'."""
+    ours = f"{item.ours:.3g}" if item.ours < 100 else f"{item.ours:,.0f}"
+    below = "<" if item.least and item.ours <= item.least else ""
+    return f"{below}{ours} / {item.theirs:,g}"
+
+
+def _tau(item: Agreement) -> str:
+    return f"{'-' if item.tau is None else f'{item.tau:.2f}'} ({item.formats})"

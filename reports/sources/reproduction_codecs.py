@@ -1,0 +1,226 @@
+"""A run beside the thesis's tables 6.8 and 6.9: what LZ4 and ZSTD add to four formats, and the findings of chapter 6.2.
+
+Figures are told as multiples of the same format without a codec, which do not depend on the number of rows. A pure
+function of tables and of the thesis's figures.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+from bench_runner.results.statistics import Interval, format_name, median_interval
+from reports.analysis.codecs import READ, SAVE, SIZE, CodecEffect, codec_effects, has_codecs
+from reports.analysis.tables import Column, Row, Table, conditions_text
+from reports.sources.findings import FORMATS, Finding, Pair, Subject
+from reports.sources.judging import Judgement, Ours, judge
+from reports.sources.side_by_side import Entry, SideBySide
+
+NAMES = ("H5 table", "Parquet", "Feather", "ORC")
+"""The thesis's names of the formats that take both codecs; ours are in reports.sources.findings."""
+CODECS = {"lz4": ("lz4", "blosc:lz4"), "zstd": ("zstd", "blosc:zstd")}
+DATASET = "webface"
+RATIO = Column("save", "size_ratio", "compression ratio")
+_ALL = tuple(f"{name} {codec}" for codec in CODECS for name in NAMES)
+
+
+def _pairs(column: Column, lower: str, codec: str) -> tuple[Pair, ...]:
+    """One format's figure with a codec is below every other's with it."""
+    others = (name for name in NAMES if name != lower)
+    return tuple(Pair(Subject(column, f"{lower} {codec}"), Subject(column, f"{name} {codec}")) for name in others)
+
+
+def _least_added(column: Column, lower: str, codec: str) -> tuple[Pair, ...]:
+    """One format's time rises by fewer seconds than every other's: a + without b is below b + without a."""
+    return tuple(
+        Pair(Subject(column, f"{lower} {codec} + {name}"), Subject(column, f"{name} {codec} + {lower}"))
+        for name in NAMES
+        if name != lower
+    )
+
+
+FINDINGS = (
+    Finding(
+        "table 6.1",
+        "HDF5 table has the best compression ratio, with both codecs",
+        (*_pairs(RATIO, "H5 table", "lz4"), *_pairs(RATIO, "H5 table", "zstd")),
+        ("H5 table lz4", "H5 table zstd"),
+        (DATASET,),
+    ),
+    Finding(
+        "table 6.1, 6.2",
+        "ZSTD adds the least time to saving Parquet",
+        _least_added(SAVE, "Parquet", "zstd"),
+        ("Parquet zstd + H5 table",),
+        (DATASET,),
+    ),
+    Finding(
+        "6.2 compression ratio",
+        "ORC with LZ4 stays as large as without (within 1 %)",
+        (
+            Pair(Subject(SIZE, "ORC lz4"), Subject(SIZE, "ORC"), 1 / 1.01),
+            Pair(Subject(SIZE, "ORC"), Subject(SIZE, "ORC lz4"), 1 / 1.01),
+        ),
+        ("ORC lz4", "ORC"),
+        (DATASET,),
+    ),
+    Finding(
+        "6.2 compression ratio",
+        "ZSTD makes Parquet's file 0.15 to 0.30 of what it was (0.21 in the thesis)",
+        (
+            Pair(Subject(SIZE, "Parquet zstd"), Subject(SIZE, "Parquet"), 1 / 0.30),
+            Pair(Subject(SIZE, "Parquet"), Subject(SIZE, "Parquet zstd"), 0.15),
+        ),
+        ("Parquet zstd", "Parquet"),
+        (DATASET,),
+        rests_on_data=True,
+    ),
+    Finding(
+        "6.2 time of compression",
+        "every save takes longer with a codec",
+        tuple(Pair(Subject(SAVE, name.rpartition(" ")[0]), Subject(SAVE, name)) for name in _ALL),
+        _ALL,
+        (DATASET,),
+    ),
+    Finding(
+        "6.2 time of compression",
+        "LZ4 adds the least time to saving HDF5 table",
+        _least_added(SAVE, "H5 table", "lz4"),
+        ("H5 table lz4 + Parquet",),
+        (DATASET,),
+    ),
+    Finding(
+        "6.2 time of compression",
+        "Feather's save takes twice as long or more with a codec",
+        tuple(Pair(Subject(SAVE, "Feather"), Subject(SAVE, f"Feather {codec}"), 2.0) for codec in CODECS),
+        ("Feather lz4", "Feather zstd"),
+        (DATASET,),
+    ),
+    Finding(
+        "6.2 time of decompression",
+        "Parquet reads faster with a codec than without",
+        tuple(Pair(Subject(READ, f"Parquet {codec}"), Subject(READ, "Parquet")) for codec in CODECS),
+        ("Parquet lz4", "Parquet zstd"),
+        (DATASET,),
+    ),
+)
+"""M. Tarageľ, Brno University of Technology, 2024: table 6.1 and section 6.2."""
+
+
+@cache
+def thesis_figures() -> Mapping[Subject, float]:
+    """What the thesis's tables 6.3 to 6.5, 6.8 and 6.9 say of webface, with each codec and without: seconds, megabytes,
+    ratios."""
+    base = {
+        (row["metric"], row["format"]): float(row["value"])
+        for row in _published("thesis_tabular.csv")
+        if row["dataset"] == DATASET
+    }
+    found: dict[Subject, float] = {}
+    for row in _published("thesis_compression.csv"):
+        name, codec = row["format"], f"{row['format']} {row['codec']}"
+        for column, metric in ((SAVE, "save_time"), (READ, "read_time")):
+            found[Subject(column, name, DATASET)] = base[f"{metric}_s", name]
+            found[Subject(column, codec, DATASET)] = base[f"{metric}_s", name] + float(row[f"{metric}_delta_s"])
+        ratio = float(row["compression_ratio"])
+        found[Subject(RATIO, codec, DATASET)] = ratio
+        found[Subject(SIZE, name, DATASET)] = base["size_mb", name]
+        found[Subject(SIZE, codec, DATASET)] = base["size_mb", name] * ratio
+    return found | _sums(found)
+
+
+def _published(name: str) -> list[dict[str, str]]:
+    text = resources.files("reports.sources").joinpath(f"published/{name}").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
+    found = {}
+    for (one, codec), other in itertools.product(itertools.product(NAMES, CODECS), NAMES):
+        subjects = Subject(SAVE, f"{one} {codec}", DATASET), Subject(SAVE, other, DATASET)
+        if one != other and all(subject in figures for subject in subjects):
+            found[Subject(SAVE, f"{one} {codec} + {other}", DATASET)] = sum(figures[subject] for subject in subjects)
+    return found
+
+
+def table_of(found: Sequence[Table]) -> Table | None:
+    """The table of codecs on webface, warm and with the libraries' own threads, where the run has one."""
+    fitting = [
+        table
+        for table in found
+        if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
+    ]
+    return min(fitting, key=lambda table: table.conditions.threads != "default", default=None)
+
+
+def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
+    """What the run says of each finding; without its table, that it is not in this run. `generated` says whether
+    webface is ours and not the thesis's file."""
+    left_out = {} if table else {DATASET: "not in this run"}
+    ours = Ours(_figures(table) if table else {}, 0)
+    made = (DATASET,) if generated else ()
+    return tuple(judge(finding, ours, thesis_figures(), left_out, made) for finding in FINDINGS)
+
+
+def grid(table: Table) -> SideBySide:
+    """Our multiples beside the thesis's."""
+    title = (
+        f"{table.dataset}, {table.amount}: with a codec as a multiple of the same format without, ours / the thesis's "
+        f"({conditions_text(table.conditions)})"
+    )
+    head = ("format", *(f"{codec}: {what}" for codec in CODECS for what in ("save", "read", "size")))
+    lines = []
+    effects = {(name, codec): effect for name, codec, effect in _known_effects(table)}
+    for name in NAMES:
+        if any((name, codec) in effects for codec in CODECS):
+            pairs = itertools.product(CODECS, (SAVE, READ, SIZE))
+            entries = (_both(effects.get((name, codec)), name, codec, column) for codec, column in pairs)
+            lines.append((Entry(name), *entries))
+    return SideBySide(title, head, tuple(lines))
+
+
+def _both(effect: CodecEffect | None, name: str, codec: str, column: Column) -> Entry:
+    theirs = thesis_figures()
+    multiple = theirs[Subject(column, f"{name} {codec}", DATASET)] / theirs[Subject(column, name, DATASET)]
+    one = effect.row.interval(column) if effect else None
+    other = effect.base.interval(column) if effect else None
+    if not (effect and one and other and other.median):
+        return Entry(f"- / {multiple:.2f}")
+    return Entry(f"{one.median / other.median:.2f} / {multiple:.2f}", effect.row.cells[column.operation].cell)
+
+
+def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:
+    """The effects that the thesis has too: (its name of the format, codec, effect)."""
+    ours = {FORMATS[name]: name for name in NAMES}
+    for effect in codec_effects(table):
+        name = ours.get(format_name(effect.row.variant))
+        codec = next((codec for codec, spelled in CODECS.items() if effect.codec.split()[0] in spelled), None)
+        if name is not None and codec is not None:
+            yield name, codec, effect
+
+
+def _figures(table: Table) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
+    """Every figure that the findings are about, by round."""
+    rounds: dict[Subject, dict[int, int]] = {}
+    for name, codec, effect in _known_effects(table):
+        for column in (SAVE, READ, SIZE):
+            rounds[Subject(column, name, DATASET)] = _by_round(effect.base, column)
+            rounds[Subject(column, f"{name} {codec}", DATASET)] = _by_round(effect.row, column)
+        packed, plain = rounds[Subject(SIZE, f"{name} {codec}", DATASET)], rounds[Subject(SIZE, name, DATASET)]
+        common = packed.keys() & plain.keys()
+        ratios = {number: round(1_000_000 * packed[number] / plain[number]) for number in common}
+        rounds[Subject(RATIO, f"{name} {codec}", DATASET)] = ratios
+    for (one, codec), other in itertools.product(itertools.product(NAMES, CODECS), NAMES):
+        first, second = (rounds.get(Subject(SAVE, text, DATASET), {}) for text in (f"{one} {codec}", other))
+        if one != other and first and second:
+            both = {number: first[number] + second[number] for number in first.keys() & second.keys()}
+            rounds[Subject(SAVE, f"{one} {codec} + {other}", DATASET)] = both
+    return {subject: (median_interval(list(values.values())), values) for subject, values in rounds.items() if values}
+
+
+def _by_round(row: Row, column: Column) -> dict[int, int]:
+    cell = row.cells.get(column.operation)
+    return dict(cell.by_round.get(column.figure, {})) if cell else {}

@@ -1,0 +1,32 @@
+"""Tables in which our figures stand beside others': words for people, each with the cell whose samples it comes from.
+
+It knows neither whose the other figures are nor how a table is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench_runner.results.records import Cell
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in one place of a table; `cell` is None for what is no figure of ours, or one of several cells."""
+
+    text: str
+    cell: Cell | None = None
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """One table: its title, the heads of its columns, and its lines, each with its name first."""
+
+    title: str
+    head: tuple[str, ...]
+    lines: tuple[tuple[Entry, ...], ...]
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The lines as words alone."""
+        return [[entry.text for entry in line] for line in self.lines]

@@ -1,0 +1,1 @@
+"""Reports for a terminal, as Markdown, JSON and CSV."""

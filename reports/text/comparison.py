@@ -1,0 +1,198 @@
+"""A comparison of two runs for people and programs: on the terminal, as Markdown, as JSON.
+
+It shows what reports.analysis.compare found and judges nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from bench_runner.results.records import Cell, Run
+from reports.analysis.compare import Change, Comparison, Drift, Verdict
+from reports.analysis.tables import MEGABYTES, MILLISECONDS, SECONDS, conditions_text
+from reports.text.terminal import page_for, print_lines
+
+_TITLES = {"wall_ns": "time", "peak_private_bytes": "peak memory", "size_bytes": "size"}
+HEAD = ("cell", "figure", "before", "after", "ratio", "95 % interval", "libraries")
+DRIFT_WORTH_TELLING = 0.02
+"""A drift under this is not told."""
+
+
+def show(found: Comparison, console: Console) -> None:
+    """Print what changed, and what stands around it. Always 100 columns wide."""
+    page = page_for(console)
+    print_lines(page, [f"{_run(found.before)} -> {_run(found.after)}"], style="bold")
+    print_lines(page, [f"warning: {text}" for text in found.differences], style="yellow")
+    for title, changes, style in (("worse", found.regressions, "red"), ("better", found.improvements, "green")):
+        if changes:
+            page.print()
+            print_lines(page, [title], style=f"bold {style}")
+            page.print(_grid(changes))
+    page.print()
+    print_lines(page, _lines(found))
+
+
+def _grid(changes: Sequence[Change]) -> Grid:
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    grid.add_column(HEAD[0], overflow="fold")
+    for place, header in enumerate(HEAD[1:], 1):
+        grid.add_column(header, justify="right" if 1 < place < 6 else "left", no_wrap=place < 6, overflow="fold")
+    for change in changes:
+        grid.add_row(*(escape(text) for text in _row(change)))
+    return grid
+
+
+def markdown(found: Comparison) -> str:
+    """For a comment on a pull request: the verdict first, then tables."""
+    parts = [f"**{_verdict(found)}** ({_run(found.before)} -> {_run(found.after)})"]
+    parts += [f"> {text}" for text in found.differences]
+    for title, changes in (("Worse", found.regressions), ("Better", found.improvements)):
+        if changes:
+            rows = [HEAD, ("---",) * len(HEAD), *(_row(change) for change in changes)]
+            cells = "\n".join(f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |" for row in rows)
+            parts.append(f"### {title}\n\n{cells}")
+    parts.append("\n".join(f"- {text}" for text in _lines(found)))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_json(found: Comparison) -> str:
+    """Everything, for programs: every change with its interval and verdict, drifts, what is missing."""
+    shape = {
+        "before": _identity(found.before),
+        "after": _identity(found.after),
+        "failed": found.failed,
+        "changes": [_change_shape(change) for change in found.changes],
+        "drifts": [
+            {
+                "operation": drift.operation,
+                "ratio": drift.ratio,
+                "floor": drift.floor,
+                "noise": drift.noise,
+                "cells": drift.cells,
+            }
+            for drift in found.drifts
+        ],
+        "newly_failing": [{**_cell_shape(cell), "reason": reason} for cell, reason in found.newly_failing],
+        "newly_working": [_cell_shape(cell) for cell in found.newly_working],
+        "failing_in_both": [_cell_shape(cell) for cell in found.failing_in_both],
+        "only_before": [_cell_shape(cell) for cell in found.only_before],
+        "only_after": [_cell_shape(cell) for cell in found.only_after],
+        "libraries": list(found.libraries),
+        "differences": list(found.differences),
+    }
+    return json.dumps(shape, indent=1, ensure_ascii=False)
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    return {name: run.info.get(name) for name in ("id", "started", "commit", "dirty")}
+
+
+def _cell_shape(cell: Cell) -> dict[str, Any]:
+    conditions = {name: getattr(cell.conditions, name) for name in cell.conditions.__dataclass_fields__}
+    return {
+        "suite": cell.suite,
+        "operation": cell.operation,
+        "dataset": cell.dataset,
+        "rows": cell.rows,
+        "variant": cell.variant,
+        "conditions": conditions,
+    }
+
+
+def _change_shape(change: Change) -> dict[str, Any]:
+    return {
+        **_cell_shape(change.cell),
+        "figure": change.figure,
+        "before": change.before,
+        "after": change.after,
+        "measured_ratio": change.shift.ratio,
+        "low": change.shift.low,
+        "high": change.shift.high,
+        "ratio": change.ratio,
+        "verdict": change.verdict.value,
+        "libraries": list(change.libraries),
+    }
+
+
+def _run(run: Run) -> str:
+    commit = run.info.get("commit")
+    return f"{run.info.get('id', run.folder.name)}" + (f" (commit {str(commit)[:10]})" if commit else "")
+
+
+def _row(change: Change) -> tuple[str, ...]:
+    cell = change.cell
+    low, high = change.shift.low, change.shift.high
+    interval = f"{low:.2f} to {high:.2f}" if low is not None and high is not None else "-"
+    return (
+        f"{cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}",
+        _TITLES[change.figure],
+        _value(change.figure, change.before),
+        _value(change.figure, change.after),
+        f"{change.ratio:.2f}",
+        interval,
+        ", ".join(change.libraries) or "-",
+    )
+
+
+def _value(figure: str, value: float) -> str:
+    if figure != "wall_ns":
+        return f"{MEGABYTES.text(value)} MB"
+    return f"{SECONDS.text(value)} s" if value >= 1e9 else f"{MILLISECONDS.text(value)} ms"
+
+
+def _verdict(found: Comparison) -> str:
+    worse = len(found.regressions)
+    if not found.failed:
+        return "no regression"
+    parts = [f"{worse} regression{'s' * (worse != 1)}"] if worse else []
+    if found.newly_failing:
+        parts.append(f"{len(found.newly_failing)} cell{'s' * (len(found.newly_failing) != 1)} without figures now")
+    return ", ".join(parts)
+
+
+def _lines(found: Comparison) -> Iterator[str]:
+    judged = [change for change in found.changes if change.verdict is not Verdict.UNJUDGED]
+    yield (
+        f"{_verdict(found)}; {len(found.improvements)} better; {len(judged)} figures judged, "
+        f"{len(found.changes) - len(judged)} with too few rounds (5 are needed)"
+    )
+    for drift in found.drifts:
+        yield from _drift(drift)
+    for cell, reason in found.newly_failing:
+        yield f"no figures any more: {cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}: {reason}"
+    for title, cells in (
+        ("measured now and not before", found.newly_working),
+        ("failed in both runs", found.failing_in_both),
+        ("only in the first run", found.only_before),
+        ("only in the second run", found.only_after),
+    ):
+        if cells:
+            yield f"{title}: {_few(cells)}"
+    if found.libraries:
+        yield f"libraries that differ: {', '.join(found.libraries)}"
+    alike = found.changes[0].cell.conditions if found.changes else None
+    if alike and all(change.cell.conditions == alike for change in found.changes):
+        yield f"conditions: {conditions_text(alike)}"
+
+
+def _drift(drift: Drift) -> Iterator[str]:
+    change = drift.ratio - 1
+    if abs(change) >= DRIFT_WORTH_TELLING:
+        slower = "slower" if change > 0 else "faster"
+        floor = "" if drift.floor is None else f"; the floor alone: {drift.floor - 1:+.1%}"
+        yield (
+            f"all {drift.operation} times are {abs(change):.1%} {slower}{floor}: taken out, because the machine, or "
+            "what all formats share, has changed"
+        )
+    yield f"noise of {drift.operation} times between the runs: {drift.noise:.1%} ({drift.cells} cells)"
+
+
+def _few(cells: Sequence[Cell]) -> str:
+    names = list(dict.fromkeys(f"{cell.dataset}/{cell.variant}" for cell in cells))
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,73 @@
+"""CSV in the thesis's shape, one file for each data set and set of conditions: the medians, in seconds and
+megabytes of 1,000,000 bytes. A pure function of stored samples; the raw samples lie next to it in
+`samples.jsonl`.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+from bench_runner.results.records import Run
+from reports.analysis.codecs import codec_effects, has_codecs
+from reports.analysis.tables import COLUMNS, Column, Row, Table, distinguishing_names, tables
+
+HEADER = (
+    *("format_name", "save_time (s)", "read_time (s)"),
+    *("save_peak_mem (MB)", "read_peak_mem (MB)", "file_size (MB)"),
+)
+"""As the thesis's own program writes it."""
+CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
+"""The metrics of the thesis's tables 6.8 and 6.9: against the same format without a codec, in the same rounds."""
+_SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
+
+
+def write_csv(run: Run, folder: Path) -> list[Path]:
+    """Write `results-<data set>-<track>.csv` files into `folder` and return their paths.
+
+    A cell is empty where there is no figure: nothing was counted, or the memory is below what the probe can
+    tell.
+    """
+    found = tables(run)
+    names = distinguishing_names(found)
+    paths = [_write(table, folder / f"results-{_safe(names[place])}.csv") for place, table in enumerate(found)]
+    for place, table in enumerate(found):
+        if has_codecs(table):
+            paths.append(_write_codecs(table, folder / f"codecs-{_safe(names[place])}.csv"))
+    return paths
+
+
+def _write(table: Table, path: Path) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(HEADER)
+        for row in table.rows:
+            values = (_text(table, row, column) for column in (_SAVE, _READ, _SAVE_PEAK, _READ_PEAK, _SIZE))
+            writer.writerow((row.variant, *values))
+    return path
+
+
+def _write_codecs(table: Table, path: Path) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(CODECS_HEADER)
+        for effect in codec_effects(table):
+            deltas = (effect.save_delta_ns, effect.read_delta_ns)
+            seconds = ("" if delta is None else f"{delta.median / 1e9:.6f}" for delta in deltas)
+            writer.writerow((effect.row.variant, *seconds, "" if effect.ratio is None else f"{effect.ratio:.4f}"))
+    return path
+
+
+def _text(table: Table, row: Row, column: Column) -> str:
+    interval = row.interval(column)
+    if interval is None or (column.is_memory and interval.median < table.least_bytes):
+        return ""
+    if column.figure.endswith("_ns"):
+        return f"{interval.median / 1e9:.6f}"
+    return f"{interval.median / 1e6:.6f}"
+
+
+def _safe(name: str) -> str:
+    """`name` as a part of a file name: 'synthetic[int=5]' holds what a shell takes for its own."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_")

@@ -1,0 +1,198 @@
+"""docs/target.md holds: dtypes demanded, conversions there and back, and every page of a result is touched."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from adapters.contract import Native
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
+from data_generator.generated.kinds import KINDS
+
+PAGE = Path(__file__).parents[3] / "docs" / "target.md"
+
+ALL = [Target("pandas", strings, nulls) for strings in ("str", "object") for nulls in ("masked", "numpy")]
+
+
+def documented() -> list[tuple[str, str, str]]:
+    """(kind, dtype without nulls, dtype with nulls) of the table in docs/target.md."""
+    rows = [
+        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        for line in PAGE.read_text().splitlines()
+        if line.startswith("| `")
+    ]
+    return [(row[0], row[2], row[3]) for row in rows]
+
+
+def value_dtype(kind: str, nulls: bool, target: Target) -> str:
+    targets.apply_strings(target)
+    dtype = targets.make(KINDS[kind].table(nulls), target)["value"].dtype
+    return str(dtype)
+
+
+def test_the_page_names_the_kinds() -> None:
+    assert len(documented()) >= 20
+    assert {kind for kind, _, _ in documented()} <= KINDS.keys()
+
+
+@pytest.mark.parametrize(("kind", "plain", "with_nulls"), documented())
+def test_the_page_says_what_is_demanded(kind: str, plain: str, with_nulls: str) -> None:
+    assert value_dtype(kind, False, Target()) == plain
+    assert value_dtype(kind, True, Target()) == with_nulls
+
+
+def test_text_as_objects() -> None:
+    assert value_dtype("string", True, Target(strings="object")) == "object"
+    assert value_dtype("string", True, Target(strings="str")) == "str"
+
+
+def test_numpy_has_no_nulls_in_integers() -> None:
+    assert value_dtype("int16", True, Target(nulls="numpy")) == "float64"
+    assert value_dtype("bool", True, Target(nulls="numpy")) == "object"
+
+
+def test_frames_are_as_users_have_them() -> None:
+    table = pa.table({"a": [1, 2], "s": ["x", "y"], "b": [3, 4], "t": ["z", "z"], "n": [1, None]})
+    for target in ALL:
+        targets.apply_strings(target)
+        frame = targets.make(table, target)
+        assert list(frame.columns) == ["a", "s", "b", "t", "n"]
+        assert isinstance(frame.index, pd.RangeIndex)
+        block = frame["a"].to_numpy(copy=False).base
+        assert frame["b"].to_numpy(copy=False).base is block or np.shares_memory(
+            block, frame["b"].to_numpy(copy=False).base
+        )
+
+
+def test_metadata_of_pandas_is_not_followed() -> None:
+    """An int64 column whose schema says that pandas had Int64 stays int64."""
+    targets.apply_strings(Target())
+    table = pa.Table.from_pandas(pd.DataFrame({"a": pd.array([1, 2], "Int64")}))
+    assert b"Int64" in table.schema.metadata[b"pandas"]
+    assert targets.from_native(table, Target(), Native.ARROW)["a"].dtype == np.dtype("int64")
+
+
+def exchanged(table: pa.Table, target: Target, native: Native) -> Any:
+    held = targets.make(table, target)
+    return targets.from_native(targets.to_native(held, target, native), target, native)
+
+
+@pytest.mark.parametrize("target", [*ALL, Target("arrow")], ids=str)
+@pytest.mark.parametrize("native", list(Native))
+def test_conversions_keep_ordinary_columns(target: Target, native: Native) -> None:
+    targets.apply_strings(target)
+    kinds = ["int64", "float64", "bool", "string", "date", "timestamp-us", "timestamp-us-zone", "binary"]
+    if native is not Native.POLARS:
+        kinds.append("time")  # which polars has in ns alone
+    for kind in kinds:
+        for nulls in (False, True):
+            table = KINDS[kind].table(nulls)
+            got = exchanged(table, target, native)
+            assert verify.compare(table, got, target).problems == (), (kind, nulls)
+
+
+def test_records_know_which_columns_have_nulls() -> None:
+    table = pa.table({"a": [1, 2], "b": [1, None]})
+    records = targets.to_native(table, Target("arrow"), Native.RECORDS)
+    assert [field.nullable for field in records.schema] == [False, True]
+    assert list(records.rows) == [{"a": 1, "b": 1}, {"a": 2, "b": None}]
+
+
+def test_records_come_back_in_order_over_batches() -> None:
+    rows = targets.RECORDS_PER_BATCH + 10
+    table = pa.table({"a": range(rows)})
+    assert exchanged(table, Target("arrow"), Native.RECORDS)["a"].equals(table["a"])
+
+
+# --- buffers -------------------------------------------------------------------------------------------------------
+
+
+def frame_of(column: Any) -> pd.DataFrame:
+    return pd.DataFrame({"c": column})
+
+
+ROWS = 100_000
+COLUMNS = {
+    "int64": (np.zeros(ROWS, np.int64), 8 * ROWS),
+    "float32": (np.zeros(ROWS, np.float32), 4 * ROWS),
+    "objects": (pd.Series(["x"] * ROWS, dtype=object), 8 * ROWS),
+    "masked": (pd.array([1, None] * (ROWS // 2), "Int32"), 5 * ROWS),
+    "categories": (pd.Categorical.from_codes(np.zeros(ROWS, np.int8), ["a", "b"]), ROWS),
+    "datetimes": (pd.date_range("2024", periods=ROWS, freq="s", unit="us"), 8 * ROWS),
+    "zoned": (pd.date_range("2024", periods=ROWS, freq="s", unit="us", tz="UTC"), 8 * ROWS),
+    "durations": (pd.to_timedelta(np.zeros(ROWS), unit="s"), 8 * ROWS),
+    "text": (pd.array(["xy"] * ROWS, pd.StringDtype("pyarrow", na_value=np.nan)), 10 * ROWS),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_buffer_of_a_frame_is_seen(name: str) -> None:
+    targets.apply_strings(Target())
+    column, at_least = COLUMNS[name]
+    seen = sum(size_bytes for _, size_bytes in targets.buffers(frame_of(column)))
+    assert at_least <= seen <= at_least * 1.02 + 64
+
+
+def test_a_block_is_seen_once() -> None:
+    frame = pd.DataFrame(np.zeros((1_000, 50)))
+    assert [size_bytes for _, size_bytes in targets.buffers(frame)] == [50 * 1_000 * 8]
+
+
+def test_every_buffer_of_a_table_is_seen() -> None:
+    dictionary = pa.array(["a", "b"] * 50).dictionary_encode()
+    nested = pa.array([[1, 2]] * 100)
+    table = pa.table({"d": dictionary, "n": nested})
+    seen = {address for address, _ in targets.buffers(table)}
+    assert dictionary.dictionary.buffers()[2].address in seen
+    assert nested.values.buffers()[1].address in seen
+
+
+def _inside(words: pa.Array) -> list[pa.Array]:
+    """The words in each kind of nested array, two in a list."""
+    offsets = pa.array([0, 2, 4], pa.int32())
+    return [
+        pa.ListArray.from_arrays(offsets, words),
+        pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), words),
+        pa.FixedSizeListArray.from_arrays(words, 2),
+        pa.ListViewArray.from_arrays(offsets[:2], pa.array([2, 2], pa.int32()), words),
+        pa.StructArray.from_arrays([pa.array(range(4)), words], ["i", "w"]),
+        pa.MapArray.from_arrays(offsets, pa.array(list("abcd")), words),
+        pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([words], ["w"])),
+    ]
+
+
+@pytest.mark.parametrize(
+    "array", _inside(pa.array(["x", "y", "z", "x"]).dictionary_encode()), ids=lambda a: str(a.type)
+)
+def test_dictionaries_inside_are_seen_and_touched(array: pa.Array) -> None:
+    words = array
+    while not pa.types.is_dictionary(words.type):
+        if pa.types.is_map(words.type):
+            words = words.items
+        else:
+            words = words.field(words.type.num_fields - 1) if pa.types.is_struct(words.type) else words.values
+    seen = {address for address, _ in targets.buffers(pa.table({"n": array}))}
+    assert words.dictionary.buffers()[2].address in seen
+
+
+def test_touching_reads_one_byte_of_each_page() -> None:
+    array = np.zeros(10 * targets.PAGE_BYTES, np.uint8)
+    first_page = -array.ctypes.data % targets.PAGE_BYTES
+    array[0] = 7
+    array[first_page :: targets.PAGE_BYTES] = 1
+    pages = len(range(first_page, len(array), targets.PAGE_BYTES))
+    assert targets.touch(pa.table({"c": pa.array(array)})) == pages + array[0]
+
+
+def test_dates_stay_python_dates() -> None:
+    targets.apply_strings(Target())
+    frame = targets.make(KINDS["date-early"].table(False), Target())
+    assert type(frame["value"][0]) is dt.date

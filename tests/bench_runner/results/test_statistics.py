@@ -1,0 +1,257 @@
+"""Statistics on values whose answers are known by hand or by simulation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bench_runner.results import statistics
+from bench_runner.results.records import Conditions, Failure, Sample
+from tests.reports.factory import make_run, make_sample
+
+
+def _save(**changed: object) -> Sample:
+    return make_sample(**{"operation": "save", "fidelity": None, **changed})
+
+
+class TestMedianInterval:
+    def test_under_five_values_there_is_only_minimum_and_maximum(self) -> None:
+        interval = statistics.median_interval([4, 1, 3, 2])
+        assert (interval.median, interval.low, interval.high, interval.minimum, interval.maximum) == (
+            2.5,
+            None,
+            None,
+            1,
+            4,
+        )
+        assert interval.spread == (1, 4)
+
+    @pytest.mark.parametrize(
+        ("count", "low", "high"),
+        [(5, 1, 5), (7, 1, 7), (8, 1, 8), (9, 2, 8), (12, 3, 10), (20, 6, 15), (5_000, 2_431, 2_570)],
+    )
+    def test_it_lies_between_the_tabled_order_statistics(self, count: int, low: int, high: int) -> None:
+        interval = statistics.median_interval(range(count, 0, -1))
+        assert (interval.low, interval.high, interval.rounds) == (low, high, count)
+
+    @pytest.mark.parametrize(("count", "at_least"), [(5, 0.92), (7, 0.95), (9, 0.95), (12, 0.95)])
+    @pytest.mark.parametrize(
+        ("draw", "true_median"),
+        [
+            (lambda source: source.lognormvariate(0, 0.3), 1.0),
+            (lambda source: 1 + source.expovariate(1), 1.6931),
+        ],
+    )
+    def test_it_covers_the_median_of_skewed_noise(
+        self, count: int, at_least: float, draw: Callable[[random.Random], float], true_median: float
+    ) -> None:
+        source = random.Random(count)
+        covered = 0
+        for _ in range(2000):
+            low, high = statistics.median_interval([draw(source) for _ in range(count)]).spread
+            covered += low <= true_median <= high
+        assert covered / 2000 >= at_least
+
+    def test_no_value_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match="at least one"):
+            statistics.median_interval([])
+
+    def test_half_width(self) -> None:
+        assert statistics.half_width([90, 95, 100, 105, 110]) == pytest.approx(0.1)
+        assert statistics.half_width([1, 2, 3, 4]) is None
+        assert statistics.half_width([]) is None
+        assert statistics.half_width([0, 0, 0, 0, 0]) is None
+
+
+class TestRatio:
+    def test_it_is_paired_by_round_so_that_slow_rounds_cancel(self) -> None:
+        slow = {1: 1, 2: 10, 3: 100, 4: 3, 5: 7}
+        ratio = statistics.ratio_interval({number: value * 2 for number, value in slow.items()}, slow)
+        assert ratio is not None
+        assert (ratio.ratio, ratio.low, ratio.high, ratio.tied) == (2, 2, 2, False)
+
+    def test_only_common_rounds_count_and_under_five_there_is_no_verdict(self) -> None:
+        ratio = statistics.ratio_interval({1: 2, 2: 2, 3: 2, 4: 2, 9: 50}, {1: 1, 2: 1, 3: 1, 4: 1, 5: 1})
+        assert ratio is not None
+        assert (ratio.ratio, ratio.rounds, ratio.tied) == (2, 4, None)
+        assert statistics.ratio_interval({1: 1}, {2: 1}) is None
+
+    def test_tied_when_the_interval_holds_one(self) -> None:
+        ratio = statistics.ratio_interval({1: 9, 2: 11, 3: 10, 4: 12, 5: 8}, dict.fromkeys(range(1, 6), 10))
+        assert ratio is not None
+        assert ratio.tied is True
+
+
+class TestSummarise:
+    def _one(self, *samples: Sample) -> statistics.CellSummary:
+        (summary,) = statistics.summarise(samples).values()
+        return summary
+
+    def test_unsettled_failed_and_rehearsal_samples_are_not_counted(self) -> None:
+        summary = self._one(
+            make_sample(round=0, rows=20_000, figures={"wall_ns": 1}),
+            make_sample(round=1, figures={"wall_ns": 10, "cpu_ns": 15}),
+            make_sample(round=2, figures={"wall_ns": 900}, unsettled=True),
+            make_sample(round=3, figures={}, failure=Failure(kind="crash", reason="signal 11")),
+        )
+        assert summary.by_round["wall_ns"] == {1: 10}
+        assert (summary.rounds, summary.failed_rounds, summary.uncounted) == (1, 1, 1)
+        assert summary.cores_used == 1.5
+        assert [failure.reason for failure in summary.failures] == ["signal 11"]
+
+    def test_a_rehearsal_that_failed_gives_the_reason_under_the_rows_of_the_whole_table(self) -> None:
+        failed = make_sample(
+            round=0, rows=20_000, variant="xml", figures={}, failure=Failure(kind="crash", reason="signal 9")
+        )
+        cells = statistics.summarise([failed, make_sample()])
+        assert {cell.rows for cell in cells} == {1_000_000}
+        assert [cell.variant for cell, summary in cells.items() if summary.failures] == ["xml"]
+
+    def test_a_save_counts_only_when_its_read_passed(self) -> None:
+        failed_read = make_sample(round=2, figures={}, failure=Failure(kind="mismatch", reason="last row"))
+        cells = statistics.summarise(
+            [_save(round=1), make_sample(round=1), _save(round=2), failed_read, _save(round=3)]
+        )
+        saves = next(summary for cell, summary in cells.items() if cell.operation == "save")
+        assert set(saves.by_round["wall_ns"]) == {1}
+        assert saves.uncounted == 2
+
+    def test_a_save_with_a_verdict_of_its_own_needs_no_read(self) -> None:
+        assert self._one(_save(fidelity="exact")).rounds == 1
+
+    def test_the_later_measurement_of_a_round_stands(self) -> None:
+        again = make_sample(position=90, figures={"wall_ns": 7})
+        assert self._one(make_sample(), again).by_round["wall_ns"] == {1: 7}
+
+    def test_the_floor_is_found_across_targets_and_tracks_but_not_across_machines(self) -> None:
+        floors = [
+            make_sample(variant="floor", round=number, figures={"wall_ns": 10}, conditions=Conditions(target="arrow"))
+            for number in range(1, 6)
+        ]
+        reads = [
+            make_sample(round=number, figures={"wall_ns": 30}, conditions=Conditions(strings="object", track="equal"))
+            for number in range(1, 6)
+        ]
+        other = replace(reads[0], machine="another")
+        cells = statistics.summarise([*floors, *reads, other])
+        multiple = cells[reads[0].cell].floor_multiple
+        assert multiple is not None
+        assert (multiple.ratio, multiple.rounds) == (3, 5)
+        assert cells[other.cell].floor_multiple is None
+        assert cells[floors[0].cell].floor_multiple is None
+
+    def test_views_have_a_floor_of_their_own(self) -> None:
+        images = Conditions(target="images")
+        samples = [
+            make_sample(variant=variant, round=number, figures={"wall_ns": wall_ns}, conditions=images)
+            for number in range(1, 6)
+            for variant, wall_ns in {
+                "image-floor[engine=readinto]": 100,
+                "image-floor[engine=readinto,arrays=views]": 20,
+                "lmdb[engine=lmdb]": 200,
+                "lmdb[engine=lmdb,arrays=views]": 80,
+            }.items()
+        ]
+        multiples = {cell.variant: summary.floor_multiple for cell, summary in statistics.summarise(samples).items()}
+        assert multiples["lmdb[engine=lmdb]"].ratio == 2
+        assert multiples["lmdb[engine=lmdb,arrays=views]"].ratio == 4
+
+    def test_memory_figures_that_disagree_are_marked(self) -> None:
+        assert self._one(make_sample(figures={"peak_private_bytes": 94, "peak_rss_bytes": 100})).memory_disagrees
+        assert not self._one(make_sample(figures={"peak_private_bytes": 96, "peak_rss_bytes": 100})).memory_disagrees
+
+    def test_one_lossy_round_makes_the_cell_lossy(self) -> None:
+        lossy = make_sample(round=2, fidelity="declared loss", losses=("within 1e-10",))
+        summary = self._one(make_sample(round=1), lossy)
+        assert (summary.fidelity, summary.losses) == ("declared loss", ("within 1e-10",))
+
+
+class TestRanking:
+    def _ranks(self, times: dict[str, list[int]]) -> dict[str, statistics.Ratio]:
+        samples = [
+            make_sample(variant=variant, round=number, figures={"wall_ns": value})
+            for variant, values in times.items()
+            for number, value in enumerate(values, start=1)
+        ]
+        ranks = statistics.ranking(statistics.summarise(samples).values(), "wall_ns")
+        return {cell.variant: ratio for cell, ratio in ranks.items()}
+
+    def test_best_first_with_ties_and_without_the_floor_and_what_stands_apart(self) -> None:
+        ranks = self._ranks(
+            {
+                "slow": [20, 21, 22, 23, 24],
+                "near": [11, 10, 13, 12, 12],
+                "best": [10, 11, 12, 11, 12],
+                "feather[engine=pyarrow,mapped=true]": [1] * 5,
+                "hdf5-fixed[engine=pandas,nulls=numpy]": [1] * 5,
+                "floor": [1] * 5,
+            }
+        )
+        assert list(ranks) == ["best", "near", "slow"]
+        assert [ratio.tied for ratio in ranks.values()] == [True, True, False]
+
+    def test_what_the_probe_cannot_tell_apart_is_tied(self) -> None:
+        samples = [
+            make_sample(variant=variant, round=number, figures={"peak_private_bytes": value})
+            for variant, value in {"a": 1, "b": 3, "c": 9}.items()
+            for number in range(1, 6)
+        ]
+        ranks = statistics.ranking(statistics.summarise(samples).values(), "peak_private_bytes", least=4)
+        assert [(cell.variant, ratio.ratio) for cell, ratio in ranks.items()] == [("a", 1), ("b", 1), ("c", 9 / 4)]
+
+    def test_under_five_rounds_nothing_is_tied(self) -> None:
+        assert {ratio.tied for ratio in self._ranks({"a": [1, 2], "b": [1, 2]}).values()} == {None}
+
+
+class TestEffects:
+    def test_drift_of_the_floor_is_seen_from_ten_percent_on(self) -> None:
+        for drift, warns in ((0.0, False), (0.3, True)):
+            effects = statistics.floor_drift(statistics.summarise(make_run(drift=drift).samples).values())
+            assert {effect.operation for effect in effects} == {"save", "read"}
+            assert all(effect.warns == warns for effect in effects), effects
+            assert all(abs(effect.change - drift) < 0.08 for effect in effects), effects
+
+    def test_a_place_in_the_round_that_costs_time_is_seen(self) -> None:
+        run = make_run(datasets=("eq",))
+        last = max(sample.position for sample in run.samples)
+        per_round = (last + 1) / 7
+
+        def slower_when_late(sample: Sample, by: float) -> Sample:
+            place = (sample.position % per_round) / per_round
+            return replace(
+                sample,
+                figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * (1 + by * place))},
+            )
+
+        for by, warns in ((0.0, False), (0.4, True)):
+            samples = [slower_when_late(sample, by) for sample in run.samples if sample.figures]
+            effects = statistics.position_effect(samples)
+            assert effects
+            assert all(effect.warns == warns for effect in effects), effects
+
+    def test_few_samples_tell_nothing_of_the_place(self) -> None:
+        assert statistics.position_effect([make_sample(), make_sample(round=2)]) == []
+
+
+def test_kendall_tau_of_known_orders() -> None:
+    assert statistics.kendall_tau([1, 2, 3, 4], [10, 20, 30, 40]) == 1
+    assert statistics.kendall_tau([1, 2, 3, 4], [4, 3, 2, 1]) == -1
+    assert statistics.kendall_tau([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(2 / 3)
+    assert statistics.kendall_tau([1, 2], [1, 2]) is None
+    assert statistics.kendall_tau([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_overall_uses_only_tables_that_all_have() -> None:
+    overall = statistics.overall({"a": {"eq": 1, "int": 4, "str": 100}, "b": {"eq": 2, "int": 1}, "none": {}})
+    assert overall.tables == ("eq", "int")
+    assert overall.means == {"b": pytest.approx(2**0.5), "a": pytest.approx(2)}
+    assert statistics.overall({"a": {"eq": 1}, "b": {"int": 1}}).means == {}
+
+
+def test_the_smallest_memory_shown_follows_the_probe_of_the_run() -> None:
+    assert statistics.smallest_shown({"probe": {"error_bytes": 1_000_000}}) == 3_000_000
+    assert statistics.smallest_shown({}) == 0
+    assert statistics.smallest_shown({"probe": None}) == 0

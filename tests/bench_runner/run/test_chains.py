@@ -1,0 +1,532 @@
+"""What goes wrong in a chain is found, named, and leaves neither figures nor files nor processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+
+from bench_runner.machine import environment, linux
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Failure
+from bench_runner.results.statistics import summarise
+from bench_runner.run import rounds
+from bench_runner.run.chains import Bench, ChainFailed, _device_doubt, execute, refuse_more_than_one_core
+from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
+from bench_runner.run.prediction import Prediction
+from bench_runner.worker.settle import Control, Settler
+from data_generator.cache import StoredDataset, prepare
+from data_generator.catalogue import resolve
+from tests.bench_runner.conftest import Executor, chain_of
+from tests.plugins.faulty_formats import READ_SLEEP_S, SAVE_SLEEP_S, STORED_SLEEP_S
+
+MS = 10**6
+NOISE_NS = 350 * MS
+"""A busy machine may delay a call by this much; what must lie outside the clock sleeps longer."""
+SAVE_SLEEP_NS, READ_SLEEP_NS, STORED_SLEEP_NS = (int(s * 1e9) for s in (SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S))
+
+
+def test_a_good_chain_gives_two_verified_samples(run_faulty: Executor, dataset: StoredDataset, bench: Bench) -> None:
+    save, read = run_faulty("none")
+    assert (save.operation, read.operation) == ("save", "read")
+    assert save.failure is None
+    assert read.failure is None
+    assert read.fidelity == "exact"
+    assert save.codec == "none"
+    assert save.dataset_digest == read.dataset_digest == dataset.digest
+    assert save.figures["size_bytes"] >= dataset.size_bytes * 0.9
+    assert save.figures["allocated_bytes"] >= save.figures["size_bytes"] * 0.9
+    assert read.figures["resident_before_bytes"] >= 0.99 * save.figures["size_bytes"]
+    assert list(bench.folder.iterdir()) == []
+
+
+def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None:
+    """Rules 2 and 6: loading, priming, reading back and verifying lie outside; known sleeps say so."""
+    save, read = run_faulty("spy")
+    assert SAVE_SLEEP_NS <= save.figures["wall_ns"] < SAVE_SLEEP_NS + NOISE_NS
+    assert READ_SLEEP_NS <= read.figures["wall_ns"] < READ_SLEEP_NS + NOISE_NS
+    assert save.figures["engine_ns"] >= SAVE_SLEEP_NS
+    assert save.figures["first_call_ns"] >= SAVE_SLEEP_NS
+    assert read.figures["first_call_ns"] >= READ_SLEEP_NS
+    assert save.figures["cpu_ns"] < SAVE_SLEEP_NS / 2
+    assert save.figures["sync_ns"] < STORED_SLEEP_NS
+    assert save.figures["first_call_ns"] < SAVE_SLEEP_NS + NOISE_NS
+    assert save.figures["prepare_ns"] >= SAVE_SLEEP_NS
+
+
+class Spying:
+    """A launcher that passes everything on, and keeps the tasks and the outcomes.
+
+    `after` may meddle when a job has ended, as the machine would.
+    """
+
+    def __init__(self, bench: Bench, after: Callable[[Mapping[str, Any], Outcome], None] | None = None) -> None:
+        self._bench, self._after = bench, after
+        self.tasks: list[Mapping[str, Any]] = []
+        self.outcomes: list[Outcome] = []
+
+    def bench(self) -> Bench:
+        return replace(self._bench, launcher=self)
+
+    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
+        self.tasks.append(task)
+        outcome = self._bench.launcher.run(task, limits)
+        self.outcomes.append(outcome)
+        if self._after is not None:
+            self._after(task, outcome)
+        return outcome
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What the calls of `faulty[fault=notes]` printed of their conditions."""
+        return [json.loads(line) for outcome in self.outcomes for line in outcome.printed.splitlines()]
+
+
+def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
+    """Rule 1: by the run's best, which every worker's control can only lower."""
+    spying = Spying(bench)
+    save, read = run_faulty("none", on=spying.bench())
+    assert [task["need_bytes"] > 0 for task in spying.tasks] == [True, True]
+    assert [task["best_control"] is None for task in spying.tasks] == [True, False]
+    for sample in (save, read):
+        assert sample.figures["settle_ns"] > sample.figures["control_write_ns"] + sample.figures["control_allocate_ns"]
+    assert bench.settler.best is not None
+    assert bench.settler.best.write_ns == min(sample.figures["control_write_ns"] for sample in (save, read))
+
+
+def test_a_slow_control_leaves_the_sample_uncounted(run_faulty: Executor, bench: Bench) -> None:
+    bench.settler.learn(Control(1, 1))
+    save, _ = run_faulty("none")
+    assert save.unsettled
+    assert any("not counted, the machine was not at rest" in warning for warning in save.warnings)
+
+
+def test_an_operation_is_primed_on_few_rows_elsewhere(
+    run_faulty: Executor, bench: Bench, dataset: StoredDataset
+) -> None:
+    """Rule 2: the same call once before, on 1,000 rows and in another file."""
+    spying = Spying(bench)
+    run_faulty("notes", on=spying.bench())
+    primed, saved, read_first, read = spying.notes()
+    assert (primed["rows"], saved["rows"]) == (1_000, dataset.rows)
+    assert [note["call"] for note in (read_first, read)] == ["read", "read"]
+    assert primed["location"] == read_first["location"] != saved["location"] == read["location"]
+
+
+def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: StoredDataset, faulty: None) -> None:
+    """Rule 4: overwriting costs several times a fresh file."""
+    spying = Spying(bench)
+    chain = replace(chain_of("faulty"), operations=("save",))
+    for position in (1, 2):
+        execute(spying.bench(), chain, dataset, rows=500, round_number=1, position=position, need_bytes=0)
+    assert len({task["location"] for task in spying.tasks}) == 2
+    assert len({Path(task["location"]).parent for task in spying.tasks}) == 2
+
+
+def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> None:
+    """Rule 9: the collector stays on, nothing is set for threads. Rule 5: the worker is the first to be killed."""
+    spying = Spying(bench)
+    run_faulty("notes", on=spying.bench())
+    for note in spying.notes():
+        assert note["collector"] is True
+        assert note["oom_score_adj"] == 1000
+        assert note["cores"] == len(os.sched_getaffinity(0))
+        assert {name: os.environ.get(name) for name in ONE_THREAD} == {
+            name: note["environment"].get(name) for name in ONE_THREAD
+        }
+        assert note["arrow_cpu"] == pa.cpu_count()
+        assert note["arrow_io"] == pa.io_thread_count()
+
+
+@pytest.mark.parametrize("isolate", ["forkserver", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, isolate: str) -> None:
+    """Rule 9: each library's own setting, and one core by affinity."""
+    single = Launcher(isolate=isolate, threads=1, preload=["faulty"])
+    spying = Spying(replace(bench, launcher=single))
+    cores = os.sched_getaffinity(0)
+    try:
+        run_faulty("notes", on=spying.bench(), threads="1")
+    finally:
+        single.close()
+    assert os.sched_getaffinity(0) == cores, "the run itself keeps its cores"
+    notes = spying.notes()
+    assert len(notes) == 4
+    for note in notes:
+        assert (note["cores"], note["arrow_cpu"], note["arrow_io"]) == (1, 1, 1)
+        assert {name: note["environment"].get(name) for name in ONE_THREAD} == dict.fromkeys(ONE_THREAD, "1")
+    assert {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLOSC_NTHREADS", "POLARS_MAX_THREADS"} <= set(ONE_THREAD)
+
+
+MISMATCHES = {
+    "drop_last_row": "rows",
+    "swap_rows": "row 3",
+    "int_to_float": "int64",
+    "none_to_empty": "stored None",
+    "fault_in_lossy": "row 5",
+}
+
+
+@pytest.mark.parametrize("fault", MISMATCHES)
+@pytest.mark.parametrize("target", ["arrow", "pandas"])
+def test_a_wrong_result_shows_no_figure(run_faulty: Executor, fault: str, target: str) -> None:
+    """Rule 11: planted faults are found in the sample that was timed, and the save does not count either."""
+    save, read = run_faulty(fault, target=target)
+    assert read.failure is not None
+    assert read.failure.kind == "mismatch"
+    if target == "arrow":
+        assert MISMATCHES[fault] in read.failure.reason
+    assert read.figures == {}
+    assert save.figures == {}
+    assert save.failure is not None
+
+
+@pytest.mark.parametrize("fault", ["mapped", "mapped_deleted"])
+def test_a_result_in_a_mapping_is_refused(run_faulty: Executor, fault: str) -> None:
+    """Rule 7: a result that lies in a file mapping is a variant of its own."""
+    _, read = run_faulty(fault)
+    assert read.failure is not None
+    assert read.failure.kind == "mismatch"
+    assert "mapping" in read.failure.reason
+
+
+def test_a_result_that_changes_with_its_files_is_refused(run_faulty: Executor) -> None:
+    """Rule 11: compared once more after the files are gone."""
+    save, read = run_faulty("changes_after_removal")
+    assert read.failure is not None
+    assert read.failure.kind == "mismatch"
+    assert read.figures == save.figures == {}
+
+
+@pytest.mark.parametrize("fault", ["stray_beside", "stray_in_working_directory", "stray_in_temporary"])
+def test_a_write_outside_its_place_is_found(run_faulty: Executor, bench: Bench, fault: str) -> None:
+    save, read = run_faulty(fault)
+    assert save.failure is not None
+    assert save.failure.kind == "mismatch"
+    assert "outside its place" in save.failure.reason
+    assert read.failure is not None
+    assert read.failure.kind == "skipped"
+    assert list(bench.folder.iterdir()) == []
+
+
+def test_a_write_anywhere_else_is_refused_by_the_kernel(run_faulty: Executor, bench: Bench) -> None:
+    elsewhere = bench.folder / "elsewhere.txt"
+    if not _landlock():
+        pytest.skip("this kernel has no Landlock")
+    save, _ = run_faulty("stray_elsewhere")
+    assert save.failure is not None
+    assert "Permission denied" in save.failure.reason
+    assert not elsewhere.exists()
+
+
+def _landlock() -> bool:
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if linux.confine_writes([]) else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_what_a_library_prints_stays_out_of_our_output(run_faulty: Executor, capfd: pytest.CaptureFixture[str]) -> None:
+    save, read = run_faulty("prints")
+    assert capfd.readouterr() == ("", "")
+    assert save.failure is None
+    assert read.failure is None
+    assert any("a careless print" in warning for warning in save.warnings)
+
+
+ENDINGS = {
+    "exits": ("crash", "without an answer (exit code 0)"),
+    "exits_by_python": ("error", "SystemExit"),
+    "killed": ("crash", "SIGKILL"),
+    "raises": ("error", "ValueError: a message of two lines"),
+    "does_not_take_it": ("refused", "the call does not take this data (TypeError: objects of this kind cannot"),
+    "refuses": ("refused", "no tables on Saturdays"),
+    "nothing_written": ("", ""),
+    "wrong_codec": ("mismatch", "codec"),
+}
+
+
+@pytest.mark.parametrize("fault", ENDINGS)
+def test_every_ending_has_its_reason(run_faulty: Executor, bench: Bench, fault: str) -> None:
+    kind, words = ENDINGS[fault]
+    save, read = run_faulty(fault)
+    assert save.failure is not None
+    if kind:
+        assert save.failure.kind == kind
+    assert words in save.failure.reason
+    assert "\n" not in save.failure.reason
+    assert read.failure is not None
+    assert read.figures == save.figures == {}
+    assert list(bench.folder.iterdir()) == []
+    good, _ = run_faulty("none")
+    assert good.failure is None, "the next chain must not suffer"
+
+
+def test_the_same_error_in_a_read_is_a_failure(run_faulty: Executor) -> None:
+    """A refusal is no failure of the run, so only a save may refuse."""
+    save, read = run_faulty("does_not_read_it")
+    assert read.failure is not None
+    assert read.failure.kind == "error"
+    assert read.failure.is_failure
+    assert save.failure is not None
+    assert save.failure.is_failure
+
+
+@pytest.mark.parametrize("fault", ["hangs", "hangs_on_read"])
+def test_a_worker_that_hangs_is_ended(run_faulty: Executor, bench: Bench, fault: str) -> None:
+    samples = run_faulty(fault, on=replace(bench, timeout_s=1.0))
+    failed = samples[0] if fault == "hangs" else samples[1]
+    assert failed.failure is not None
+    assert failed.failure.kind == "timeout"
+    assert "--timeout" in failed.failure.reason
+    assert all(sample.figures == {} for sample in samples)
+
+
+def test_a_worker_that_allocates_without_end_is_ended(
+    run_faulty: Executor, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule 5: the worker dies, not the machine."""
+    monkeypatch.setattr(linux, "available_bytes", lambda: 600 * 10**6)
+    save, _ = run_faulty("allocates")
+    assert save.failure is not None
+    assert save.failure.kind == "memory"
+    assert "0.5 GB" in save.failure.reason
+
+
+def test_no_process_outlives_its_chain(run_faulty: Executor) -> None:
+    save, _ = run_faulty("starts_a_child")
+    # Workers keep the command line of the forkserver that forked them; so does what they fork.
+    servers = [process for process in psutil.process_iter() if "bench_runner.run.forkserver" in _command(process)]
+    ours = [process for process in servers if process.ppid() == os.getpid()]
+    orphans = [process for process in servers if process.ppid() == 1]
+    assert len(ours) == 1
+    assert orphans == []
+    assert save.figures
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Path:
+    """A real file system of 100 MB, where the test may mount one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", folder], capture_output=True)
+    if done.returncode != 0:
+        pytest.skip("mounting needs root")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_is_one_failed_sample(run_faulty: Executor, bench: Bench, small_disk: Path) -> None:
+    on = replace(bench, folder=small_disk, settler=Settler(small_disk))
+    save, read = run_faulty("fills_disk", on=on)
+    assert save.failure is not None
+    assert save.failure.kind == "disk"
+    assert "No space left" in save.failure.reason
+    assert read.failure is not None
+    assert list(small_disk.iterdir()) == []
+    good, _ = run_faulty("none", on=on)
+    assert good.failure is None
+
+
+def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, faulty: None) -> None:
+    """Rule 9: one core by affinity, so that even a library that ignores its setting cannot use two."""
+    single = Launcher(isolate="forkserver", threads=1, preload=["faulty"])
+    try:
+        save, _ = run_faulty("busy_threads", on=replace(bench, launcher=single), threads="1")
+    finally:
+        single.close()
+    assert save.failure is None
+    assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
+
+
+def test_more_than_one_core_is_refused() -> None:
+    refuse_more_than_one_core({"cpu_ns": 104, "wall_ns": 100})
+    with pytest.raises(ChainFailed, match=r"1\.06 cores"):
+        refuse_more_than_one_core({"cpu_ns": 106, "wall_ns": 100})
+
+
+def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredDataset) -> None:
+    """Rule 13: 100 MB taken and given back within a save are seen from outside and by the kernel."""
+    save, _ = run_faulty("grows_100_mb")
+    for figure in ("peak_private_bytes", "peak_rss_bytes"):
+        assert 99e6 <= save.figures[figure] < 115e6 + dataset.size_bytes, figure
+
+
+def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder: Path, faulty: None) -> None:
+    """Rule 13: the input, 40 MB here, is in private memory before; only what the call takes is its peak."""
+    large = prepare(resolve("synthetic", {"int": "10"}, rows=500_000), cache_folder)
+    assert large.size_bytes > 39e6
+    chain = replace(chain_of("faulty[fault=copies_nothing]"), operations=("save",))
+    (save,) = execute(bench, chain, large, rows=large.rows, round_number=1, position=0, need_bytes=0)
+    assert save.failure is None
+    assert save.figures["size_bytes"] > 39e6
+    for figure in ("peak_private_bytes", "peak_rss_bytes"):
+        assert save.figures[figure] < 2e6, figure
+
+
+@pytest.mark.slow
+def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench) -> None:
+    save, read = run_faulty("spy", on=replace(bench, launcher=Launcher(isolate="spawn", threads=None, preload=[])))
+    assert read.fidelity == "exact"
+    assert SAVE_SLEEP_NS <= save.figures["wall_ns"] < SAVE_SLEEP_NS + NOISE_NS
+
+
+def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
+    """Rule 14, on a file system that has a device below; elsewhere the run refuses beforehand."""
+    from bench_runner.machine.environment import folder_facts, supports_cold
+
+    if supports_cold(folder_facts(bench.folder).get("filesystem")):
+        pytest.skip("no cold cache on this file system")
+    _, read = run_faulty("none", cache="cold")
+    assert read.failure is None
+    assert read.figures["resident_before_bytes"] == 0
+    assert read.figures["device_read_bytes"] > 0
+
+
+DEVICE_READS = [
+    # wanted, bytes stored, bytes fetched from the device, seconds, whether that proves it
+    ("warm", 100_000_000, 1_000_000, 0.1, True),
+    ("warm", 100_000_000, 1_000_001, 0.1, False),
+    ("warm", 1_000_000, 256 * 1024, 0.1, True),
+    ("warm", 1_000_000, 256 * 1024 + 1, 0.1, False),
+    ("warm", 90_000_000, 5_000_000, 5.0, True),
+    ("warm", 90_000_000, 5_000_001, 5.0, False),
+    ("warm", 90_000_000, 9_000_000, 600.0, True),
+    ("warm", 90_000_000, 9_000_001, 600.0, False),
+    ("cold", 100_000_000, 90_000_000, 0.1, True),
+    ("cold", 100_000_000, 89_999_999, 0.1, False),
+    ("cold", 100_000_000, 0, 100.0, False),
+]
+
+
+@pytest.mark.parametrize(("wanted", "size_bytes", "fetched_bytes", "seconds", "proven"), DEVICE_READS)
+def test_what_the_device_gave_proves_the_cache(
+    wanted: str, size_bytes: int, fetched_bytes: int, seconds: float, proven: bool
+) -> None:
+    """Rule 14."""
+    wall_ns = int(seconds * 1e9)
+    figures = {"size_bytes": size_bytes, "device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
+    if wanted == "cold" and not proven:
+        with pytest.raises(ChainFailed, match="a cold read fetched only") as raised:
+            _device_doubt(figures, wanted)
+        assert raised.value.failure.kind == "cache"
+        return
+    doubt = _device_doubt(figures, wanted)
+    assert doubt == ("" if proven else f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device")
+    # The size belongs to the save.
+    assert figures == {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
+
+
+def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor, bench: Bench) -> None:
+    """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
+
+    def device(task: Mapping[str, Any], outcome: Outcome) -> None:
+        if task["operation"] == "read":
+            outcome.answer("measured")["figures"]["device_read_bytes"] = 10**9
+
+    save, read = run_faulty("none", on=Spying(bench, device).bench())
+    assert read.failure is None
+    assert not read.counted
+    assert any(warning.startswith("not counted, a warm read fetched 1,000,000,000 of") for warning in read.warnings)
+    assert save.counted
+    assert len(summarise([save, read])) == 2
+    assert summarise([save, read])[save.cell].rounds == 1
+    assert summarise([save, read])[read.cell].rounds == 0
+
+
+def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executor, bench: Bench) -> None:
+    """Rule 14: warm is made and proven before the read, not hoped for."""
+    left: list[int] = []
+
+    def evict(task: Mapping[str, Any], outcome: Outcome) -> None:
+        if task["operation"] == "save":
+            linux.evict_file(Path(task["location"]))
+            left.append(linux.resident_file_bytes(Path(task["location"])))
+
+    save, read = run_faulty("none", on=Spying(bench, evict).bench())
+    if left != [0]:
+        pytest.skip("this file system lives in memory")
+    assert read.failure is None
+    assert read.figures["resident_before_bytes"] == save.figures["size_bytes"]
+
+
+def test_a_copy_that_does_not_stay_in_the_page_cache_is_no_warm_one(
+    run_faulty: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linux, "resident_file_bytes", lambda path: path.stat().st_size * 98 // 100)
+    _, read = run_faulty("none")
+    assert read.failure is not None
+    assert read.failure.kind == "cache"
+    assert "only 98% of the stored copy" in read.failure.reason
+
+
+def test_a_copy_that_cannot_be_evicted_is_no_cold_one(run_faulty: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linux, "evict_file", lambda path: None)
+    _, read = run_faulty("none", cache="cold")
+    assert read.failure is not None
+    assert read.failure.kind == "cache"
+    assert "cannot be evicted" in read.failure.reason
+
+
+TOO_MUCH = [
+    (Prediction(10**9, 10**9, 699_000_000, 800_000_000), ""),
+    (Prediction(10**9, 10**9, 701_000_000, 0), "memory"),
+    (Prediction(10**9, 10**9, 0, 901_000_000), "disk"),
+    (Prediction(20 * 10**9, 20 * 10**9, 0, 0), ""),
+    (Prediction(21 * 10**9, 21 * 10**9, 0, 0), "timeout"),
+]
+
+
+@pytest.mark.parametrize(("prediction", "kind"), TOO_MUCH)
+def test_what_the_machine_cannot_bear_is_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
+) -> None:
+    """Rule 5: 80 % of 1 GB less a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s."""
+    monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
+    chain = SimpleNamespace(dataset="test")
+    session = SimpleNamespace(
+        datasets={"test": SimpleNamespace(size_bytes=10**8)},
+        bench=lambda chain: SimpleNamespace(folder=tmp_path),
+        options=SimpleNamespace(timeout_s=10.0),
+    )
+    refused = rounds._too_much(session, chain, prediction)
+    assert (refused.kind if refused else "") == kind
+
+
+def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch, faulty: None) -> None:
+    small, huge = chain_of("faulty"), chain_of("faulty[codec=zstd]")
+    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
+    prediction = Prediction(10**9, 10**9, 0, 0)
+    kept: list[tuple[Chain, Failure]] = []
+    monkeypatch.setattr(rounds, "_predicted", lambda session, chain: prediction)
+    monkeypatch.setattr(rounds, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
+    session = SimpleNamespace(
+        plan=SimpleNamespace(chains=(small, huge)),
+        datasets={"test": SimpleNamespace(name="test", rows=10**6, size_bytes=10**8)},
+        stage=lambda text: None,
+        watcher=SimpleNamespace(step=lambda text, seconds_left: None),
+        keep_reason=lambda chain, failure: kept.append((chain, failure)),
+    )
+    assert rounds.rehearse(session) == {small: prediction}
+    assert kept == [(huge, failure)]
+
+
+def test_execute_returns_one_sample_an_operation(bench: Bench, dataset: StoredDataset) -> None:
+    chain = replace(chain_of("faulty"), operations=("save",))
+    (save,) = execute(bench, chain, dataset, rows=500, round_number=0, position=3, need_bytes=0)
+    assert (save.rows, save.round, save.position, save.counted) == (500, 0, 3, False)

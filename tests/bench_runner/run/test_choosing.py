@@ -1,0 +1,249 @@
+"""A recommendation from the command line and from programs: measured in two parts, or from a stored run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from bench_runner.plan.planning import Request
+from bench_runner.results.records import read_run
+from bench_runner.run import choosing
+from bench_runner.run.session import Options
+from format_bench import cli, recommend, run
+from tests.reports.factory import make_run, write_run
+
+ROOT = Path(__file__).resolve().parents[3]
+FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--budget", "5s", "--seed", "3")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An invented run of one table."""
+    run = make_run(datasets=("eq",), rounds=7)
+    described = {name: {**about, "capabilities": ["types"]} for name, about in run.info["variants"].items()}
+    return write_run(replace(run, info={**run.info, "variants": described}), tmp_path_factory.mktemp("stored") / "run")
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["recommend", *map(str, words)])
+    return int(ended.value.code or 0), capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, cache_folder: Path) -> None:
+    """A machine that runs tests is seldom at rest, so that no figure is asked for here."""
+    command = [sys.executable, str(ROOT / "main.py"), "recommend", *FEW, "--rows", "21000", "--json", "--out", "out"]
+    environment = {**os.environ, "FORMAT_BENCH_CACHE": str(cache_folder)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode in (0, 1), done.stderr
+    shape = json.loads(done.stdout)
+    assert (shape["dataset"], shape["rows"]) == ("eq", 21000)
+    assert done.returncode == (shape["recommended"] is None)
+    sifting, second = read_run(tmp_path / "out" / choosing.SIFTING), read_run(tmp_path / "out")
+    assert {(sample.rows, sample.round > 0) for sample in sifting.samples} == {(20_000, True)}
+    assert not [sample for sample in second.samples if sample.round == 0], "what sifted is rehearsed"
+    assert "probe" not in sifting.info
+    assert second.info["probe"]["error_bytes"] > 0
+    named = {each["variant"] for each in (*shape["ranked"], *shape["left_out"])}
+    assert {sample.variant for sample in sifting.samples if not sample.variant.startswith("floor")} == named
+
+
+def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[tuple[set[str], Options, Path]] = []
+    races: list[Any] = []
+    run = make_run(datasets=("eq",))
+
+    def measured(plan: Any, request: Any, options: Options, folder: Path, *rest: object) -> tuple[Any, bool]:
+        seen.append(({chain.variant for chain in plan.chains if not chain.is_floor}, options, folder))
+        races.append(rest[2] if len(rest) > 2 else None)
+        return run, False
+
+    monkeypatch.setattr(choosing, "measure", measured)
+    request = Request(datasets=("eq",), rows=100_000)
+    winners = ["feather[engine=pyarrow,codec=none]", "pickle[engine=pandas]"]
+    choosing.measure_for_choice(
+        request,
+        Options(),
+        lambda: tmp_path,
+        [],
+        SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
+        images=False,
+        budget_s=120,
+        may_win=lambda run: winners,
+        contending=lambda run: (),
+    )
+    (first, brief, place), (second, counted, folder) = seen
+    assert len(first) > 20
+    assert second == set(winners)
+    assert races[0] is None
+    assert (races[1].sifting, races[1].contending(run)) == (run, ())
+    assert (brief.brief, brief.quick, place) == (True, True, tmp_path / choosing.SIFTING)
+    assert (counted.brief, counted.quick, folder) == (False, False, tmp_path)
+    assert counted.budget_s is not None
+    assert 60 < counted.budget_s < 120
+
+
+@pytest.mark.parametrize(
+    ("dataset", "images", "few", "all_of_them"),
+    [("eq", False, 20_000, 200_000), ("cifar-like", True, 1_000, 10_000), ("imagenet-like", True, 497, 1_990)],
+)
+def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
+    dataset: str, images: bool, few: int, all_of_them: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+
+    def measured(plan: Any, *rest: object) -> tuple[Any, bool]:
+        seen.extend(each.rows for each in plan.datasets.values())
+        return make_run(datasets=("eq",)), False
+
+    monkeypatch.setattr(choosing, "measure", measured)
+    choosing.measure_for_choice(
+        Request(datasets=(dataset,)),
+        Options(),
+        lambda: tmp_path,
+        [],
+        SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
+        images=images,
+        budget_s=120,
+        may_win=lambda run: (),
+        contending=lambda run: (),
+    )
+    assert seen == [few, all_of_them]
+
+
+def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(choosing, "measure", lambda *given: (make_run(datasets=("eq",)), False))
+    measured = choosing.measure_for_choice(
+        Request(datasets=("eq",), rows=20_000),
+        Options(),
+        lambda: tmp_path,
+        [],
+        SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
+        images=False,
+        budget_s=1,
+        may_win=lambda run: pytest.fail("nobody has to be sifted"),
+        contending=lambda run: (),
+    )
+    assert measured.sifting is None
+
+
+def test_what_the_recommended_format_cannot_do_comes_with_it(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the invented run nothing can do without a pickle, or speaks with other languages."""
+    _, told = asked(capsys, "--from", stored)
+    assert "runs code that is in the file" in told
+    assert "ask with --need other-languages" in " ".join(told.split())
+    _, told = asked(capsys, "--from", stored, "--need", "types")
+    assert "runs code that is in the file" in told
+    _, refused = asked(capsys, "--from", stored, "--need", "no-pickle")
+    assert "runs code" not in refused
+
+
+def test_the_lines_run_as_printed(stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = asked(capsys, "--from", stored, "--json")
+    assert code == 0
+    python = json.loads(out)["python"]
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    frame.to_pickle(tmp_path / "frame.pkl")
+    script = "\n".join(
+        ["import pandas", "df = pandas.read_pickle('frame.pkl')", *python["imports"], python["save"], python["read"]]
+    )
+    checked = f"{script}\nassert df.to_dict() == {frame.to_dict()!r}"
+    done = subprocess.run([sys.executable, "-c", checked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_stored_run_answers_by_weights_and_needs(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = asked(capsys, "--from", stored, "--prefer", "size=1")
+    assert code == 0
+    assert "recommended:" in out
+    code, out = asked(capsys, "--from", stored, "--need", "append")
+    assert code == 1
+    assert "nothing that was measured satisfies the needs" in out
+    assert "cannot: append" in out
+
+
+def test_a_busy_machine_is_told_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(datasets=("eq",), rounds=7)
+    unsettled = tuple(replace(sample, unsettled=sample.failure is None) for sample in run.samples)
+    code, out = asked(capsys, "--from", write_run(replace(run, samples=unsettled), tmp_path / "run"))
+    assert code == 1
+    assert "the machine was not at rest" in out
+    assert "satisfies" not in out
+
+
+def test_several_data_sets_in_a_run_need_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_run(make_run(datasets=("eq", "int"), rounds=5), tmp_path / "run")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["recommend", "--from", str(folder)])
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert "name it by --datasets" in err
+    assert "eq: 1,000,000 rows" in err
+    assert asked(capsys, "--from", folder, "--datasets", "^int$")[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_programs_use_the_same_words(tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
+    words = {"rows": 2_000, "datasets": ["^eq$"], "formats": "^(feather|pickle)", "no_fidelity": True, "quick": True}
+    found = run("tabular", **words, out=tmp_path / "run")
+    assert set(found["operation"]) == {"save", "read"}
+    assert {name.partition("[")[0] for name in found["variant"]} == {"feather", "pickle", "floor"}
+    # A machine that is not at rest leaves cells without a counted round, and says nothing of them.
+    assert (found["wall_ns"].dropna() > 0).all()
+    assert found["wall_ns"].isna().equals(found["rounds"] == 0)
+    assert found.attrs["folder"] == str(tmp_path / "run")
+    answer = recommend(stored=tmp_path / "run", prefer={"read": 1, "size": 2})
+    told = [each.candidate.variant for each in answer.found.ranked] + [variant for variant, _ in answer.found.dropped]
+    assert {name.partition("[")[0] for name in told} == {"feather", "pickle"}
+    assert answer.read.startswith("df = ") or not answer.found.ranked
+
+
+WRONG = [
+    ([], "name what it is about"),
+    (["--data", "x", "--from", "y"], "name what it is about"),
+    (["--datasets", "eq", "--prefer", "speed=3"], "nothing is called 'speed'"),
+    (["--datasets", "eq", "--need", "magic"], "--need 'magic' is not known"),
+    (["--datasets", "eq", "--max-memory", "lots"], "write e.g. 500M or 8G"),
+    (["--datasets", "eq", "--bandwidth", "fast"], "write e.g. 200MB/s"),
+    (["--datasets", "eq", "--reads-per-save", "0"], "reads-per-save"),
+    (["--data", "/nosuch/file"], "no such file"),
+    (["--from", "/nosuch/run"], "no run.json"),
+    (["--datasets", "nosuch"], "matches no data set"),
+    (["--datasets", "eq", "--formats", "nosuch"], "nothing matches"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG)
+def test_a_wrong_question_is_told_in_two_lines(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["recommend", *words])
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.glob("results/*")), "a refused question leaves no result folder"
+
+
+def test_a_wrong_keyword_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match=r"No such option.*--colour"):
+        run("tabular", colour="red")
+    with pytest.raises(ValueError, match="name what it is about"):
+        recommend()
+    with pytest.raises(ValueError, match="no suite is called 'tabluar'"):
+        run("tabluar")

@@ -1,0 +1,214 @@
+"""Workers come, are watched and go, whatever befalls them or their forkserver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bench_runner.machine import linux
+from bench_runner.run.chains import Bench, execute
+from bench_runner.run.launcher import Launcher, Limits, Outcome
+from bench_runner.worker.settle import Settler
+from data_generator.cache import StoredDataset
+from tests.bench_runner.conftest import chain_of
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
+MB = 10**6
+LIMITS = Limits(timeout_s=20, memory_bytes=10**10)
+
+
+@pytest.fixture
+def own_launcher(faulty: None) -> Iterator[Launcher]:
+    """A launcher that a test may ill-treat."""
+    made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
+    yield made
+    made.close()
+
+
+def probe(launcher: Launcher, folder: Path, size_bytes: int = 10 * MB) -> Outcome:
+    """One short job whose answer is known."""
+    task = {
+        "job": "probe_memory",
+        "how": "numpy",
+        "size_bytes": size_bytes,
+        "scratch": str(folder),
+        "confine": str(folder),
+        "printed": str(folder / "printed"),
+    }
+    return launcher.run(task, LIMITS)
+
+
+def peak(outcome: Outcome) -> int:
+    assert outcome.failure is None
+    return int(outcome.answer("measured")["figures"]["peak_rss_bytes"])
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def forkserver(launcher: Launcher) -> subprocess.Popen[bytes]:
+    assert launcher._server is not None
+    return launcher._server
+
+
+def test_a_forkserver_that_was_killed_is_made_anew(own_launcher: Launcher, tmp_path: Path) -> None:
+    assert peak(probe(own_launcher, tmp_path)) == pytest.approx(10 * MB, rel=0.1)
+    first = forkserver(own_launcher)
+    os.kill(first.pid, signal.SIGKILL)
+    assert peak(probe(own_launcher, tmp_path, 20 * MB)) == pytest.approx(20 * MB, rel=0.1)
+    assert forkserver(own_launcher).pid != first.pid
+    assert own_launcher.preload_failures == {}
+
+
+def test_a_forkserver_that_dies_under_its_job_costs_that_job_only(
+    own_launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probe(own_launcher, tmp_path)
+    real = linux.MemoryReader.read
+
+    def read(reader: linux.MemoryReader) -> linux.MemoryLevel | None:
+        os.kill(forkserver(own_launcher).pid, signal.SIGKILL)
+        return real(reader)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(linux.MemoryReader, "read", read)
+        lost = probe(own_launcher, tmp_path)
+    assert lost.failure is not None
+    assert lost.failure[0] == "crash"
+    assert peak(probe(own_launcher, tmp_path)) == pytest.approx(10 * MB, rel=0.1)
+
+
+@pytest.mark.parametrize("isolate", ["forkserver", "spawn"])
+def test_an_interrupted_job_leaves_nothing_to_the_next(
+    faulty: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str
+) -> None:
+    """Ctrl-C while the worker runs: it ends with the call, and the next jobs have their own answers."""
+    launcher = Launcher(isolate=isolate, threads=None, preload=["faulty"])
+    workers: list[psutil.Process] = []
+
+    def interrupted(reader: linux.MemoryReader) -> None:
+        workers.extend(process for process in children() if process not in before)
+        for worker in workers:
+            # So that it cannot come to its end by itself.
+            worker.suspend()
+        raise KeyboardInterrupt
+
+    try:
+        probe(launcher, tmp_path)
+        before = children()
+        with monkeypatch.context() as patch:
+            patch.setattr(linux.MemoryReader, "read", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                probe(launcher, tmp_path, 100 * MB)
+        assert len(workers) == 1
+        assert has_ended(workers[0])
+        for size_bytes in (20 * MB, 50 * MB):
+            assert peak(probe(launcher, tmp_path, size_bytes)) == pytest.approx(size_bytes, rel=0.1)
+    finally:
+        launcher.close()
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Within 5 s; who is to wait for it may not have done so yet."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("isolate", ["forkserver", "spawn"])
+def test_no_zombie_and_no_descriptor_stays(faulty: None, tmp_path: Path, isolate: str) -> None:
+    launcher = Launcher(isolate=isolate, threads=None, preload=["faulty"])
+    before = children()
+    try:
+        probe(launcher, tmp_path)
+        open_files = len(os.listdir("/proc/self/fd"))
+        probe(launcher, tmp_path)
+        assert len(os.listdir("/proc/self/fd")) == open_files
+        ours = [process for process in children() if process not in before]
+        assert len(ours) == (1 if isolate == "forkserver" else 0)
+        assert all(process.status() != psutil.STATUS_ZOMBIE for process in ours)
+    finally:
+        launcher.close()
+    assert [process for process in children() if process not in before] == []
+
+
+def bench_with(launcher: Launcher, folder: Path) -> Bench:
+    return Bench(launcher, Settler(folder), folder, timeout_s=20, machine="test")
+
+
+def test_a_library_that_ends_the_process_as_it_is_loaded_fails_alone(
+    faulty: None, tmp_path: Path, dataset: StoredDataset
+) -> None:
+    aborting = "faulty[fault=aborts_on_load]"
+    launcher = Launcher(isolate="forkserver", threads=None, preload=["faulty", aborting])
+    bench = bench_with(launcher, tmp_path)
+    outcomes: dict[str, Any] = {}
+    try:
+        for position, spelled in enumerate((aborting, "faulty")):
+            save, read = execute(
+                bench, chain_of(spelled), dataset, rows=2_000, round_number=1, position=2 * position, need_bytes=0
+            )
+            outcomes[spelled] = save.failure, read.failure
+    finally:
+        launcher.close()
+    assert outcomes["faulty"] == (None, None)
+    failure, skipped = outcomes[aborting]
+    assert failure.kind == "crash"
+    assert "SIGABRT" in failure.reason
+    assert skipped.kind == "skipped"
+    assert "each worker loads its own" in launcher.preload_failures["all"]
+
+
+POISON = "raise SystemExit('code of the current folder')\n"
+
+
+@pytest.mark.parametrize("isolate", ["forkserver", "spawn"])
+def test_workers_take_no_code_from_the_current_folder(tmp_path: Path, isolate: str) -> None:
+    poisoned, scratch = tmp_path / "poisoned", tmp_path / "scratch"
+    scratch.mkdir()
+    for package in ("bench_runner", "formats", "adapters"):
+        (poisoned / package).mkdir(parents=True)
+        (poisoned / package / "__init__.py").write_text(POISON)
+    for module in ("csv", "json", "pyarrow", "numpy"):
+        (poisoned / f"{module}.py").write_text(POISON)
+    task = {
+        "job": "probe_memory",
+        "how": "numpy",
+        "size_bytes": MB,
+        "scratch": str(scratch),
+        "confine": str(scratch),
+        "printed": str(scratch / "printed"),
+    }
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "import os\n"
+        "from bench_runner.run.launcher import Launcher, Limits\n"
+        f"os.chdir({str(poisoned)!r})\n"
+        f"launcher = Launcher(isolate={isolate!r}, threads=None, preload=['csv', 'parquet'])\n"
+        f"outcome = launcher.run({task!r}, Limits(20, 10**10))\n"
+        "launcher.close()\n"
+        "print(outcome.failure, launcher.preload_failures)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "None {}", done.stdout + done.stderr

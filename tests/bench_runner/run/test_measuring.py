@@ -1,0 +1,263 @@
+"""A whole run: from the command line to the result folder, stopped, killed, resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bench_runner.results.records import read_run
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = ("run", "tabular", "--rows", "3000", "--datasets", "^eq$", "--no-fidelity", "--seed", "7")
+PLUGINS = ROOT / "tests" / "plugins"
+
+
+@pytest.fixture
+def environment(cache_folder: Path) -> dict[str, str]:
+    return {**os.environ, "FORMAT_BENCH_CACHE": str(cache_folder), "PYTHONPATH": str(PLUGINS)}
+
+
+def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "main.py"), *words]
+    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=100)
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Whatever still runs in, or was told of, this result folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(folder) in " ".join(process.cmdline()) or str(folder) in (process.cwd() or ""):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_a_run_leaves_verified_samples_and_nothing_else(tmp_path: Path, environment: dict[str, str]) -> None:
+    out = tmp_path / "run"
+    words = (
+        *SMALL,
+        "--rounds",
+        "2",
+        "--formats",
+        "parquet|csv",
+        "--track",
+        "plain",
+        "--machine",
+        "lab",
+        "--out",
+        str(out),
+    )
+    done = format_bench(*words, environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "parquet" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr, "piped output stays clean"
+    assert {path.name for path in out.iterdir()} == {"run.json", "samples.jsonl", "results-eq-plain.csv"}
+    run = read_run(out)
+    assert run.info["partial"] is False
+    assert run.info["machine"]["name"] == "lab"
+    assert run.info["seed"] == 7
+    assert 0 < run.info["probe"]["error_bytes"] < 2e6
+    assert run.info["libraries"]["pyarrow"]
+    counted = [sample for sample in run.samples if sample.round > 0]
+    assert {sample.variant.partition("[")[0] for sample in counted} == {"csv", "parquet", "floor"}
+    assert all(sample.machine == "lab" for sample in run.samples)
+    assert all(sample.failure is None for sample in run.samples)
+    assert [sample.position for sample in run.samples] == list(range(len(run.samples)))
+    for sample in counted:
+        needed = {"wall_ns", "cpu_ns", "peak_private_bytes", "peak_rss_bytes", "control_write_ns", "first_call_ns"}
+        assert needed <= set(sample.figures)
+        assert sample.operation == "read" or {"size_bytes", "sync_ns", "dirtied_bytes"} <= set(sample.figures)
+        assert sample.operation == "save" or sample.fidelity is not None
+
+
+@pytest.mark.slow
+def test_failures_do_not_stop_the_rest(tmp_path: Path, environment: dict[str, str]) -> None:
+    out = tmp_path / "run"
+    done = format_bench(
+        *SMALL,
+        "--quick",
+        "--formats",
+        "faulty|pickle",
+        "--out",
+        str(out),
+        environment=environment | {"FAULTY_FORMAT": "drop_last_row"},
+    )
+    assert done.returncode == 1, done.stderr
+    samples = read_run(out).samples
+    kinds = {(sample.variant.partition("[")[0], sample.failure and sample.failure.kind) for sample in samples}
+    assert kinds == {("faulty", "skipped"), ("faulty", "mismatch"), ("floor", None), ("pickle", None)}
+
+
+def started(words: tuple[str, ...], environment: dict[str, str], out: Path) -> subprocess.Popen[str]:
+    """A run that has begun to write samples."""
+    command = [sys.executable, str(ROOT / "main.py"), *words, "--out", str(out)]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    deadline = time.monotonic() + 60
+    while not (out / "samples.jsonl").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return process
+
+
+LONG = (*SMALL, "--rounds", "30", "--formats", "parquet|csv|xml")
+
+
+@pytest.mark.slow
+def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[str, str]) -> None:
+    out = tmp_path / "run"
+    process = started(LONG, environment, out)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert any("forkserver" in " ".join(worker.cmdline()) for worker in workers)
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert alive == []
+    deadline = time.monotonic() + 5
+    while (out / "work").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert {path.name for path in out.iterdir()} <= {"run.json", "run.partial", "samples.jsonl"}
+    assert processes_of(out) == []
+    assert read_run(out).info["partial"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_go_on_and_does(
+    tmp_path: Path, environment: dict[str, str], number: signal.Signals
+) -> None:
+    out = tmp_path / "run"
+    process = started(LONG, environment, out)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130, said
+    assert "--resume" in said
+    assert "Traceback" not in said
+    assert not (out / "work").exists()
+    before = read_run(out)
+    assert before.info["partial"] is True
+
+    words = (*SMALL, "--rounds", "2", "--formats", "parquet|csv|xml", "--out", str(out), "--resume")
+    done = format_bench(*words, environment=environment)
+    assert done.returncode == 0, done.stderr
+    after = read_run(out)
+    assert after.info["partial"] is False
+    assert after.samples[: len(before.samples)] == before.samples, "nothing that was measured is lost or repeated"
+    rounds = [(sample.cell, sample.round) for sample in after.samples]
+    assert len(rounds) == len(set(rounds))
+    assert after.info["resumed"]
+    assert after.info["probe"] == before.info["probe"], "the machine is the same, and its probe was tested"
+
+
+@pytest.mark.slow
+def test_a_changed_library_refuses_to_resume(tmp_path: Path, environment: dict[str, str]) -> None:
+    out = tmp_path / "run"
+    words = (*SMALL, "--quick", "--formats", "pickle", "--track", "plain", "--out", str(out))
+    assert format_bench(*words, environment=environment).returncode == 0
+    info = json.loads((out / "run.json").read_text())
+    info["libraries"]["pandas"] = "1.0"
+    (out / "run.json").write_text(json.dumps(info))
+    done = format_bench(*words, "--resume", environment=environment)
+    assert done.returncode == 2
+    assert "pandas was 1.0" in done.stderr
+
+    info["libraries"]["pandas"] = read_run(out).info["libraries"]["pyarrow"] and __import__("pandas").__version__
+    info["datasets"]["eq"]["digest"] = "0" * 64
+    (out / "run.json").write_text(json.dumps(info))
+    done = format_bench(*words, "--resume", environment=environment)
+    assert done.returncode == 2
+    assert "another digest" in done.stderr
+
+
+def test_working_folders_elsewhere_are_removed_too(tmp_path: Path) -> None:
+    from bench_runner.run.work_folder import work_folders
+
+    elsewhere = tmp_path / "disk"
+    elsewhere.mkdir()
+    with work_folders("id", tmp_path / "run", ("default", str(elsewhere))) as folders:
+        assert folders["default"] == tmp_path / "run" / "work"
+        (folders[str(elsewhere)] / "file").write_text("x")
+    assert list(elsewhere.iterdir()) == []
+    assert not (tmp_path / "run" / "work").exists()
+
+
+def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    code = (
+        "import os, signal\nfrom pathlib import Path\nfrom bench_runner.run.work_folder import work_folders\n"
+        f"with work_folders('id', Path({str(tmp_path / 'run')!r}), ('default',)) as folders:\n"
+        "    (folders['default'] / 'file').write_text('x')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], timeout=30)
+    deadline = time.monotonic() + 5
+    while (tmp_path / "run" / "work").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not (tmp_path / "run" / "work").exists()
+
+
+def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
+    from bench_runner.run.measuring import Heeding, Stopped, signals_stop
+    from format_bench.progress import Silent
+
+    heeding = Heeding(Silent())
+    with signals_stop(heeding):
+        heeding.step("before", None)
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(Stopped, match="SIGINT"):
+            heeding.step("after", None)
+        heeding.stage("end")
+
+
+@pytest.mark.slow
+def test_a_sample_of_ones_own_table_is_measured_and_said(tmp_path: Path, environment: dict[str, str]) -> None:
+    out, path = tmp_path / "run", tmp_path / "mine.csv"
+    shares = ("?" if number == 26_000 else number / 4 for number in range(40_000))
+    path.write_text("word,share\n" + "".join(f"text {number % 9},{it}\n" for number, it in enumerate(shares)))
+    words = ("run", "tabular", "--quick", "--no-fidelity", "--track", "plain", "--formats", "parquet")
+    done = format_bench(*words, "--rows", "20000", "--data", str(path), "--out", str(out), environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "tabular: table, a sample of 20,000 of 40,000 rows, track plain" in done.stdout
+    run = read_run(out)
+    facts = run.info["datasets"]["table"]
+    assert {key: facts[key] for key in ("rows", "input_rows", "sampled_rows", "blocks")} == {
+        **{"rows": 20_000, "input_rows": 40_000, "sampled_rows": 20_000, "blocks": 16}
+    }
+    assert {sample.fidelity for sample in run.samples if sample.operation == "read"} == {"exact"}
+    (warning,) = [warning for warning in run.info["warnings"] if warning["text"].startswith("table: ")]
+    assert "'share' is mixed and stays text: line 26,002 holds '?', which is no number" in warning["text"]
+
+
+def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dict[str, str]) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    done = format_bench("run", "tabular", "--data", str(path), environment=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"error: {path}, line 3: has 1 column, and the header 2",
+        "  repair the line, or leave it out",
+    ]
+
+
+def test_that_others_measured_too_is_stored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench_runner.run import measuring
+
+    monkeypatch.setattr(measuring, "open_locked", lambda folder: contextlib.nullcontext(False))
+    info: dict[str, list[dict[str, str]]] = {"warnings": []}
+    for _ in range(2):
+        with measuring._others_named(info):
+            assert len(info["warnings"]) == 1

@@ -1,0 +1,262 @@
+"""A resumed run is one run: what may be gone on with, what of it counts, and what is never touched."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench_runner.errors import RunError
+from bench_runner.operations.targets import Target
+from bench_runner.plan.planning import Chain, Request
+from bench_runner.results.records import Conditions, Failure, Sample, SampleWriter, read_run, write_run_info
+from bench_runner.run import measuring
+from bench_runner.run.prediction import Prediction
+from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
+from bench_runner.run.schedule import Schedule
+from bench_runner.run.session import Options
+from bench_runner.run.work_folder import open_locked
+from format_bench import cli
+
+INFO: dict[str, Any] = {
+    "id": "a run",
+    "commit": "abc",
+    "dirty": False,
+    "changes": None,
+    "isolate": "forkserver",
+    "seed": 7,
+    "started": "2026-01-01T00:00:00+00:00",
+    "machine": {
+        "name": "lab",
+        "cpu": "a CPU",
+        "cores": 2,
+        "memory_bytes": 8 * 10**9,
+        "kernel": "6.1",
+        "virtualisation": "none",
+        "python": "3.11.7",
+    },
+    "libraries": {"pandas": "3.1.0", "pyarrow": "26.0.1"},
+    "datasets": {"eq": {"digest": "d" * 64}},
+    "warnings": [],
+}
+CHAIN = Chain(
+    "tabular",
+    "eq",
+    "csv[engine=pandas]",
+    "csv[engine=pandas]",
+    "pandas 3.1.0",
+    ".csv",
+    False,
+    None,
+    Target("pandas", "str", "masked"),
+    Conditions(),
+    ("save", "read"),
+)
+
+
+def sample(operation: str, round_number: int, rows: int = 100_000, **changes: Any) -> Sample:
+    given = {
+        "suite": CHAIN.suite,
+        "operation": operation,
+        "dataset": CHAIN.dataset,
+        "dataset_digest": "d" * 64,
+        "rows": rows,
+        "variant": CHAIN.variant,
+        "library": CHAIN.library,
+        "conditions": CHAIN.conditions,
+        "machine": "lab",
+        "round": round_number,
+        "position": 0,
+        "figures": {"wall_ns": 10**6},
+    }
+    return Sample(**given | changes)
+
+
+def written(folder: Path, *samples: Sample, info: Mapping[str, Any] = INFO) -> Path:
+    write_run_info(folder, info)
+    numbered = [replace(one, position=position) for position, one in enumerate(samples)]
+    SampleWriter(folder).append(*numbered)
+    return folder
+
+
+def changed(place: str, value: Any) -> dict[str, Any]:
+    """INFO with one value changed, or taken away where `value` is None; 'machine/cpu' names an inner one."""
+    info = copy.deepcopy(INFO)
+    *outer, key = place.split("/")
+    within = info[outer[0]] if outer else info
+    if value is None:
+        del within[key]
+    else:
+        within[key] = value
+    return info
+
+
+CHANGES = [
+    ("commit", "def", "commit was abc, is def"),
+    ("dirty", True, "dirty was False, is True"),
+    ("changes", "another digest", "the uncommitted changes are others now"),
+    ("isolate", "spawn", "isolate was forkserver, is spawn"),
+    ("machine/name", "office", "name was lab, is office"),
+    ("machine/cpu", "another CPU", "cpu was a CPU, is another CPU"),
+    ("machine/cores", 4, "cores was 2, is 4"),
+    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000, is 16000000000"),
+    ("machine/kernel", "6.2", "kernel was 6.1, is 6.2"),
+    ("machine/virtualisation", "kvm", "virtualisation was none, is kvm"),
+    ("machine/python", "3.12.0", "python was 3.11.7, is 3.12.0"),
+    ("libraries/pandas", "3.2.0", "pandas was 3.1.0, is 3.2.0"),
+    ("libraries/pandas", None, "pandas was 3.1.0, is absent"),
+    ("libraries/lxml", "6.0", "lxml was absent, is 6.0"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "said"), CHANGES)
+def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, value: Any, said: str) -> None:
+    written(tmp_path, sample("save", 1))
+    with pytest.raises(RunError) as refused:
+        earlier_part(tmp_path, changed(place, value))
+    assert said in str(refused.value)
+    assert "start a new run, without --resume" in str(refused.value)
+
+
+def test_the_same_setting_goes_on(tmp_path: Path) -> None:
+    written(tmp_path, sample("save", 1), sample("read", 1))
+    # What may differ: when it was started, and what was asked of it.
+    earlier = earlier_part(tmp_path, INFO | {"started": "later", "seed": 8, "budget_s": 60.0})
+    assert earlier.run is not None
+    assert earlier.next_position == 2
+
+
+def test_other_data_refuse(tmp_path: Path) -> None:
+    earlier = earlier_part(written(tmp_path), INFO)
+    refuse_other_data(earlier, {"eq": "d" * 64, "new": "e" * 64})
+    with pytest.raises(RunError, match="data set eq has another digest"):
+        refuse_other_data(earlier, {"eq": "e" * 64})
+
+
+def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
+    """A cell's rehearsal on more rows, or the same run with other --rows, is another execution."""
+    rows = [(0, 20_000), (0, 200_000), (1, 100_000), (1, 50_000)]
+    written(tmp_path, *(sample(operation, number, size) for number, size in rows for operation in CHAIN.operations))
+    earlier = earlier_part(tmp_path, INFO)
+    for number, size in rows:
+        found = earlier.execution(CHAIN, CHAIN.conditions, number, size)
+        assert found is not None
+        assert [(one.operation, one.round, one.rows) for one in found] == [
+            ("save", number, size),
+            ("read", number, size),
+        ]
+    assert earlier.execution(CHAIN, CHAIN.conditions, 1, 20_000) is None
+    assert earlier.execution(CHAIN, CHAIN.conditions, 2, 100_000) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"chain": replace(CHAIN, suite="compression")},
+        {"chain": replace(CHAIN, dataset="int")},
+        {"chain": replace(CHAIN, variant="csv[engine=pyarrow]")},
+        {"conditions": replace(CHAIN.conditions, cache="cold")},
+        {"conditions": replace(CHAIN.conditions, work_dir="/disk")},
+    ],
+)
+def test_another_chain_has_no_execution(tmp_path: Path, other: dict[str, Any]) -> None:
+    earlier = earlier_part(written(tmp_path, sample("save", 1), sample("read", 1)), INFO)
+    asked = {"chain": CHAIN, "conditions": CHAIN.conditions} | other
+    assert earlier.execution(asked["chain"], asked["conditions"], 1, 100_000) is None
+
+
+def test_a_run_that_begins_has_nothing() -> None:
+    earlier = Earlier()
+    assert earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000) is None
+    assert earlier.next_position == 0
+    assert earlier.fidelity == set()
+    refuse_other_data(earlier, {"eq": "d" * 64})
+
+
+def test_a_reason_is_no_execution(tmp_path: Path) -> None:
+    """Why a chain is not run stands in round 0 without figures: its rehearsal is still to be done, after a change."""
+    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
+    reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
+    earlier = earlier_part(written(tmp_path, *reasons), INFO)
+    assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) is None
+    assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, failure)
+    less_free = replace(failure, reason="needs about 9.0 GB of memory, 3.9 GB are free")
+    assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, less_free)
+    assert not earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, replace(failure, kind="timeout"))
+    assert not earlier.has_reason(CHAIN, CHAIN.conditions, 50_000, failure)
+    assert not earlier.has_reason(CHAIN, replace(CHAIN.conditions, cache="cold"), 100_000, failure)
+
+
+def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
+    """A save whose read is missing counts for nothing: another round is due."""
+    prediction = Prediction(10**6, 2 * 10**6, 0, 0)
+    for samples, due in (([sample("save", 1)], [CHAIN]), ([sample("save", 1), sample("read", 1)], [])):
+        folder = tmp_path / str(len(samples))
+        folder.mkdir()
+        earlier = earlier_part(written(folder, *samples), INFO)
+        schedule = Schedule({CHAIN: prediction}, seed=7, rounds=1)
+        known = earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000)
+        assert known is not None
+        schedule.progress[CHAIN].add(known)
+        assert schedule.due(2) == due
+
+
+def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, Any]:
+    """What a run in `folder` knows of itself when it starts."""
+    state = {"commit": "abc", "dirty": False, "changes": None}
+    monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
+    info, _ = measuring._begin(SimpleNamespace(suites=()), Request(), Options(**options), folder, ["run"], "lab")
+    return info
+
+
+def test_the_earlier_part_keeps_its_identity_and_its_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = begun(tmp_path, monkeypatch, seed=7)
+    warning = {"text": "another run was measuring", "remedy": "measure again"}
+    variants = {"csv[engine=pandas]": {"import_ns": 5}}
+    write_run_info(tmp_path, first | {"warnings": [warning], "variants": variants, "stages_ns": {"data": 3}})
+    for times in (1, 2):
+        resumed = begun(tmp_path, monkeypatch, resume=True, seed=8)
+        assert resumed["warnings"] == [warning]
+        assert resumed["variants"] == variants
+        assert resumed["stages_ns"] == {"data": 3}
+        assert [resumed[key] for key in ("id", "seed", "started")] == [first[key] for key in ("id", "seed", "started")]
+        assert len(resumed["resumed"]) == times
+        assert read_run(tmp_path).info["warnings"] == [warning], "on disk from the first moment"
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def test_a_folder_in_use_is_refused_and_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, cache_folder: Path
+) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
+    out = tmp_path / "out"
+    out.mkdir()
+    written(out, sample("save", 1))
+    # A run that is writing has not finished its last line.
+    with (out / "samples.jsonl").open("ab") as stream:
+        stream.write(b'{"suite":"tab')
+    before = contents(out)
+    words = ["run", "tabular", "--rows", "1000", "--datasets", "^eq$", "--formats", "csv", "--quick", "--resume"]
+    with open_locked(out), pytest.raises(SystemExit) as ended:
+        cli.main([*words, "--out", str(out)])
+    assert ended.value.code == 2
+    assert "another run is writing here" in capsys.readouterr().err
+    assert contents(out) == before
+
+
+def test_a_cut_line_is_dropped_when_the_run_goes_on(tmp_path: Path) -> None:
+    written(tmp_path, sample("save", 1))
+    with (tmp_path / "samples.jsonl").open("ab") as stream:
+        stream.write(b'{"suite":"tab')
+    assert earlier_part(tmp_path, INFO).next_position == 1
+    SampleWriter(tmp_path).append(sample("read", 1, position=1))
+    found = read_run(tmp_path)
+    assert [one.operation for one in found.samples] == ["save", "read"]

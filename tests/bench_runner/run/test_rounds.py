@@ -1,0 +1,134 @@
+"""Rule 15 put together: what is rehearsed, who races, and when it ends. Nothing is executed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Sample
+from bench_runner.run import rounds
+from bench_runner.run.prediction import Prediction
+from bench_runner.run.session import Options, Race
+from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
+
+CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("floor")]
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+    """(variant, round, rows) of each execution that was asked for; each takes a second, without noise."""
+    asked: list[tuple[str, int, int]] = []
+
+    def execution(session: Any, of: Chain, *, rows: int, round_number: int, need_bytes: int) -> list[Sample]:
+        asked.append((of.variant, round_number, rows))
+        return samples(of, (SECOND, SECOND), round_number)
+
+    monkeypatch.setattr(rounds, "_execution", execution)
+    monkeypatch.setattr(rounds, "read_run", lambda folder: "the run so far")
+    monkeypatch.setattr(rounds, "_too_much", lambda *given: None)
+    return asked
+
+
+def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
+    dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
+    nobody = SimpleNamespace(step=lambda *given: None)
+    return SimpleNamespace(
+        race=race,
+        options=Options(**options),
+        info={"seed": 1},
+        folder=Path("nowhere"),
+        datasets={"eq": dataset},
+        plan=SimpleNamespace(chains=CHAINS),
+        watcher=nobody,
+        stage=lambda name: None,
+        public=lambda conditions: conditions,
+    )
+
+
+def ran(executed: Sequence[tuple[str, int, int]], variant: str) -> list[int]:
+    return [number for name, number, _ in executed if name == variant]
+
+
+def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: list[tuple[str, int, int]]) -> None:
+    everybody = ["feather", "orc", "csv"]
+    looks = iter([*[everybody] * 4, ["feather", "orc"], ["feather", "orc"], ["feather"]])
+    asked: list[object] = []
+
+    def contending(run: object) -> list[str]:
+        asked.append(run)
+        return next(looks)
+
+    predictions: dict[Chain, Prediction] = {each: prediction(1) for each in CHAINS}
+    rounds.count_rounds(session(Race(contending, None)), predictions)
+    assert asked == ["the run so far"] * 7
+    assert ran(executed, "csv") == [1, 2, 3, 4, 5]
+    assert ran(executed, "orc") == ran(executed, "feather") == ran(executed, "floor") == [*range(1, 10)]
+
+
+def test_a_race_whose_budget_is_short_halves_the_field(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight variants and a floor take 2 s each: in 50 s less than three rounds of all, but five of those in front."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    ranked = [f"v{number}" for number in range(8)]
+    chains = [chain("floor"), *map(chain, ranked)]
+    race = Race(lambda run: ranked, None)
+    rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
+    assert [ran(executed, each) for each in ["floor", *ranked[:4]]] == [
+        [1, 2, 3, 4, 5],
+        [1, 2, 3, 4, 5],
+        [1, 2, 3, 4, 5],
+        [1, 2, 4, 5],
+        [1, 2],
+    ]
+    assert [ran(executed, each) for each in ranked[4:]] == [[1]] * 4
+
+
+@pytest.mark.parametrize("ranked", [[f"v{number}" for number in range(8)], [f"v{number}" for number in range(7)]])
+def test_who_was_never_counted_is_not_dropped_for_it(
+    ranked: list[str], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine was not at rest when v7 had its first round, or it failed and is not ranked: nobody knows that it is
+    the last."""
+    told = rounds._execution
+
+    def execution(session: Any, of: Chain, **asked: Any) -> list[Sample]:
+        found = told(session, of, **asked)
+        restless = of.variant == "v7" and asked["round_number"] == 1
+        return samples(of, (SECOND, SECOND), 1, unsettled=True) if restless else found
+
+    monkeypatch.setattr(rounds, "_execution", execution)
+    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    race = Race(lambda run: ranked, None)
+    chains = [chain("floor"), *(chain(f"v{number}") for number in range(8))]
+    rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
+    assert [ran(executed, each) for each in ("v0", "v3", "v4", "v7")] == [[1, 2, 3, 4, 5], [1, 2], [1], [1, 2]]
+
+
+def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:
+    rounds.count_rounds(session(None, rounds=6), {each: prediction(1) for each in CHAINS})
+    assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
+
+
+def test_what_was_sifted_is_not_rehearsed(executed: list[tuple[str, int, int]]) -> None:
+    """But what the sifting has not whole is."""
+    whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
+    half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
+    sifting: Any = SimpleNamespace(samples=[*whole, *half])
+    predictions = rounds.rehearse(session(Race(lambda run: (), sifting)))
+    assert executed == [("csv", 0, 10_000), ("floor", 0, 10_000)]
+    # By a straight line from the sifting's 100 rows.
+    assert predictions[CHAINS[0]].slowest_ns == 500 * SECOND
+
+
+def test_a_run_that_only_sifts_rehearses_no_small_table(executed: list[tuple[str, int, int]]) -> None:
+    predictions = rounds.rehearse(session(None, rows=20_000, brief=True))
+    assert executed == []
+    assert {each.peak_bytes for each in predictions.values()} == {10 * 40 * 20_000}
+    rounds.rehearse(session(None, rows=20_000))
+    assert len(executed) == len(CHAINS)

@@ -1,0 +1,239 @@
+"""Rule 15: number and order of rounds."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from bench_runner.operations.targets import Target
+from bench_runner.plan.planning import Chain
+from bench_runner.results.records import Conditions, Failure, Sample
+from bench_runner.run.prediction import Prediction, is_small, predict, rehearsal_rows
+from bench_runner.run.schedule import Progress, Schedule, in_front, looks, racing, within_budget
+
+SECOND = 10**9
+
+
+def chain(variant: str, dataset: str = "eq") -> Chain:
+    target = Target("pandas", "str", "masked")
+    return Chain(
+        "tabular", dataset, variant, variant, "lib 1", ".x", False, None, target, Conditions(), ("save", "read")
+    )
+
+
+def prediction(seconds: float) -> Prediction:
+    return Prediction(int(seconds * SECOND), int(1.5 * seconds * SECOND), 0, 0)
+
+
+def samples(of: Chain, walls: tuple[int, int], round_number: int, **changes: object) -> list[Sample]:
+    return [
+        Sample(
+            suite=of.suite,
+            operation=operation,
+            dataset=of.dataset,
+            dataset_digest="d",
+            rows=100,
+            variant=of.variant,
+            library=of.library,
+            conditions=of.conditions,
+            machine="m",
+            round=round_number,
+            position=0,
+            figures={"wall_ns": wall, "peak_private_bytes": 7, "allocated_bytes": 9},
+            **changes,
+        )
+        for operation, wall in zip(of.operations, walls, strict=True)
+    ]
+
+
+def rounds_run(schedule: Schedule, noise: float = 0.2, limit: int = 50) -> dict[str, list[int]]:
+    """Play rounds with walls that alternate by `noise`; in which rounds did each variant run?"""
+    ran: dict[str, list[int]] = {}
+    for number in range(1, limit):
+        due = schedule.due(number)
+        if not due:
+            return ran
+        for each in due:
+            wall = int(SECOND * (1 + noise * (number % 3)))
+            schedule.progress[each].add(samples(each, (wall, wall), number))
+            ran.setdefault(each.variant, []).append(number)
+    raise AssertionError("the schedule never ends")
+
+
+def test_rounds_by_predicted_time() -> None:
+    chains = {chain("csv"): prediction(1), chain("xml"): prediction(11), chain("excel"): prediction(61)}
+    ran = rounds_run(Schedule(chains, seed=1, rounds=None))
+    assert {variant: len(rounds) for variant, rounds in ran.items()} == {"csv": 7, "xml": 3, "excel": 1}
+
+
+def test_a_narrow_interval_stops_after_five_rounds() -> None:
+    ran = rounds_run(Schedule({chain("csv"): prediction(1)}, seed=1, rounds=None), noise=0.001)
+    assert ran["csv"] == [1, 2, 3, 4, 5]
+
+
+def test_rounds_that_the_user_fixed_are_all_run() -> None:
+    chains = {chain("csv"): prediction(1), chain("excel"): prediction(100)}
+    ran = rounds_run(Schedule(chains, seed=1, rounds=9), noise=0.0)
+    assert {variant: len(rounds) for variant, rounds in ran.items()} == {"csv": 9, "excel": 9}
+
+
+def test_the_floor_takes_part_as_long_as_another_of_its_data_set() -> None:
+    chains = {chain("csv"): prediction(1), chain("floor"): prediction(0.1), chain("floor", "int"): prediction(0.1)}
+    chains[chain("xml", "int")] = prediction(20)
+    schedule = Schedule(chains, seed=1, rounds=None)
+    by_dataset: dict[str, int] = {"eq": 0, "int": 0}
+    for number in range(1, 20):
+        for each in schedule.due(number):
+            wall = SECOND + number % 3 * SECOND // 2 if not each.is_floor else SECOND
+            schedule.progress[each].add(samples(each, (wall, wall), number))
+            by_dataset[each.dataset] += each.is_floor
+    assert by_dataset == {"eq": 7, "int": 3}
+
+
+def test_the_order_is_shuffled_by_the_seed_and_differs_between_rounds() -> None:
+    chains = {chain(f"v{number}"): prediction(1) for number in range(12)}
+    first = [each.variant for each in Schedule(chains, seed=5, rounds=3).due(1)]
+    again = [each.variant for each in Schedule(dict(reversed(chains.items())), seed=5, rounds=3).due(1)]
+    second = [each.variant for each in Schedule(chains, seed=5, rounds=3).due(2)]
+    other = [each.variant for each in Schedule(chains, seed=6, rounds=3).due(1)]
+    assert first == again
+    assert first != second
+    assert first != other
+
+
+def test_dear_chains_are_the_last_block() -> None:
+    chains = {chain(f"cheap{n}"): prediction(1) for n in range(5)} | {
+        chain(f"dear{n}"): prediction(20) for n in range(5)
+    }
+    order = [each.variant.startswith("dear") for each in Schedule(chains, seed=3, rounds=None).due(1)]
+    assert order == [False] * 5 + [True] * 5
+
+
+def test_unsettled_samples_are_made_up_for() -> None:
+    one = chain("csv")
+    schedule = Schedule({one: prediction(1)}, seed=1, rounds=2)
+    schedule.progress[one].add(samples(one, (1, 1), 1, unsettled=True))
+    schedule.progress[one].add(samples(one, (1, 1), 2))
+    assert schedule.due(3) == [one]
+    schedule.progress[one].add(samples(one, (1, 1), 3))
+    assert schedule.due(4) == []
+
+
+def test_two_failures_end_a_chain() -> None:
+    one = chain("csv")
+    schedule = Schedule({one: prediction(1)}, seed=1, rounds=None)
+    failed = [
+        Sample(
+            suite="tabular", operation="save", dataset="eq", dataset_digest="d", rows=1, variant="csv", library="l",
+            conditions=Conditions(), machine="m", round=1, position=0, failure=Failure(kind="crash", reason="x"),
+        )
+    ]  # fmt: skip
+    schedule.progress[one].add(failed)
+    assert schedule.due(2) == [one]
+    schedule.progress[one].add(failed)
+    assert schedule.due(3) == []
+
+
+def test_the_budget_takes_the_cheap_ones_first() -> None:
+    a, b, c = chain("a"), chain("b"), chain("c")
+    costs = {a: 5.0, b: 1.0, c: 2.0}
+    assert within_budget([a, b, c], costs, 3.5) == [b, c]
+    assert within_budget([a, b, c], costs, 100) == [a, b, c]
+    assert within_budget([a, b, c], costs, 0.5) == []
+
+
+def test_predictions_scale_with_the_rows() -> None:
+    one = chain("csv")
+    found = predict(samples(one, (SECOND, 3 * SECOND), 0), rows=1000)
+    assert found == Prediction(30 * SECOND, 40 * SECOND, 70, 90)
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(1_000_000, 20_000), (10_000, 2_000), (1_500, 1_000), (400, 400)])
+def test_rehearsal_rows(rows: int, expected: int) -> None:
+    assert rehearsal_rows(rows, 60 * rows) == expected
+
+
+IMAGES = [(50_000, 3_200, 5_000), (2_000, 100_000, 160), (3, 10**9, 1)]
+
+
+@pytest.mark.parametrize(("images", "each_bytes", "expected"), IMAGES)
+def test_large_rows_are_rehearsed_by_their_bytes(images: int, each_bytes: int, expected: int) -> None:
+    assert rehearsal_rows(images, images * each_bytes) == expected
+
+
+def test_a_few_large_rows_are_no_small_data_set() -> None:
+    assert is_small(20_000, 10**6)
+    assert not is_small(20_001, 10**6)
+    assert not is_small(2_000, 2 * 10**8)
+
+
+def test_a_race_goes_on_for_whoever_is_let_run() -> None:
+    """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; the floor is with them."""
+    chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("floor"): prediction(0.1)}
+    schedule = Schedule(chains, seed=1, rounds=None, race=True)
+    let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
+    ran: dict[str, list[int]] = {}
+    for number in range(1, 17):
+        if number in let_run:
+            schedule.let_run(let_run[number])
+        for each in schedule.due(number):
+            schedule.progress[each].add(samples(each, (SECOND, SECOND), number))
+            ran.setdefault(each.variant, []).append(number)
+    assert ran["feather"] == ran["floor"] == [*range(1, 15)]
+    assert ran["orc"] == [*range(1, 10), 12, 13, 14]
+
+
+def test_rounds_that_the_user_fixed_are_a_races_too() -> None:
+    ran = rounds_run(Schedule({chain("csv"): prediction(1)}, seed=1, rounds=6, race=True))
+    assert ran["csv"] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_race_looks_at_growing_intervals() -> None:
+    assert list(itertools.islice(looks(), 12)) == [1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42]
+
+
+def test_a_short_budget_goes_to_those_in_front() -> None:
+    """Of six that take 2 s a round each, and a floor that takes 1 s."""
+    ranked = [*"abcdef"]
+    costs_s = dict.fromkeys(ranked, 2.0)
+
+    def kept(left_s: float, rounds: int = 4, least: int = 3) -> int:
+        found = in_front(ranked, costs_s, 1.0, left_s, rounds=rounds, least=least)
+        assert found == ranked[: len(found)]
+        return len(found)
+
+    assert kept(52) == 6, "four rounds of all fit"
+    assert kept(51) == 5
+    assert kept(30) == 3, "four rounds of three fit"
+    assert kept(20) == 3, "half of them, although four rounds fit of two only"
+    assert kept(20, least=2) == 2
+    assert kept(6) == 2, "one round of three does not fit"
+    assert kept(0) == 2, "one alone is no race"
+    assert kept(13, rounds=1) == 6
+
+
+def test_nobody_races_alone() -> None:
+    """What is due without anybody beside it, or only on one of two sizes, tells nothing of who is the best."""
+    one, other, floor = chain("feather"), chain("orc"), chain("floor")
+    small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
+    everything = [one, other, small_one, small_other, floor]
+    progress = {each: Progress(each.operations) for each in everything}
+    for each in everything:
+        for number in range(1, 6):
+            progress[each].add(samples(each, (SECOND, SECOND), number))
+    assert racing(everything, (), progress) == everything
+    assert racing([one, floor], (), progress) == []
+    assert racing([one, small_one, small_other, floor], [other], progress) == []
+    uncounted = {**progress, one: Progress(one.operations)}
+    assert racing([one, floor], (), uncounted) == [one, floor]
+
+
+def test_what_was_not_rehearsed_is_given_up_when_it_fails_once() -> None:
+    chains = {chain("csv"): prediction(1), chain("xml"): prediction(1)}
+    schedule = Schedule(chains, seed=1, rounds=1, failures_allowed=1)
+    failure = Failure(kind="error", reason="no")
+    failed = [replace(sample, figures={}, failure=failure) for sample in samples(chain("xml"), (1, 1), 1)]
+    schedule.progress[chain("xml")].add(failed)
+    assert [each.variant for each in schedule.due(2)] == ["csv"]

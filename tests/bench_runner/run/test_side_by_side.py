@@ -1,0 +1,361 @@
+"""Two environments are measured in turn: who comes when, what is kept, and what a turn that fails says."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from bench_runner.errors import RunError
+from bench_runner.results.records import read_run, write_run_info
+from bench_runner.run import side_by_side
+from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
+from format_bench.cli import main
+from format_bench.progress import Silent
+
+ROOT = Path(__file__).resolve().parents[3]
+FAKE = """#!{python}
+import json, sys, time
+from pathlib import Path
+words = sys.argv[1:]
+if "run" not in words:
+    sys.exit(0)
+with open({journal!r}, "a") as journal:
+    print(json.dumps(words), file=journal)
+folder = Path(words[words.index("--out") + 1])
+rounds = int(words[words.index("--rounds") + 1])
+folder.mkdir(parents=True, exist_ok=True)
+info = dict(schema={schema}, partial=False, rounds_asked=rounds)
+info["stages_ns"] = {{f"round {{number}}": {round_ns} for number in range(1, rounds + 1)}}
+(folder / "run.json").write_text(json.dumps(info))
+{then}
+"""
+
+
+class Fakes:
+    """Two interpreters that write down how they were called, and leave a run of as many rounds as they were asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / "journal"
+
+    def make(self, *, then: str = "", round_ns: int = 10**12) -> list[Environment]:
+        """`then` is what they do at last, as Python."""
+        from bench_runner.results.records import SCHEMA
+
+        made = []
+        for name in ("before", "after"):
+            python = self.folder / f"python-{name}"
+            python.write_text(
+                FAKE.format(
+                    python=sys.executable, journal=str(self.journal), schema=repr(SCHEMA), round_ns=round_ns, then=then
+                )
+            )
+            python.chmod(0o755)
+            made.append(Environment(name, python, self.folder / "out" / name))
+        return made
+
+    def calls(self) -> list[list[str]]:
+        """The words of each call, in order."""
+        return [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
+
+    def turns(self) -> list[tuple[str, int]]:
+        """(side, rounds) of each turn."""
+        return [
+            (Path(words[words.index("--out") + 1]).name, int(words[words.index("--rounds") + 1]))
+            for words in self.calls()
+        ]
+
+
+@pytest.fixture
+def fakes(tmp_path: Path) -> Fakes:
+    return Fakes(tmp_path)
+
+
+def taken(environments: Sequence[Environment], rounds: int, look: Any = lambda: None) -> None:
+    measure_in_turn(environments, ["tabular"], rounds, Silent(), look)
+
+
+def test_turns_alternate_and_end_where_asked() -> None:
+    found = list(turns("ab", 8, lambda: 3))
+    assert found == [("a", 1), ("b", 1), ("b", 4), ("a", 4), ("a", 7), ("b", 7), ("b", 8), ("a", 8)]
+    assert list(turns("ab", 1, lambda: 3)) == [("a", 1), ("b", 1)]
+
+
+def test_each_environment_measures_by_its_own_interpreter_and_goes_on_with_its_run(fakes: Fakes) -> None:
+    taken(fakes.make(), 3)
+    assert fakes.turns() == [("before", 1), ("after", 1), ("after", 2), ("before", 2), ("before", 3), ("after", 3)]
+    for words in fakes.calls():
+        assert words[:2] == ["-P", "-c"]
+        assert words[3:5] == ["run", "tabular"]
+    assert ["--resume" in words for words in fakes.calls()] == [False, False, True, True, True, True]
+
+
+def test_short_rounds_are_taken_several_in_a_turn(fakes: Fakes) -> None:
+    quarter_ns = int(side_by_side.TURN_S * 1e9 / 4)
+    taken(fakes.make(round_ns=quarter_ns), 9)
+    assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 5, 9]
+
+
+def test_what_is_there_is_not_measured_again(fakes: Fakes) -> None:
+    environments = fakes.make()
+    taken(environments, 2)
+    first = len(fakes.calls())
+    taken(environments, 3)
+    assert fakes.turns()[first:] == [("before", 3), ("after", 3)]
+
+
+def test_a_part_that_was_stopped_is_gone_on_with(fakes: Fakes) -> None:
+    environments = fakes.make()
+    taken(environments, 2)
+    stored = environments[0].folder / "run.json"
+    stored.write_text(json.dumps(json.loads(stored.read_text()) | {"partial": True}))
+    first = len(fakes.calls())
+    taken(environments, 3)
+    # Its earlier turns are there: only the one that was stopped is taken again.
+    assert fakes.turns()[first:] == [("before", 2), ("before", 3), ("after", 3)]
+
+
+@pytest.mark.parametrize(
+    ("info", "there"),
+    [
+        ({"partial": False, "rounds_asked": 7}, 7),
+        ({"partial": True, "rounds_asked": 7}, 6),
+        ({"partial": True, "rounds_asked": 100}, 19),
+        ({"rounds_asked": 7}, 6),
+        ({"partial": False, "rounds_asked": None}, 0),
+        ({"partial": False, "rounds_asked": "7"}, 0),
+        ({}, 0),
+    ],
+)
+def test_how_many_rounds_are_there(tmp_path: Path, info: dict[str, Any], there: int) -> None:
+    assert rounds_there(tmp_path, 20) == 0
+    write_run_info(tmp_path, info)
+    assert rounds_there(tmp_path, 20) == there
+
+
+@pytest.mark.parametrize("stages", [None, [], {"round 1": "long", "round 2": None}, {"round 1": 0}])
+def test_a_run_that_says_nothing_of_its_rounds_gets_a_few_a_turn(fakes: Fakes, stages: Any) -> None:
+    environments = fakes.make()
+    taken(environments, 2)
+    for environment in environments:
+        stored = environment.folder / "run.json"
+        stored.write_text(json.dumps(json.loads(stored.read_text()) | {"stages_ns": stages}))
+    taken(environments, 3)
+    assert rounds_there(environments[0].folder, 3) == 3
+
+
+def test_one_look_after_the_first_turns_spares_the_others(fakes: Fakes) -> None:
+    class OfNoUse(Exception):
+        pass
+
+    def look() -> None:
+        raise OfNoUse
+
+    with pytest.raises(OfNoUse):
+        taken(fakes.make(), 5, look)
+    assert fakes.turns() == [("before", 1), ("after", 1)]
+
+
+def test_failed_cells_are_no_reason_to_stop(fakes: Fakes) -> None:
+    taken(fakes.make(then="sys.exit(1)"), 2)
+    assert len(fakes.turns()) == 4
+
+
+def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
+    said = "print('error: no suite is called tabluar\\n  there are: tabular', file=sys.stderr); sys.exit(2)"
+    with pytest.raises(RunError) as refused:
+        taken(fakes.make(then=said), 2)
+    assert str(refused.value) == "before: no suite is called tabluar\n  there are: tabular"
+    for then, told in (
+        ("import os; os.kill(os.getpid(), 9)", "its run ended with exit code -9"),
+        ("print('some warning', file=sys.stderr); sys.exit(3)", "its run ended with exit code 3: some warning"),
+        (
+            "print('Usage: x\\n\\nError: no such option: parse error: -x', file=sys.stderr); sys.exit(2)",
+            "no such option: parse error: -x",
+        ),
+        ("sys.stderr.buffer.write(b'error: \\xff is no text\\n'); sys.exit(2)", "\ufffd is no text"),
+        ("print('stopped; all is in x\\n  --resume', file=sys.stderr); sys.exit(130)", "its run was stopped"),
+    ):
+        with pytest.raises(RunError) as refused:
+            side_by_side._take_turn(fakes.make(then=then)[0], ["tabular"], 2)
+        assert str(refused.value) == f"before: {told}"
+
+
+def test_a_turn_that_was_not_finished_is_the_last(fakes: Fakes) -> None:
+    full = (
+        "info['partial'] = True; (folder / 'run.json').write_text(json.dumps(info))\n"
+        "print('error: No space left on device', file=sys.stderr); sys.exit(1)"
+    )
+    with pytest.raises(RunError, match="before: No space left on device"):
+        taken(fakes.make(then=full), 2)
+    assert len(fakes.turns()) == 1
+
+
+def test_an_interpreter_that_is_none_is_named_before_anything_is_measured(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"--before .*nowhere: No such file or directory\n  name the interpreter"):
+        check(Environment("before", tmp_path / "nowhere", tmp_path))
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named bench_runner' >&2\nexit 1\n")
+    bare.chmod(0o755)
+    with pytest.raises(RunError, match=r"does not start there: ModuleNotFoundError(.|\n)*-m pip install -e \."):
+        check(Environment("after", bare, tmp_path))
+    bare.write_text("#!/bin/sh\necho 'unknown option -P' >&2\nexit 2\n")
+    with pytest.raises(RunError, match=r"older than Python 3\.11"):
+        check(Environment("after", bare, tmp_path))
+    check(Environment("after", Path(sys.executable), tmp_path))
+
+
+def test_an_environment_sees_no_module_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bench_runner").mkdir()
+    (tmp_path / "bench_runner" / "__init__.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    check(Environment("after", Path(sys.executable), tmp_path))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_turn_and_says_how_to_go_on(fakes: Fakes, number: signal.Signals) -> None:
+    ended = fakes.folder / "ended"
+    then = (
+        f"import signal\ndef end(*_):\n    Path({str(ended)!r}).touch()\n    sys.exit(130)\n"
+        f"signal.signal(signal.SIGTERM, end)\nPath({str(fakes.folder / 'ready')!r}).touch()\ntime.sleep(60)"
+    )
+    one, two = fakes.make(then=then)
+    out = fakes.folder / "out"
+    words = ("side-by-side", "tabular", "--before", one.python, "--after", two.python, "--out", out)
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from format_bench.cli import main; main(sys.argv[1:])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (fakes.folder / "ready").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert ended.exists(), "the turn was not told to end"
+    assert f"--out {out} --resume" in said
+    assert "Traceback" not in said
+
+
+def code_of(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_what_makes_no_sense_in_turn_is_refused(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = fakes.make()
+    start = ("side-by-side", "--before", one.python, "--after", two.python)
+    for words, told in (
+        (("tabular", "--quick"), "side-by-side has no --quick"),
+        (("tabular", "--budget=3m"), "side-by-side has no --budget"),
+        ((), "name a suite"),
+        (("tabular", "--rounds", "4"), "x>=5"),
+        (("tabular", "--resume"), "--resume needs --out"),
+        (("tabular", "--resume", "--out", fakes.folder / "nothing"), "no runs to go on with"),
+    ):
+        assert code_of(*start, *words) == 2
+        assert told in capsys.readouterr().err
+    assert fakes.calls() == []
+
+
+def test_short_options_are_handed_on_with_their_values(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = fakes.make(then="sys.exit(2)")
+    code_of(
+        "side-by-side",
+        "--before",
+        one.python,
+        "--after",
+        two.python,
+        "tabular",
+        "-fhdf5",
+        "--out",
+        fakes.folder / "out",
+    )
+    assert "-fhdf5" in fakes.calls()[0]
+
+
+def test_what_was_measured_is_named_when_a_later_turn_fails(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = fakes.make(then="sys.exit(2 if rounds > 1 else 0)")
+    out = fakes.folder / "out"
+    assert code_of("side-by-side", "--before", one.python, "--after", two.python, "tabular", "--out", out) == 1
+    said = capsys.readouterr().err
+    assert "error: after: its run ended with exit code 2" in said
+    assert f"all that was measured is in {out}" in said
+
+
+def test_killed_nothing_goes_on(fakes: Fakes) -> None:
+    pid = fakes.folder / "pid"
+    watched = "import os\nexec(words[2].partition('from')[0])"
+    one, two = fakes.make(then=f"{watched}\nPath({str(pid)!r}).write_text(str(os.getpid()))\ntime.sleep(60)")
+    words = ("side-by-side", "tabular", "--before", one.python, "--after", two.python, "--out", fakes.folder / "out")
+    process = subprocess.Popen([sys.executable, "main.py", *map(str, words)], cwd=ROOT, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    child = psutil.Process(int(pid.read_text()))
+    process.kill()
+    process.wait()
+    psutil.wait_procs([child], timeout=10)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_request_that_fails_leaves_no_empty_folder(fakes: Fakes, capsys: pytest.CaptureFixture[str]) -> None:
+    out = fakes.folder / "new"
+    words = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "tabluar", "--out", out)
+    assert code_of(*words) == 2
+    assert "did you mean 'tabular'" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.slow
+def test_two_real_environments_end_in_a_comparison(
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
+    monkeypatch.setitem(os.environ, "PYTHONPATH", "")
+    out = tmp_path / "pair"
+    words = (
+        "--tabular",
+        "--formats",
+        "^pickle",
+        "--datasets",
+        "^eq$",
+        "--rows",
+        "500",
+        "--rounds",
+        "5",
+        "--no-fidelity",
+    )
+    start = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "--out", out, "--machine", "lab")
+    assert code_of(*start, *words, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["changes"]
+    for name in ("before", "after"):
+        run = read_run(out / name)
+        assert run.info["partial"] is False
+        assert {sample.round for sample in run.samples if sample.counted} >= {1, 2, 3, 4, 5}
+        assert run.info["resumed"]
+        assert len(run.info["probe"]["known_answers"]) > 0
+        assert {sample.machine for sample in run.samples} == {"lab"}

@@ -1,0 +1,149 @@
+"""Fidelity tells exact, lossy, refused and error apart, on an adapter that does what it is told."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from adapters import relations
+from adapters.contract import Native, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
+from bench_runner.operations.targets import Target, apply_strings
+from bench_runner.results.records import Fidelity
+from bench_runner.worker import fidelity
+from bench_runner.worker.fidelity import probe
+from data_generator.generated.kinds import KINDS
+
+ARROW, PANDAS = Target("arrow"), Target("pandas")
+
+DICTIONARY = Loss(
+    "categoricals become text",
+    "the same values",
+    Cause.FORMAT,
+    Relation(relations.dictionary_as_values),
+    frozenset({"categorical"}),
+)
+
+
+class Memory(TabularFormat):
+    """Keeps tables in a dictionary; `change` is applied to the column of one kind on the way back."""
+
+    format = "memory"
+    engine = "dict"
+    title = "Memory"
+    distributions = ()
+    native = Native.ARROW
+    suffix = ".memory"
+    capabilities = frozenset()
+
+    def __init__(self, change: Callable[[pa.Table], pa.Table] = lambda table: table, *losses: Loss) -> None:
+        super().__init__()
+        self.change = change
+        self.declared = losses
+        self.kept: dict[Path, pa.Table] = {}
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        return self.declared
+
+    def load_library(self) -> None:
+        """Nothing."""
+
+    def save(self, table: Any, location: Path) -> None:
+        self.kept[location] = table
+
+    def read(self, location: Path) -> Any:
+        return self.change(self.kept[location])
+
+    def stored(self, location: Path) -> Stored:
+        return Stored()
+
+
+def found(adapter: TabularFormat, target: Target, folder: Path) -> Mapping[tuple[str, bool], Fidelity]:
+    apply_strings(target)
+    return {(record.kind, record.nulls): record for record in probe("memory", adapter, target, folder / "new")}
+
+
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    column = relations.dictionary_as_values(table["value"])
+    return table if column is None else table.set_column(1, "value", column)
+
+
+def test_all_kinds_are_exact_where_nothing_changes(tmp_path: Path) -> None:
+    records = found(Memory(), ARROW, tmp_path)
+    assert list(records) == list(itertools.product(KINDS, (False, True)))
+    assert {record.outcome for record in records.values()} == {"exact"}
+
+
+def test_a_declared_loss_is_lossy(tmp_path: Path) -> None:
+    records = found(Memory(without_dictionaries, DICTIONARY), ARROW, tmp_path)
+    record = records["categorical", False]
+    assert (record.outcome, record.how, record.bound, record.cause) == (
+        "lossy",
+        "categoricals become text",
+        "the same values",
+        "format",
+    )
+    assert records["string", False].outcome == "exact"
+
+
+def test_an_undeclared_change_is_an_error(tmp_path: Path) -> None:
+    record = found(Memory(without_dictionaries), ARROW, tmp_path)["categorical", True]
+    assert record.outcome == "error"
+    assert record.how.startswith("value row 0: stored 'red' (dictionary")
+
+
+def test_a_declared_loss_that_does_not_occur_is_an_error(tmp_path: Path) -> None:
+    record = found(Memory(lambda table: table, DICTIONARY), ARROW, tmp_path)["categorical", False]
+    assert (record.outcome, record.how) == ("error", "declared, but did not occur: categoricals become text")
+
+
+def test_an_error_of_the_call_is_a_refusal(tmp_path: Path) -> None:
+    class Picky(Memory):
+        def save(self, table: Any, location: Path) -> None:
+            if table["value"].type == pa.int8():
+                raise ValueError("no int8 here\nreally not")
+            super().save(table, location)
+
+    records = found(Picky(), ARROW, tmp_path)
+    assert records["int8", False].how == "save: ValueError: no int8 here"
+    assert records["int8", False].outcome == records["int8", True].outcome == "refused"
+    assert records["int16", False].outcome == "exact"
+
+
+def test_a_full_disk_is_no_refusal(tmp_path: Path) -> None:
+    class Full(Memory):
+        def save(self, table: Any, location: Path) -> None:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        found(Full(), ARROW, tmp_path)
+
+
+def test_what_numpy_would_do_is_told_where_masked_is_refused(tmp_path: Path) -> None:
+    class Numpy(Memory):
+        takes_masked = False
+        native = Native.PANDAS
+
+        def save(self, table: Any, location: Path) -> None:
+            if str(table["value"].dtype) == "Int8":
+                raise TypeError("no Int8")
+            super().save(table, location)
+
+    record = found(Numpy(), PANDAS, tmp_path)["int8", True]
+    assert (record.outcome, record.how) == ("refused", "save: TypeError: no Int8 (with nulls=numpy: exact)")
+
+
+def test_what_the_target_loses_by_itself() -> None:
+    apply_strings(PANDAS)
+    assert fidelity.target_alone(KINDS["int64"].table(True), PANDAS) == ""
+    assert "stored nan (double), came back None" in fidelity.target_alone(KINDS["float64-nan"].table(True), PANDAS)
+    assert fidelity.target_alone(KINDS["float64-nan"].table(True), ARROW) == ""
+    numpy = Target("pandas", nulls="numpy")
+    assert "(int64), came back" in fidelity.target_alone(KINDS["int64"].table(True), numpy)
+    assert fidelity.target_alone(KINDS["map"].table(False), PANDAS).startswith("cannot be told from its Python")

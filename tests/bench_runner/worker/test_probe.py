@@ -1,0 +1,39 @@
+"""Rule 13: known allocations, seen by both probes through a real worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench_runner.run import probe_check
+from bench_runner.run.launcher import Launcher
+
+TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects": 0.10}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isolate", ["forkserver", "spawn"])
+def test_known_allocations_are_seen(tmp_path: Path, isolate: str) -> None:
+    launcher = Launcher(isolate=isolate, threads=None, preload=[])
+    try:
+        answers = list(probe_check.known_answers(launcher, tmp_path, lambda text, left: None))
+    finally:
+        launcher.close()
+    assert len(answers) == 16
+    for answer in answers:
+        # Arrow's pool takes whole segments: at 1 MB its rounding is as large as the request.
+        slack = 1.3e6 if answer.how == "arrow" and answer.size_bytes <= 1e6 else 0.3e6
+        allowed = TOLERANCE[answer.how] * answer.size_bytes + slack
+        assert abs(answer.peak_private_bytes - answer.size_bytes) <= allowed, answer
+        assert abs(answer.peak_rss_bytes - answer.size_bytes) <= allowed, answer
+    assert probe_check.error_bytes(answers) < 1e6
+
+
+def test_the_error_is_the_largest_deviation_of_exact_allocations() -> None:
+    answers = [
+        probe_check.KnownAnswer("numpy", 100, 90, 0),
+        probe_check.KnownAnswer("four threads", 100, 103, 0),
+        probe_check.KnownAnswer("arrow", 100, 500, 0),
+    ]
+    assert probe_check.error_bytes(answers) == 10

@@ -1,0 +1,165 @@
+"""Rule 1: rest before every sample, proven by a control."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench_runner.machine import linux
+from bench_runner.worker import settle
+from bench_runner.worker.settle import Control, Settler
+
+
+class ScriptedSettler(Settler):
+    """Controls that were written down beforehand, instead of measured."""
+
+    def __init__(self, folder: Path, controls: list[Control]) -> None:
+        super().__init__(folder)
+        self.script = controls
+
+    def _control(self) -> Control:
+        return self.script.pop(0)
+
+
+NEED_BYTES = 100_000_000
+GOOD, SLOW_WRITE, SLOW_MEMORY = Control(100, 100), Control(160, 100), Control(100, 160)
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    sizes: list[int] = []
+    monkeypatch.setattr(linux, "touch_memory", sizes.append)
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: 0)
+    return sizes
+
+
+def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, Control(145, 145)])
+    assert settler.settle(NEED_BYTES).settled
+    assert settler.settle(NEED_BYTES).settled
+    assert touched == [NEED_BYTES, NEED_BYTES]
+
+
+def test_the_controls_own_memory_is_made_ready_for_a_small_sample(tmp_path: Path, touched: list[int]) -> None:
+    ScriptedSettler(tmp_path, [GOOD]).settle(1000)
+    assert touched == [settle.CONTROL_BYTES]
+
+
+def test_memory_is_made_ready_before_the_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    class Told(ScriptedSettler):
+        def _control(self) -> Control:
+            order.append("control")
+            return super()._control()
+
+    monkeypatch.setattr(linux, "touch_memory", lambda size: order.append(f"touch {size}"))
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: 0)
+    Told(tmp_path, [GOOD]).settle(NEED_BYTES)
+    assert order == [f"touch {NEED_BYTES}", "control"]
+
+
+@pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
+def test_a_slow_control_is_cured_by_touching_more_memory(tmp_path: Path, touched: list[int], slow: Control) -> None:
+    settler = ScriptedSettler(tmp_path, [slow, GOOD])
+    settler.learn(GOOD)
+    rest = settler.settle(NEED_BYTES)
+    assert rest.settled
+    assert touched == [NEED_BYTES, 2 * NEED_BYTES]
+    assert rest.control == GOOD
+
+
+def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, SLOW_WRITE, SLOW_MEMORY])
+    settler.settle(0)
+    rest = settler.settle(0)
+    assert not rest.settled
+    assert "1.6 times the run's best" in rest.why_not
+    assert rest.control == SLOW_MEMORY
+
+
+def test_unwritten_pages_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [50 * 10**6, 20 * 10**6, 10 * 10**6]
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: left.pop(0))
+    assert ScriptedSettler(tmp_path, [GOOD]).settle(0).settled
+    assert left == []
+
+
+def test_write_back_that_never_ends_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    monkeypatch.setattr(linux, "unwritten_bytes", lambda: 10**9)
+    monkeypatch.setattr(settle, "WRITE_BACK_LIMIT_S", 0.05)
+    rest = ScriptedSettler(tmp_path, [GOOD, GOOD, GOOD]).settle(0)
+    assert not rest.settled
+    assert "unwritten" in rest.why_not
+
+
+def test_earlier_writes_are_synced_before_each_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(linux, "sync_file_system", synced.append)
+    settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, GOOD])
+    settler.settle(0)
+    assert synced == [tmp_path]
+    settler.settle(0)
+    assert synced == [tmp_path] * 3
+
+
+def test_at_most_half_of_the_free_memory_is_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    monkeypatch.setattr(linux, "available_bytes", lambda: 10**9)
+    ScriptedSettler(tmp_path, [GOOD]).settle(10**10)
+    assert touched == [10**9 // 2]
+
+
+def test_no_more_is_made_ready_than_a_guest_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
+) -> None:
+    monkeypatch.setattr(linux, "available_bytes", lambda: 10**11)
+    ScriptedSettler(tmp_path, [GOOD]).settle(10**10)
+    assert touched == [settle.READY_LIMIT_BYTES]
+
+
+def test_the_best_control_is_each_figure_on_its_own(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [Control(100, 125), Control(125, 100)])
+    assert settler.settle(0).settled
+    assert settler.settle(0).settled
+    assert settler.best == GOOD
+
+
+def test_a_worker_goes_by_the_runs_best(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [SLOW_WRITE] * 3)
+    settler.learn(GOOD)
+    assert not settler.settle(0).settled
+    assert Settler(tmp_path, GOOD).best == GOOD
+
+
+def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
+    rest = Settler(tmp_path).settle(0)
+    assert rest.control.write_ns > 0
+    assert rest.control.allocate_ns > 0
+    assert rest.settle_ns >= rest.control.write_ns + rest.control.allocate_ns
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the last bytes before one both halves take two to four times as long, and a whole cell is left out."""
+    sources: list[int] = []
+    fresh = linux.anonymous_memory
+
+    def told(size_bytes: int) -> mmap.mmap:
+        memory = fresh(size_bytes)
+        sources.append(size_bytes)
+        assert np.frombuffer(memory, np.uint8).ctypes.data % linux.PAGE_BYTES == 0
+        return memory
+
+    monkeypatch.setattr(linux, "anonymous_memory", told)
+    settle.Settler(tmp_path).settle(0)
+    assert settle.BLOCK_BYTES in sources
+    assert sources.count(1 << 16) == sources.count(settle.CONTROL_BYTES) == 2, "each touch has a source and a target"

@@ -1,0 +1,221 @@
+"""The classes that asv finds: made from the suites, cheap to find, and as strict as our own runner."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.errors import RefusedData
+from bench_runner.suites import SUITES
+from bench_runner.worker import settle
+from benchmarks import asv_suite
+from benchmarks.asv_settings import write_settings
+from benchmarks.asv_suite import ROWS_VARIABLE, _Trial, cells, suite_class
+
+ROOT = Path(__file__).parents[2]
+FEATHER = "feather[engine=pyarrow,codec=none]"
+PICKLE = "pickle[engine=pandas]"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A thousand rows, a cache and a current folder of the test's own."""
+    monkeypatch.setenv(ROWS_VARIABLE, "1000")
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    # Other work on the machine is not what is tested.
+    monkeypatch.setattr(settle, "SLOW_FACTOR", 10**9)
+    (tmp_path / "asv").mkdir()
+    monkeypatch.chdir(tmp_path / "asv")
+    for cached in (asv_suite._plan, asv_suite.cells):
+        cached.cache_clear()
+    yield
+    for cached in (asv_suite._plan, asv_suite.cells):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_parameters_are_the_suites_own(name: str, small: None) -> None:
+    made = suite_class(name)
+    datasets, variants = made.params  # type: ignore[attr-defined]
+    assert datasets == list(SUITES[name].datasets)
+    assert {variant.partition("[")[0] for variant in variants} >= set(SUITES[name].formats)
+    assert len(set(variants)) == len(variants)
+    assert all(isinstance(text, str) for text in (*datasets, *variants))
+
+
+def test_every_chain_of_a_run_is_a_cell(small: None) -> None:
+    found = {(chain.dataset, chain.variant) for chain in cells("tabular").values()}
+    assert {(chain.dataset, chain.variant) for chain in asv_suite._plan("tabular").chains} <= found
+
+
+def test_memory_and_size_carry_their_unit() -> None:
+    made = suite_class("tabular")
+    assert {getattr(made, name).unit for name in dir(made) if name.startswith("track_")} == {"bytes"}
+
+
+def test_one_process_takes_one_sample() -> None:
+    made = suite_class("tabular")
+    names = ("repeat", "number", "warmup_time", "min_run_count")
+    assert [getattr(made, name) for name in names] == [1, 1, 0, 1]
+
+
+@pytest.mark.slow
+def test_asv_finds_them_and_makes_no_data(tmp_path: Path) -> None:
+    pytest.importorskip("asv")
+    environment = {**os.environ, "FORMAT_BENCH_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "asv", "check"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("operation", ["save", "read"])
+def test_what_was_timed_is_verified(operation: str, small: None) -> None:
+    trial = _Trial("tabular")
+    trial.prepare(operation, "eq", FEATHER)
+    trial.run()
+    trial.finish("eq", FEATHER)
+    left = {path.name.partition("-")[0] for path in Path.cwd().iterdir()}
+    assert left == {"control.json"} | ({"copy"} if operation == "read" else set())
+
+
+def test_a_wrong_result_fails_the_benchmark(small: None) -> None:
+    trial = _Trial("tabular")
+    trial.prepare("read", "eq", FEATHER)
+    trial.run()
+    trial._result = trial._result.iloc[::-1]
+    with pytest.raises(RuntimeError, match="Mismatch"):
+        trial.finish("eq", FEATHER)
+    # asv would show the figures of the rounds after it.
+    with pytest.raises(RuntimeError, match="failed in an earlier round: Mismatch"):
+        trial.prepare("read", "eq", FEATHER)
+
+
+def test_a_save_that_stored_something_else_fails_the_benchmark(small: None) -> None:
+    trial = _Trial("tabular")
+    trial.prepare("save", "eq", FEATHER)
+    assert trial._ready is not None
+    held = trial._ready.held
+    held.loc[0, held.select_dtypes("int64").columns[0]] += 1
+    trial.run()
+    with pytest.raises(RuntimeError, match="Mismatch"):
+        trial.finish("eq", FEATHER)
+    assert not list(Path.cwd().glob("save-*"))
+
+
+def test_processes_of_a_cell_read_the_same_copy_and_the_next_cell_has_its_own(small: None) -> None:
+    seen = []
+    for variant in (FEATHER, PICKLE, FEATHER):
+        trial = _Trial("tabular")
+        trial.prepare("read", "eq", variant)
+        assert trial._ready is not None
+        seen.append(trial._ready.location.stat().st_ino)
+        trial.run()
+        trial.finish("eq", variant)
+    assert seen[0] == seen[2] != seen[1]
+
+
+def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settle, "SLOW_FACTOR", 1.5)
+    Path("control.json").write_text(json.dumps({"write_ns": 1, "allocate_ns": 1}))
+    with pytest.raises(RuntimeError, match="not at rest"):
+        _Trial("tabular").prepare("save", "eq", FEATHER)
+
+
+def test_a_cell_that_is_refused_is_not_available(small: None) -> None:
+    with pytest.raises(NotImplementedError, match="nulls"):
+        _Trial("tabular").prepare("save", "eq", "hdf5-fixed[engine=pandas,nulls=numpy]")
+    with pytest.raises(NotImplementedError, match="no cell"):
+        _Trial("tabular").prepare("save", "eq", "nosuch")
+
+
+def test_our_worker_s_figures_are_taken_once(small: None) -> None:
+    Path("probe.json").write_text("0")
+    made = suite_class("tabular")()
+    made.track_size.setup("eq", FEATHER)
+    size = made.track_size("eq", FEATHER)
+    assert size > 10_000
+    (kept,) = Path.cwd().glob("figures-*.json")
+    written = kept.stat().st_mtime_ns
+    made.track_read_peak_memory.setup("eq", FEATHER)
+    peak = made.track_read_peak_memory("eq", FEATHER)
+    assert peak >= 0
+    assert kept.stat().st_mtime_ns == written
+    assert json.loads(kept.read_text())["save"]["size_bytes"] == size
+
+
+def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
+    Path("probe.json").write_text("1000")
+    trial = _Trial("tabular")
+    trial._figures = {"save": {"peak_private_bytes": 2999}, "read": {"peak_private_bytes": 3000}}
+    assert math.isnan(trial.peak_memory("save"))
+    assert trial.peak_memory("read") == 3000
+
+
+@pytest.mark.slow
+def test_the_probe_is_asked_about_known_memory_once(small: None) -> None:
+    error_bytes = asv_suite._probe_error_bytes()
+    assert 0 < error_bytes < 10_000_000
+    Path("probe.json").write_text("1")
+    assert asv_suite._probe_error_bytes() == 1
+
+
+def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
+    small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raising(error: Exception) -> None:
+        def prepare(task: object) -> None:
+            raise error
+
+        monkeypatch.setattr(asv_suite.worker, "prepare", prepare)
+
+    raising(RefusedData("no lists"))
+    with pytest.raises(NotImplementedError, match="no lists"):
+        _Trial("tabular").prepare("save", "eq", FEATHER)
+    raising(NotImplementedError("not yet"))
+    with pytest.raises(RuntimeError, match="not yet"):
+        _Trial("tabular").prepare("save", "eq", FEATHER)
+
+
+def test_a_read_from_the_device_gives_no_figure(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = _Trial("tabular")
+    trial.prepare("read", "eq", FEATHER)
+    trial.run()
+    trial._fetched_bytes -= 10**9
+    with pytest.raises(RuntimeError, match="a warm read fetched 1,000,"):
+        trial.finish("eq", FEATHER)
+    trial.prepare("read", "eq", FEATHER)
+
+
+def test_a_folder_in_memory_is_refused(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asv_suite.environment, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
+    with pytest.raises(RuntimeError, match="set TMPDIR"):
+        _Trial("tabular").make_data()
+
+
+def test_a_number_of_rows_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ROWS_VARIABLE, "many")
+    with pytest.raises(ValueError, match="FORMAT_BENCH_ROWS=many"):
+        asv_suite.rows("tabular")
+
+
+def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_described(tmp_path: Path) -> None:
+    pytest.importorskip("asv")
+    place = tmp_path / 'a # & "b'
+    place.mkdir()
+    settings = json.loads(write_settings(place, "lab-1").read_text())
+    assert (settings["results_dir"], settings["repo"]) == (str(place / "results" / "asv"), str(ROOT))
+    assert Path(settings["benchmark_dir"], "tabular.py").is_file()
+    machines = place / ".asv-machine.json"
+    machines.write_text(machines.read_text().replace('"os": "Linux"', '"os": "older"'))
+    write_settings(place, "lab-1")
+    write_settings(place, "lab-2")
+    known = json.loads(machines.read_text())
+    assert (known["lab-1"]["os"], known["lab-2"]["os"]) == ("older", "Linux")

@@ -1,0 +1,98 @@
+"""The command line as a user meets it: right words, wrong words, exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from format_bench import cli
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(words))
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["run", "--help"], ["list", "--help"], ["report", "-h"], ["doctor", "-h"], ["side-by-side", "--help"]],
+)
+def test_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert "Usage: format-bench" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_the_thesis_flag_is_the_run_command(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--rows", "1000", "--datasets", "eq", "--formats", "csv", "--list"]
+    assert run(capsys, "--tabular", *words) == run(capsys, "run", "tabular", *words)
+    code, out, _ = run(capsys, "--tabular", *words)
+    assert code == 0
+    assert "tabular/save/eq/csv[engine=pandas]  track=plain" in out
+
+
+WRONG = [
+    (["run"], "name a suite"),
+    (["run", "tabluar"], "did you mean 'tabular'"),
+    (["run", "tabular", "--budget", "soon"], "write 90s, 10m or 2h"),
+    (["run", "tabular", "--rows", "0"], "--rows"),
+    (["run", "tabular", "--datasets", "nosuch", "--list"], "matches no data set"),
+    (["run", "tabular", "--webface", "/nosuch/file"], "no such file"),
+    (["run", "tabular", "--work-dir", "/nosuch"], "no such directory"),
+    (["run", "tabular", "--resume"], "--out"),
+    (["run", "tabular", "--quick", "--rounds", "3"], "--quick is one round"),
+    (["--tabular", "--nosuch"], "No such option"),
+    (["report", "/nosuch"], "no run.json"),
+    (["list", "cars"], "cars"),
+    (["nosuch"], "No such command"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG)
+def test_a_wrong_request_is_two_lines_and_code_2(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert said in " ".join(err.split())
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_out_must_be_new(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    code, _, err = run(capsys, "run", "tabular", "--rows", "1000", "--out", str(tmp_path))
+    assert code == 2
+    assert "name another, or add --resume" in " ".join(err.split())
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("what", ["suites", "formats", "datasets", "cells"])
+def test_lists(capsys: pytest.CaptureFixture[str], what: str) -> None:
+    code, out, _ = run(capsys, "list", what)
+    assert code == 0
+    assert out
+    assert max(map(len, out.splitlines())) <= 130
+
+
+def test_listing_formats_imports_no_format_library() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nfrom format_bench.listing import LISTINGS\nlist(LISTINGS['formats']())\n"
+        "print(sorted({'pandas', 'pyarrow', 'lance', 'tables', 'vortex', 'openpyxl'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_damaged_run_is_told_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{")
+    code, _, err = run(capsys, "report", str(tmp_path))
+    assert code == 2
+    assert "not readable as JSON" in err

@@ -1,0 +1,83 @@
+"""Memory that changes hands: what was taken is there, whole and alone, whatever becomes of its old place."""
+
+import ctypes
+import mmap
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from libraries.f3.decoders import pages
+from libraries.f3.decoders.pages import LARGE_BYTES
+
+ROOM_BYTES = 4 * LARGE_BYTES
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are moved on Linux alone")
+
+
+def memory() -> np.ndarray:
+    """Numbers in private memory, from a place on at which a large page may begin."""
+    place = mmap.mmap(-1, ROOM_BYTES + LARGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    numbers = np.frombuffer(place, np.uint8)
+    numbers = numbers[-numbers.ctypes.data % LARGE_BYTES :][:ROOM_BYTES]
+    pages.prefer_large(numbers.ctypes.data, ROOM_BYTES)
+    numbers[:] = np.arange(ROOM_BYTES) % 251
+    return numbers
+
+
+def taken(numbers: np.ndarray, size_bytes: int, offset: int = 0, room_bytes: int | None = None) -> pa.Buffer:
+    room_bytes = ROOM_BYTES - offset if room_bytes is None else room_bytes
+    return pages.take(numbers.ctypes.data + offset, size_bytes, room_bytes)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 100_000, LARGE_BYTES, LARGE_BYTES + 1, 3 * LARGE_BYTES - 5000])
+@pytest.mark.parametrize("offset", [0, 64, LARGE_BYTES])
+def test_what_is_taken_is_what_lay_there_and_stays_so(size_bytes, offset):
+    numbers = memory()
+    expected = numbers[offset : offset + size_bytes].copy()
+    result = taken(numbers, size_bytes, offset)
+    numbers[:] = 255
+    assert result.size == size_bytes
+    assert np.array_equal(np.frombuffer(result, np.uint8), expected)
+
+
+@on_linux
+def test_large_results_are_moved_and_leave_an_empty_place_that_can_be_written():
+    numbers = memory()
+    result = taken(numbers, LARGE_BYTES + 1)
+    assert not numbers[: LARGE_BYTES + 1].any()
+    assert np.array_equal(numbers[2 * LARGE_BYTES :], np.arange(2 * LARGE_BYTES, ROOM_BYTES) % 251)
+    numbers[:] = 1
+    assert np.frombuffer(result, np.uint8).max() == 250
+
+
+def test_what_lies_behind_the_room_is_left_alone():
+    numbers = memory()
+    result = taken(numbers, LARGE_BYTES + 1, room_bytes=LARGE_BYTES + 1)
+    assert np.array_equal(numbers, np.arange(ROOM_BYTES) % 251)
+    assert np.array_equal(np.frombuffer(result, np.uint8), numbers[: LARGE_BYTES + 1])
+
+
+def test_where_pages_cannot_be_moved_they_are_copied(monkeypatch):
+    numbers = memory()
+    monkeypatch.setattr(pages, "_calls", lambda: None)
+    result = taken(numbers, ROOM_BYTES)
+    assert np.array_equal(np.frombuffer(result, np.uint8), numbers)
+
+
+@on_linux
+def test_pages_are_given_back_with_their_buffer(monkeypatch):
+    given_back = []
+    calls = pages._calls()
+    unmap = calls.unmap
+    numbers = memory()
+    monkeypatch.setattr(
+        pages, "_calls", lambda: calls._replace(unmap=lambda *place: given_back.append(place) or unmap(*place))
+    )
+    result = taken(numbers, LARGE_BYTES + 1)
+    given_back.clear()
+    address, part = result.address, result.slice(10, 20)
+    del result
+    assert given_back == []
+    del part
+    assert given_back == [(ctypes.c_void_p(address).value, LARGE_BYTES + mmap.PAGESIZE)]

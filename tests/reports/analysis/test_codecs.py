@@ -1,0 +1,212 @@
+"""What a codec adds and saves: pairs by round, the Pareto frontier, the break-even bandwidth."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Conditions, Run, Sample
+from reports.analysis.codecs import READ, SAVE, break_even_text, by_format, codec_effects, frontier
+from reports.analysis.tables import Table, tables
+from reports.pdf.report import write_pdf
+from reports.sources.findings import FORMATS, SIZE, Subject
+from reports.sources.reproduction import Verdict, reproduce, reproduction_markdown
+from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
+from reports.text.terminal import show
+from reports.text.thesis_csv import write_csv
+from tests.reports.factory import make_run, make_sample
+
+NONE = "parquet[engine=pyarrow,codec=none]"
+ZSTD = "parquet[engine=pyarrow,codec=zstd,level=1]"
+LZ4 = "orc[engine=pyarrow,codec=lz4]"
+ORC = "orc[engine=pyarrow,codec=none]"
+FLOOR = "floor[engine=readinto]"
+MS, MB = 1_000_000, 1_000_000
+
+
+def samples(
+    variant: str, save_ms: float, read_ms: float, size_mb: float, *, rounds: int = 5, dataset: str = "webface"
+) -> Iterator[Sample]:
+    """Rounds of one chain, each round slower than the one before by 10 ms, as a machine may be."""
+    conditions = Conditions(track="codecs", target="arrow" if variant == FLOOR else "pandas")
+    for number in range(1, rounds + 1):
+        base = make_sample(suite="compression", dataset=dataset, variant=variant, conditions=conditions, round=number)
+        slower = 10 * number
+        yield replace(
+            base,
+            operation="save",
+            figures={"wall_ns": int((save_ms + slower) * MS), "size_bytes": int(size_mb * MB)},
+            fidelity=None,
+        )
+        yield replace(base, operation="read", figures={"wall_ns": int((read_ms + slower) * MS)})
+
+
+def run_of(*groups: list[Sample]) -> Run:
+    chosen = tuple(sample for group in groups for sample in group)
+    return replace(make_run(datasets=()), samples=chosen, info={}, fidelity=())
+
+
+def table_of(*groups: list[Sample]) -> Table:
+    (table,) = tables(run_of(*groups))
+    return table
+
+
+@pytest.fixture
+def four() -> list[list[Sample]]:
+    return [
+        list(samples(NONE, 200, 100, 80)),
+        list(samples(ZSTD, 300, 140, 20)),
+        list(samples(ORC, 250, 150, 60)),
+        list(samples(LZ4, 260, 130, 60)),
+        list(samples(FLOOR, 20, 10, 80)),
+    ]
+
+
+def test_differences_are_taken_within_rounds(four: list[list[Sample]]) -> None:
+    """The rounds differ by 10 ms from one to the next; the difference within each does not."""
+    effects = {effect.row.variant: effect for effect in codec_effects(table_of(*four))}
+    zstd, lz4 = effects[ZSTD], effects[LZ4]
+    assert zstd.codec == "zstd 1"
+    assert zstd.save_delta_ns is not None
+    assert zstd.save_delta_ns.median == 100 * MS
+    assert zstd.save_delta_ns.spread == (100 * MS, 100 * MS)
+    assert zstd.read_delta_ns is not None
+    assert zstd.read_delta_ns.median == 40 * MS
+    assert zstd.ratio == 0.25
+    assert not zstd.saves_nothing
+    assert lz4.ratio == 1.0
+    assert lz4.saves_nothing
+
+
+def test_a_codec_without_its_format_beside_it_says_nothing() -> None:
+    assert codec_effects(table_of(list(samples(ZSTD, 300, 140, 20)))) == []
+
+
+def test_the_break_even_is_bytes_saved_by_time_added(four: list[list[Sample]]) -> None:
+    effects = {effect.row.variant: effect for effect in codec_effects(table_of(*four))}
+    found = effects[ZSTD].break_even
+    assert found is not None
+    assert found.usual == pytest.approx(60 * MB / 0.040)
+    assert break_even_text(found) == "1,500"
+    assert effects[LZ4].break_even is None, "nothing is saved, so nothing breaks even"
+
+
+def test_a_smaller_file_that_decodes_faster_wins_at_any_bandwidth() -> None:
+    table = table_of(list(samples(NONE, 200, 100, 80)), list(samples(ZSTD, 300, 90, 20)))
+    assert break_even_text(codec_effects(table)[0].break_even) == "any"
+
+
+def test_an_added_time_that_may_be_none_gives_a_lower_bound() -> None:
+    packed = list(samples(ZSTD, 300, 100, 20))
+    noise = {1: -20, 2: 20, 3: 10, 4: 20, 5: -10}
+    packed = [
+        replace(each, figures={**each.figures, "wall_ns": each.figures["wall_ns"] + noise[each.round] * MS})
+        for each in packed
+    ]
+    table = table_of(list(samples(NONE, 200, 100, 80)), packed)
+    assert break_even_text(codec_effects(table)[0].break_even) == ">3,000"
+
+
+def test_the_frontier_holds_what_nothing_beats_in_both(four: list[list[Sample]]) -> None:
+    table = table_of(*four)
+    assert [row.variant for row in frontier(table, READ)] == [ZSTD, LZ4, NONE]
+    assert [row.variant for row in frontier(table, SAVE)] == [ZSTD, ORC, NONE]
+
+
+def test_each_format_stands_before_its_codecs(four: list[list[Sample]]) -> None:
+    assert [row.variant for row in by_format(table_of(*four))] == [NONE, ZSTD, ORC, LZ4, FLOOR]
+
+
+def test_equal_points_are_both_on_the_frontier() -> None:
+    table = table_of(list(samples(NONE, 200, 100, 80)), list(samples(ORC, 200, 100, 80)))
+    assert {row.variant for row in frontier(table, READ)} == {NONE, ORC}
+
+
+def shown(run: Run) -> str:
+    stream = io.StringIO()
+    show(run, Console(file=stream))
+    return stream.getvalue()
+
+
+def test_the_terminal_tells_costs_savings_and_what_a_codec_leaves(four: list[list[Sample]]) -> None:
+    text = shown(run_of(*four)).split("what each codec adds")[1]
+    line = next(line for line in text.splitlines() if "0.25" in line)
+    assert line.split()[:2] == ["parquet", "+0.100"]
+    assert "1,500" in line
+    assert line.rstrip().endswith("read save")
+    assert "orc[codec=lz4]: the codec is accepted and saves nothing (size ratio 1.000)" in text
+    assert max(map(len, shown(run_of(*four)).splitlines())) <= 100
+
+
+def test_the_csv_has_the_metrics_of_the_thesis(four: list[list[Sample]], tmp_path: Path) -> None:
+    write_csv(run_of(*four), tmp_path)
+    (path,) = tmp_path.glob("codecs-*.csv")
+    rows = list(csv.reader(path.open()))
+    assert rows[0] == ["format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio"]
+    assert [ZSTD, "0.100000", "0.040000", "0.2500"] in rows
+
+
+def test_the_pdf_has_a_page_on_codecs(four: list[list[Sample]], tmp_path: Path) -> None:
+    import pypdf
+
+    pages = pypdf.PdfReader(write_pdf(run_of(*four), tmp_path / "report.pdf")).pages
+    text = next(page.extract_text() for page in pages if "Pareto" in page.extract_text())
+    assert "parquet [codec=zstd,level=1]" in text
+    assert "saves nothing" in text
+
+
+# --- beside the thesis ---------------------------------------------------------------------------------------------
+
+
+def thesis_run(rounds: int = 5) -> Run:
+    """A run with the thesis's own figures."""
+    theirs = thesis_figures()
+    groups = []
+    for name in NAMES:
+        blosc = "blosc:" if name == "H5 table" else ""
+        for codec in (None, *CODECS):
+            told = f"{name} {codec}" if codec else name
+            variant = f"{FORMATS[name]}[engine=x,codec={blosc + codec if codec else 'none'}]"
+            save, read = (theirs[Subject(column, told, "webface")] * 1000 for column in (SAVE, READ))
+            groups.append(list(samples(variant, save, read, theirs[Subject(SIZE, told, "webface")], rounds=rounds)))
+    return replace(run_of(*groups), info={"request": {"webface": "webface.h5"}})
+
+
+def test_the_thesiss_own_figures_bear_out_its_findings() -> None:
+    found = reproduce(thesis_run())
+    verdicts = {judgement.finding.statement: judgement.verdict for judgement in found.judgements}
+    assert set(verdicts.values()) == {Verdict.HOLDS}, verdicts
+    assert len(verdicts) == 8
+
+
+def test_a_generated_webface_bears_out_nothing_that_its_values_decide() -> None:
+    found = reproduce(replace(thesis_run(), info={})).judgements
+    ratio = next(item for item in found if item.finding.statement.startswith("ZSTD makes Parquet's file"))
+    assert ratio.verdict is Verdict.NOT_TESTABLE
+    assert "generated" in ratio.reason
+    assert sum(item.verdict is Verdict.HOLDS for item in found) == 7
+
+
+def test_the_multiples_stand_beside_the_thesiss() -> None:
+    text = reproduction_markdown(thesis_run())
+    row = next(line for line in text.splitlines() if line.startswith("| Parquet"))
+    assert "0.50 / 0.50" in row
+    assert "0.21 / 0.21" in row
+
+
+def test_few_rounds_allow_no_verdict_on_times() -> None:
+    verdicts = {item.finding.statement: item.verdict for item in reproduce(thesis_run(rounds=3)).judgements}
+    assert set(verdicts.values()) == {Verdict.NOT_TESTABLE}
+
+
+def test_a_run_without_webface_says_so(four: list[list[Sample]]) -> None:
+    other = run_of(list(samples(NONE, 200, 100, 80, dataset="eq")), list(samples(ZSTD, 300, 140, 20, dataset="eq")))
+    found = reproduce(other)
+    assert {item.verdict for item in found.judgements} == {Verdict.NOT_TESTABLE}
+    assert all("not in this run" in item.reason for item in found.judgements)

@@ -1,0 +1,368 @@
+"""Two runs: planted changes are found, noise and drift are not, and what cannot be compared is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Failure, Run, Sample, SampleWriter, write_run_info
+from bench_runner.results.statistics import Shift, shift_ratio
+from format_bench import cli
+from reports.analysis.compare import CompareError, Verdict, compare
+from reports.text import comparison as compare_text
+from tests.reports.factory import make_run
+
+PARQUET = "parquet[engine=pyarrow,codec=none]"
+
+
+def run(seed: int, change: Callable[[Sample], Sample] = lambda sample: sample, **options: Any) -> Run:
+    made = make_run(datasets=("eq", "int"), tracks=("plain",), seed=seed, **options)
+    return replace(made, samples=tuple(change(sample) for sample in made.samples))
+
+
+def slower(factor: float, *, variant: str = PARQUET, operation: str = "read", figure: str = "wall_ns"):  # type: ignore[no-untyped-def]
+    """Multiply one figure of one variant on eq, as a slower library would."""
+
+    def change(sample: Sample) -> Sample:
+        if (sample.variant, sample.operation, sample.dataset) != (variant, operation, "eq") or sample.failure:
+            return sample
+        return replace(sample, figures={**sample.figures, figure: int(sample.figures[figure] * factor)})
+
+    return change
+
+
+def everything(factor: float) -> Callable[[Sample], Sample]:
+    def change(sample: Sample) -> Sample:
+        if "wall_ns" not in sample.figures:
+            return sample
+        return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+
+    return change
+
+
+def names(changes: Sequence[Any]) -> list[tuple[str, str, str, str]]:
+    return [(item.cell.dataset, item.cell.variant, item.cell.operation, item.figure) for item in changes]
+
+
+def test_two_runs_of_the_same_thing_show_no_change() -> None:
+    found = compare(run(1), run(2))
+    assert not found.failed
+    assert found.regressions == ()
+    assert found.improvements == ()
+    assert len(found.changes) > 40
+
+
+def test_a_planted_slowdown_is_found_and_nothing_else() -> None:
+    found = compare(run(1), run(2, slower(1.15)))
+    assert names(found.regressions) == [("eq", PARQUET, "read", "wall_ns")]
+    (change,) = found.regressions
+    assert change.ratio == pytest.approx(1.15, abs=0.06)
+    assert found.failed
+
+
+def test_a_planted_gain_is_no_failure() -> None:
+    found = compare(run(1), run(2, slower(0.8)))
+    assert names(found.improvements) == [("eq", PARQUET, "read", "wall_ns")]
+    assert not found.failed
+
+
+@pytest.mark.parametrize("figure", ["peak_private_bytes", "size_bytes"])
+def test_memory_and_size_are_compared_too(figure: str) -> None:
+    operation = "save" if figure == "size_bytes" else "read"
+    found = compare(run(1), run(2, slower(1.2, operation=operation, figure=figure)))
+    assert names(found.regressions) == [("eq", PARQUET, operation, figure)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        # One step of an allocator, in each round of a run.
+        ([10_790_000] * 7, [11_840_000] * 7, False),
+        ([10_790_000] * 7, [13_100_000] * 7, True),
+        # A peak that the sampling missed altogether, in a run that does not tell what its probe can.
+        ([10_790_000] * 7, [0] * 7, False),
+        ([0] * 6 + [10_790_000], [10_790_000] * 7, False),
+        # The rounds of a run differ by more than the two runs do.
+        ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [46e6, 46e6, 47e6, 47e6, 48e6, 48e6, 49e6], False),
+        ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [56e6, 56e6, 57e6, 57e6, 58e6, 58e6, 59e6], True),
+    ],
+)
+def test_memory_that_differs_by_less_than_the_runs_themselves_show_is_no_change(
+    before: list[float], after: list[float], told: bool
+) -> None:
+    def peaks(values: list[float]) -> Callable[[Sample], Sample]:
+        def change(sample: Sample) -> Sample:
+            if (sample.variant, sample.operation, sample.dataset) != (PARQUET, "read", "eq"):
+                return sample
+            figures = {**sample.figures, "peak_private_bytes": int(values[sample.round % 7])}
+            return replace(sample, figures=figures)
+
+        return change
+
+    told_nothing: dict[str, Any] = {"probe": {}}
+    runs = (run(seed, peaks(values), rounds=7) for seed, values in ((1, before), (2, after)))
+    found = compare(*(replace(each, info={**each.info, **told_nothing}) for each in runs))
+    assert names(found.regressions) == ([("eq", PARQUET, "read", "peak_private_bytes")] if told else [])
+
+
+def test_what_shifts_all_cells_alike_is_drift() -> None:
+    found = compare(run(1), run(2, everything(1.3)))
+    assert found.regressions == ()
+    read = next(drift for drift in found.drifts if drift.operation == "read")
+    assert read.ratio == pytest.approx(1.3, abs=0.03)
+    assert read.floor == pytest.approx(1.3, abs=0.05)
+    assert "all read times are" in text(found)
+
+
+def test_a_change_beside_drift_is_found() -> None:
+    def both(sample: Sample) -> Sample:
+        return slower(1.25)(everything(1.3)(sample))
+
+    assert names(compare(run(1), run(2, both)).regressions) == [("eq", PARQUET, "read", "wall_ns")]
+
+
+def test_a_change_within_what_the_user_allows_is_none() -> None:
+    assert not compare(run(1), run(2, slower(1.15)), least_change=0.3).failed
+
+
+def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
+    """Each time is multiplied by what its sample is given."""
+
+    def change(sample: Sample) -> Sample:
+        if "wall_ns" not in sample.figures:
+            return sample
+        wall_ns = int(sample.figures["wall_ns"] * factor(sample))
+        return replace(sample, figures={**sample.figures, "wall_ns": wall_ns})
+
+    return change
+
+
+def chance(seed: object, sample: Sample) -> random.Random:
+    """The same for all samples of a cell, unless the seed names the round too."""
+    return random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}")
+
+
+def moved(seed: int, deviation: float, operations: Sequence[str] = ("read", "save")) -> Callable[[Sample], Sample]:
+    """Every cell of some operations moves by a factor of its own, as equal code does between two runs."""
+    return times(
+        lambda sample: math.exp(chance(seed, sample).gauss(0, deviation)) if sample.operation in operations else 1.0
+    )
+
+
+def restless(deviation: float) -> Callable[[Sample], Sample]:
+    """Every sample is slower or faster by chance, as on a busy machine."""
+    return times(lambda sample: math.exp(chance(sample.round, sample).gauss(0, deviation)))
+
+
+def test_runs_that_differ_from_cell_to_cell_are_noise() -> None:
+    """A machine on which every cell moves by 20 % either way between runs tells nothing of 15 %."""
+
+    def noisy(seed: int) -> Callable[[Sample], Sample]:
+        return times(lambda sample: chance(seed, sample).uniform(0.8, 1.25))
+
+    found = compare(run(1, noisy(1)), run(2, noisy(2)))
+    assert found.regressions == ()
+    assert all(drift.noise > 0.15 for drift in found.drifts)
+
+
+def test_equal_runs_seldom_show_a_change() -> None:
+    """Whatever the noise and the number of cells: one pair in twenty."""
+    pairs = [compare(run(seed, moved(seed, 0.08)), run(seed + 100, moved(seed + 100, 0.08))) for seed in range(40)]
+    assert sum(bool(pair.regressions or pair.improvements) for pair in pairs) <= 4
+
+
+def test_cells_that_happen_to_agree_do_not_hide_how_far_rounds_differ() -> None:
+    """Two runs with the very same figures: the spread of their cells is none, and says nothing of the next run."""
+    calm, busy = (compare(run(1, restless(noise)), run(1, restless(noise))) for noise in (0.02, 0.2))
+    assert all(drift.noise > 0.2 for drift in busy.drifts)
+    assert all(drift.noise < 0.1 for drift in calm.drifts)
+
+
+def test_operations_share_their_noise() -> None:
+    """Saves that differ between the runs tell of a machine on which reads do too, even where few of them did."""
+    found = compare(run(1, moved(1, 0.15, ("save",))), run(2, moved(2, 0.15, ("save",))))
+    first, second = (drift.noise for drift in found.drifts)
+    assert first == pytest.approx(second, rel=0.5)
+    assert min(first, second) > compare(run(1), run(2)).drifts[0].noise
+
+
+def test_few_rounds_are_not_judged() -> None:
+    found = compare(run(1, rounds=4), run(2, slower(3.0), rounds=4))
+    assert found.regressions == ()
+    times = [change for change in found.changes if change.figure == "wall_ns"]
+    assert {change.verdict for change in times} == {Verdict.UNJUDGED}
+
+
+def test_a_cell_that_fails_now_is_a_failure() -> None:
+    failure = Failure(kind="crash", reason="killed by signal 11")
+
+    def crash(sample: Sample) -> Sample:
+        if sample.variant != PARQUET or sample.dataset != "eq":
+            return sample
+        return replace(sample, figures={}, failure=failure, fidelity=None)
+
+    found = compare(run(1), run(2, crash))
+    assert {cell.operation for cell, _ in found.newly_failing} == {"save", "read"}
+    assert found.failed
+    assert "crash: killed by signal 11" in text(found)
+
+
+def test_a_cell_that_fails_in_both_is_named() -> None:
+    def crash(sample: Sample) -> Sample:
+        failed = Failure(kind="crash", reason="the worker ended")
+        return replace(sample, figures={}, failure=failed) if sample.variant == PARQUET else sample
+
+    found = compare(run(1, crash), run(2, crash))
+    assert not found.failed
+    assert {cell.variant for cell in found.failing_in_both} == {PARQUET}
+    assert f"failed in both runs: eq/{PARQUET}" in text(found)
+
+
+def test_library_versions_stand_beside_each_change() -> None:
+    libraries = {"pandas": "3.2.0", "pyarrow": "26.0.0", "pylance": "14.0.0", "numpy": "2.4.6"}
+    found = compare(run(1), run(2, slower(1.2), info={"libraries": libraries}))
+    (change,) = found.regressions
+    assert change.libraries == ("pandas 3.1.0 -> 3.2.0",)
+    assert found.libraries == ("pandas 3.1.0 -> 3.2.0",)
+
+
+def other_machine(sample: Sample) -> Sample:
+    return replace(sample, machine="elsewhere")
+
+
+def other_data(sample: Sample) -> Sample:
+    return replace(sample, dataset_digest="ffff")
+
+
+UNLIKE = [(other_machine, "different machines"), (other_data, "data of eq differ")]
+
+
+@pytest.mark.parametrize(("change", "words"), UNLIKE)
+def test_what_says_nothing_of_each_other_is_refused_unless_the_user_insists(
+    change: Callable[[Sample], Sample], words: str
+) -> None:
+    with pytest.raises(CompareError, match=words):
+        compare(run(1), run(2, change))
+    found = compare(run(1), run(2, change), anyway=True)
+    assert words in found.differences[0]
+    assert words in text(found)
+
+
+def test_nothing_in_common_is_no_success() -> None:
+    other = make_run(datasets=("str",), tracks=("plain",))
+    with pytest.raises(CompareError, match="nothing to compare"):
+        compare(run(1), other)
+    with pytest.raises(CompareError, match="nothing to compare"):
+        compare(run(1), replace(run(1), samples=()), anyway=True)
+
+
+def text(found: Any) -> str:
+    stream = io.StringIO()
+    compare_text.show(found, Console(file=stream))
+    return " ".join(stream.getvalue().split())
+
+
+def test_the_page_fits_and_names_the_cell() -> None:
+    stream = io.StringIO()
+    compare_text.show(compare(run(1), run(2, slower(1.2))), Console(file=stream))
+    assert max(map(len, stream.getvalue().splitlines())) <= 100
+    assert "1 regression" in stream.getvalue()
+
+
+def test_markdown_and_json_hold_the_verdict() -> None:
+    found = compare(run(1), run(2, slower(1.2)))
+    page = compare_text.markdown(found)
+    assert page.startswith("**1 regression**")
+    assert f"| tabular/read/eq/{PARQUET} | time |" in page
+    shape = json.loads(compare_text.as_json(found))
+    assert shape["failed"] is True
+    worse = [change for change in shape["changes"] if change["verdict"] == "worse"]
+    assert [change["variant"] for change in worse] == [PARQUET]
+    assert worse[0]["low"] > 1
+
+
+# --- the statistic -------------------------------------------------------------------------------------------------
+
+
+def test_the_shift_of_two_samples_is_the_median_of_all_ratios() -> None:
+    found = shift_ratio([2.0, 4.0, 6.0], [1.0, 2.0])
+    assert found is not None
+    assert found.ratio == 2.5
+    assert found.low is None
+
+
+def test_the_interval_of_a_shift_covers_the_truth() -> None:
+    """2,000 pairs of skewed samples of 7: at least 95 % of the intervals hold the true ratio of 1.1."""
+    source = random.Random(5)
+    held = 0
+    for _ in range(2_000):
+        before = [source.lognormvariate(0, 0.1) for _ in range(7)]
+        after = [1.1 * source.lognormvariate(0, 0.1) for _ in range(7)]
+        found = shift_ratio(after, before)
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        held += found.low <= 1.1 <= found.high
+    assert held / 2_000 >= 0.94
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "outside"),
+    [(5, 5, 2), (7, 7, 8), (20, 20, 127), (10, 60, 183), (51, 51, 1_007), (60, 60, 1_426)],
+)
+def test_the_interval_of_a_shift_ends_at_the_tabled_critical_values(after: int, before: int, outside: int) -> None:
+    """Mann and Whitney's of two sides and 5 %; those beyond 20 by counting all orders, as is done up to 50 and 50."""
+    late, early = [1 + place / 1_000 for place in range(after)], [1 + place / 7_919 for place in range(before)]
+    ratios = sorted(one / other for one in late for other in early)
+    assert shift_ratio(late, early) == Shift(statistics.median(ratios), ratios[outside], ratios[-1 - outside])
+
+
+def test_a_shift_between_hundreds_of_rounds_is_soon_known() -> None:
+    source = random.Random(6)
+    many = [source.lognormvariate(0, 0.1) for _ in range(600)]
+    found = shift_ratio([1.02 * value for value in reversed(many)], many[:400])
+    assert found is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 1.02 < found.high < 1.05
+
+
+# --- the command ---------------------------------------------------------------------------------------------------
+
+
+def stored(made: Run, folder: Path) -> str:
+    folder.mkdir()
+    write_run_info(folder, made.info)
+    SampleWriter(folder).append(*made.samples)
+    return str(folder)
+
+
+def code_of(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(words))
+    return int(ended.value.code or 0)
+
+
+def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, same = stored(run(1), tmp_path / "a"), stored(run(2), tmp_path / "b")
+    worse = stored(run(3, slower(1.3)), tmp_path / "c")
+    other = stored(make_run(datasets=("str",), tracks=("plain",)), tmp_path / "d")
+    assert code_of("compare", first, same) == 0
+    assert code_of("compare", first, worse) == 3
+    assert code_of("compare", first, worse, "--fail-above", "50%") == 0
+    assert code_of("compare", first, worse, "--json") == 3
+    capsys.readouterr()
+    assert code_of("compare", first, other) == 2
+    assert "nothing to compare" in capsys.readouterr().err
+    assert code_of("compare", first, worse, "--fail-above", "10") == 2
+    assert code_of("compare", first, str(tmp_path / "none")) == 2

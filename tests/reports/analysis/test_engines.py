@@ -1,0 +1,135 @@
+"""What the suite engines answers: the format and the call, from paired rounds, never from a mean over formats."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Conditions, Run, Sample
+from reports.analysis.engines import READ, SAVE, answers, calls_of, is_about_calls, ratio_text, texts
+from reports.analysis.tables import Table, tables
+from reports.sources.reproduction import reproduce
+from reports.text.terminal import show
+from tests.reports.factory import make_run, make_sample
+
+TIMES_MS: Mapping[str, tuple[int, int]] = {
+    "csv[engine=pandas]": (2000, 800),
+    "csv[engine=polars]": (100, 40),
+    "csv[engine=pandas,parser=pyarrow]": (2010, 200),
+    "feather[engine=pyarrow,codec=none]": (20, 10),
+    "feather[engine=pandas,codec=none]": (30, 10),
+    "orc[engine=pyarrow,codec=none]": (60, 50),
+}
+"""Save and read of each call."""
+
+
+def run_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7, **conditions: str) -> Run:
+    samples: list[Sample] = []
+    for number in range(1, rounds + 1):
+        slower = 1 + number / 10  # what slows a whole round down cancels out
+        for variant, (save_ms, read_ms) in {**times_ms, "floor": (5, 5)}.items():
+            for operation, time_ms in (("save", save_ms), ("read", read_ms)):
+                target = "arrow" if variant == "floor" else "pandas"
+                samples.append(
+                    make_sample(
+                        suite="engines",
+                        operation=operation,
+                        variant=variant,
+                        round=number,
+                        position=len(samples),
+                        conditions=Conditions(target=target, **conditions),
+                        figures={"wall_ns": int(time_ms * slower * 1e6), "cpu_ns": int(time_ms * 1e6)},
+                    )
+                )
+    return Run(Path("results/run"), {}, tuple(samples), ())
+
+
+def table_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7) -> Table:
+    (table,) = tables(run_of(times_ms, rounds))
+    return table
+
+
+def test_each_format_has_its_fastest_and_its_slowest_call() -> None:
+    csv = next(calls for calls in calls_of(table_of(), READ) if calls.format == "csv")
+    assert csv.fastest.variant == "csv[engine=polars]"
+    assert csv.slowest.variant == "csv[engine=pandas]"
+    assert csv.by_call is not None
+    assert csv.by_call.ratio == pytest.approx(20)
+    assert csv.by_format.ratio == pytest.approx(4)
+
+
+def test_the_formats_stand_by_their_fastest_calls_and_the_floor_is_none_of_them() -> None:
+    assert [calls.format for calls in calls_of(table_of(), READ)] == ["feather", "csv", "orc"]
+    assert [calls.format for calls in calls_of(table_of(), SAVE)] == ["feather", "orc", "csv"]
+
+
+def test_ratios_are_paired_by_round() -> None:
+    """Rounds differ by half, and the ratio within each is the same."""
+    csv = next(calls for calls in calls_of(table_of(), READ) if calls.format == "csv")
+    assert csv.by_call is not None
+    assert csv.by_call.low == pytest.approx(20)
+    assert csv.by_call.high == pytest.approx(20)
+
+
+def test_a_format_with_one_call_has_no_call_to_choose() -> None:
+    orc = next(calls for calls in calls_of(table_of(), READ) if calls.format == "orc")
+    assert orc.by_call is None
+    assert texts(orc) == ("orc", "pyarrow", "", "", "5.00")
+
+
+def test_the_answer_names_the_size_of_both_and_what_cannot_be_told() -> None:
+    read = next(text for text in answers(table_of()) if text.startswith("read"))
+    assert "20.0 times (csv) as long as its fastest" in read
+    assert "for feather no difference between the calls can be told" in read
+    assert "orc takes 5.00 times as long as feather" in read
+    save = next(text for text in answers(table_of()) if text.startswith("save"))
+    assert "from 1.50 times (feather) to 20.1 times (csv)" in save
+
+
+def test_under_five_rounds_there_is_no_verdict() -> None:
+    few = list(answers(table_of(rounds=4)))
+    assert all("under 5 rounds: no verdict" in text for text in few)
+    assert not any("no verdict" in text for text in answers(table_of(rounds=5)))
+    csv = next(calls for calls in calls_of(table_of(rounds=4), READ) if calls.format == "csv")
+    assert ratio_text(csv.by_format) == "4.00"
+
+
+def test_one_format_with_one_call_answers_nothing() -> None:
+    assert list(answers(table_of({"orc[engine=pyarrow,codec=none]": (60, 50)}))) == []
+
+
+def test_only_the_suite_engines_is_about_calls() -> None:
+    assert is_about_calls(table_of())
+    assert not any(map(is_about_calls, tables(make_run(datasets=("eq",)))))
+
+
+def shown(run: Run) -> str:
+    stream = io.StringIO()
+    show(run, Console(file=stream, width=80))
+    return stream.getvalue()
+
+
+def test_the_terminal_shows_the_answer_below_each_table() -> None:
+    text = shown(run_of())
+    assert "eq: how much is the format, and how much is the call" in text
+    line = next(line for line in text.splitlines() if line.strip().startswith("csv ") and "20.0" in line)
+    assert line.split() == ["csv", "polars", "pandas", "20.0", "4.00"]
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.count("call x: how many times") == 1
+    assert "call x" not in shown(make_run(datasets=("eq",)))
+
+
+def test_without_a_figure_nothing_is_shown() -> None:
+    run = run_of()
+    uncounted = replace(run, samples=tuple(replace(sample, unsettled=True) for sample in run.samples))
+    assert "how much is the format" not in shown(uncounted)
+    assert "call x" not in shown(uncounted)
+
+
+def test_nothing_of_it_is_set_against_the_thesis() -> None:
+    assert reproduce(run_of()).comparisons == ()

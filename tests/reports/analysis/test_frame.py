@@ -1,0 +1,34 @@
+"""A run as a DataFrame: a row for each cell, figures with their units, and reasons where there are none."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from bench_runner.results.statistics import summarise
+from reports.analysis.frame import frame
+from tests.reports.factory import make_run
+
+
+def test_every_cell_is_a_row_with_its_figures_or_its_reason() -> None:
+    run = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
+    found = frame(run)
+    summaries = summarise(run.samples)
+    assert len(found) == len(summaries)
+    for (cell, summary), (_, row) in zip(summaries.items(), found.iterrows(), strict=True):
+        assert (row["variant"], row["operation"], row["track"]) == (cell.variant, cell.operation, cell.conditions.track)
+        assert row["rounds"] == summary.rounds
+        if summary.figures:
+            wall = summary.figures["wall_ns"]
+            assert row["wall_ns"] == wall.median
+            for name, end in (("wall_ns_low", wall.low), ("wall_ns_high", wall.high)):
+                assert pd.isna(row[name]) if end is None else row[name] == end
+        else:
+            assert row["reason"]
+
+
+def test_where_nothing_was_counted_the_columns_are_there_all_the_same() -> None:
+    run = make_run(datasets=("eq",), tracks=("plain",), rounds=2)
+    nothing = frame(replace(run, samples=tuple(replace(sample, unsettled=True) for sample in run.samples)))
+    assert nothing["wall_ns"].isna().all()
+    assert nothing["size_bytes"].isna().all()
+    assert (nothing["rounds"] == 0).all()

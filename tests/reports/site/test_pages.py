@@ -1,0 +1,431 @@
+"""The interactive site as files: what its pages hold, where they lead, and that hostile text stays text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote
+
+import platformdirs
+import pytest
+
+from bench_runner.results.records import Failure, Run, read_run
+from bench_runner.results.statistics import is_floor, summarise
+from format_bench import cli
+from reports.analysis.codecs import READ, frontier
+from reports.analysis.tables import COLUMNS, tables
+from reports.site import contents as site_contents
+from reports.site import pages as site_module
+from reports.site.figures import Slugs, slug
+from reports.site.pages import MANIFEST, Link, SiteError, drawing_library, write_site
+from tests.reports.analysis import test_codecs as test_compression
+from tests.reports.factory import make_run, make_sample, write_run
+from tests.reports.sources import test_reproduction, test_reproduction_images
+
+MOST_BYTES = 4_000_000
+
+
+class Page(HTMLParser):
+    """What a page leads to, which ids it has, and the text of its elements."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.scripts: list[str] = []
+        self.policy = ""
+        self.cells: dict[str, str] = {}
+        self._script: list[str] | None = None
+        self._link = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        told = {name: value or "" for name, value in attrs}
+        self.links += [value for name, value in told.items() if name in ("href", "src")]
+        self.ids += [told["id"]] if "id" in told else []
+        self._link = told.get("href", "") if tag == "a" else self._link
+        if tag == "script":
+            self._script = []
+        if told.get("http-equiv") == "Content-Security-Policy":
+            self.policy = told["content"]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "script" and self._script is not None:
+            self.scripts.append("".join(self._script))
+            self._script = None
+        if tag == "a":
+            self._link = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._script is not None:
+            self._script.append(data)
+        elif self._link:
+            self.cells[self._link] = self.cells.get(self._link, "") + data
+
+
+def data_of(page: Path) -> Any:
+    return json.loads(Page(page).scripts[0])
+
+
+def stored(folder: Path, name: str = "run-1", **changed: Any) -> Run:
+    """A run of two data sets and two tracks, as it is read from a folder."""
+    run = make_run(datasets=("eq", "core"), rounds=5, info={"id": name}, **changed)
+    return read_run(write_run(run, folder / name))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return stored(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def site(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "site"
+    assert write_site([run], folder) == folder / "index.html"
+    return folder
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(site.rglob("*.html"))
+
+
+def test_the_pages_that_the_navigation_names_are_there(site: Path) -> None:
+    names = {path.name for path in site.glob("*.html")}
+    assert names == {"index.html", "suite-tabular.html", "fidelity.html", "method.html", "thesis.html"}
+    assert len(list((site / "samples").glob("*.html"))) == 6
+
+
+def test_every_link_leads_to_a_page_and_to_a_place_in_it(site: Path) -> None:
+    known = {path.resolve(): Page(path) for path in pages(site)}
+    for path, page in known.items():
+        for link in page.links:
+            if link.startswith("data:"):
+                continue
+            name, _, place = link.partition("#")
+            target = (path.parent / name).resolve() if name else path
+            assert target.is_file(), f"{path.name} leads to {link}"
+            if place and "=" not in place:
+                assert place in known[target].ids, f"{path.name} leads to {link}"
+
+
+def test_no_id_stands_twice_and_no_page_is_too_large(site: Path) -> None:
+    for path in pages(site):
+        ids = Page(path).ids
+        assert len(ids) == len(set(ids)), path.name
+        assert path.stat().st_size < MOST_BYTES, path.name
+
+
+def test_nothing_is_fetched_and_only_the_scripts_of_the_page_may_run(site: Path) -> None:
+    for path in pages(site):
+        page = Page(path)
+        assert not [link for link in page.links if "//" in link], path.name
+        assert "default-src 'none'" in page.policy
+        assert "unsafe-eval" not in page.policy
+        for script in page.scripts[1:]:
+            digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in page.policy
+
+
+def test_every_number_of_the_overview_leads_to_samples_with_that_median(run: Run, site: Path) -> None:
+    links = Page(site / "index.html").cells
+    checked = 0
+    for table in tables(run):
+        for row in table.rows:
+            for column in COLUMNS:
+                interval = row.interval(column)
+                if interval is None or is_floor(row.variant):
+                    continue
+                address = f"samples/run-1-{slug(f'{table.dataset}-{table.conditions.track}')}.html"
+                address += f"#{column.operation}-{slug(row.variant)}"
+                assert address in links
+                place = (site / address.partition("#")[0]).read_text().partition(f'id="{address.partition("#")[2]}"')[2]
+                assert f'<td class="number">{interval.median:,.0f}</td>' in place.partition("<tfoot>")[2]
+                checked += 1
+    assert checked > 200
+
+
+@pytest.mark.parametrize("beside", [test_reproduction, test_compression, test_reproduction_images])
+def test_every_figure_beside_the_thesis_leads_to_its_samples(beside: ModuleType, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_site([beside.thesis_run()], site)
+    entries = re.findall('<td class="number">(.*?)</td>', (site / "thesis.html").read_text(encoding="utf-8"))
+    figures = [entry for entry in entries if " / " in entry]
+    assert len(figures) > 10
+    assert all(figure.startswith('<a href="samples/') for figure in figures)
+    test_every_link_leads_to_a_page_and_to_a_place_in_it(site)
+
+
+def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> None:
+    sections = {section["id"]: section for section in data_of(site / "suite-tabular.html")["sections"]}
+    for table in tables(run):
+        section = sections[f"run-1-{table.dataset}-{table.conditions.track}"]
+        assert len(section["charts"]["bars"]) == len(COLUMNS)
+        rows = {row.label: row for row in table.rows if not is_floor(row.variant)}
+        for chart, column in zip(section["charts"]["bars"], COLUMNS, strict=True):
+            assert {bar["label"] for bar in chart["rows"]} == set(rows)
+            for bar in chart["rows"]:
+                interval = rows[bar["label"]].interval(column)
+                assert bar["median"] == (None if interval is None else interval.median)
+                if interval is not None and bar["low"] is not None:
+                    ends = bar["low"] / bar["value"], bar["high"] / bar["value"]
+                    assert ends == pytest.approx([end / interval.median for end in interval.spread])
+        reading = section["charts"]["scatters"][0]
+        assert [point["label"] for point in reading["frontier"]] == [row.label for row in frontier(table, READ)]
+
+
+def test_what_has_no_figure_keeps_its_row_and_its_reason(site: Path) -> None:
+    for name in ("index.html", "suite-tabular.html", "method.html"):
+        text = unescape((site / name).read_text())
+        assert "Excel holds at most 1,048,576 rows" in text
+        assert "column 'c07': row 999,999 came back as None" in text
+    section = (site / "samples" / "run-1-core-plain.html").read_text()
+    assert "mismatch" in section
+
+
+def test_the_marks_are_those_of_the_tables(run: Run, site: Path) -> None:
+    text = (site / "index.html").read_text()
+    for table in tables(run):
+        part = text.partition(f'id="run-1-{table.dataset}-{table.conditions.track}"')[2].partition("</section>")[0]
+        for mark in ("*", "="):
+            expected = sum(table.mark(column, row.variant) == mark for column in COLUMNS for row in table.rows)
+            assert len(re.findall(rf" {re.escape(mark)}</small>", part)) == expected
+
+
+def test_under_five_rounds_there_is_no_verdict(tmp_path: Path) -> None:
+    write_site([make_run(datasets=("eq",), tracks=("plain",), rounds=3)], tmp_path / "site")
+    text = (tmp_path / "site" / "index.html").read_text()
+    assert "under 5 rounds: no verdict" in text
+    assert not re.findall(r" [*=]</small>", text)
+
+
+def test_runs_are_a_choice_and_never_averaged(tmp_path: Path) -> None:
+    one, two = stored(tmp_path, "one", seed=1), stored(tmp_path, "two", seed=2)
+    moved = replace(two, samples=tuple(replace(sample, machine="lab-2") for sample in two.samples))
+    write_site([one, moved], tmp_path / "site")
+    data = data_of(tmp_path / "site" / "suite-tabular.html")
+    assert data["facets"][:2] == ["run", "machine"]
+    found = {section["id"]: section for section in data["sections"] if section.get("charts")}
+    assert len(found) == 8
+    for name, each in (("one", one), ("two", moved)):
+        medians = [
+            summary.figures["wall_ns"].median
+            for cell, summary in summarise(each.samples).items()
+            if (cell.dataset, cell.operation, cell.conditions.track) == ("eq", "read", "plain") and summary.figures
+        ]
+        bars = found[f"{name}-eq-plain"]["charts"]["bars"][1]["rows"]
+        assert {bar["median"] for bar in bars} - {None} <= set(medians)
+
+
+def test_runs_of_the_same_name_do_not_overwrite_each_other(tmp_path: Path, run: Run) -> None:
+    write_site([run, run], tmp_path / "site")
+    assert (tmp_path / "site" / "samples" / "run-1-eq-plain.html").exists()
+    assert (tmp_path / "site" / "samples" / "run-1-2-eq-plain.html").exists()
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def test_hostile_text_is_text_everywhere(tmp_path: Path) -> None:
+    sample = make_sample(variant=f"csv[engine={EVIL}]", dataset=EVIL, machine=EVIL, library=EVIL, suite=EVIL)
+    failed = replace(sample, round=2, position=20, figures={}, fidelity=None, failure=Failure(kind=EVIL, reason=EVIL))
+    base = make_run(datasets=("eq",), tracks=("plain",), rounds=1)
+    evil = dict.fromkeys(("id", "started", "finished", "commit", "seed", "isolate"), EVIL)
+    info = {
+        **evil,
+        "command": [EVIL],
+        "machine": {"name": EVIL, "cpu": EVIL, "kernel": EVIL},
+        "libraries": {EVIL: EVIL},
+        "suites": {EVIL: EVIL},
+        "warnings": [{"text": EVIL, "remedy": EVIL}],
+        "datasets": {EVIL: {"title": EVIL}},
+        "variants": {sample.variant: {"title": EVIL}},
+        "work_dirs": {EVIL: {"filesystem": EVIL, "device": EVIL}},
+    }
+    verdict = replace(base.fidelity[0], variant=sample.variant, kind=EVIL, outcome="lossy", how=EVIL, target_alone=EVIL)
+    hostile = replace(base, samples=(*base.samples, sample, failed), fidelity=(verdict,), info=info)
+    write_site([hostile], tmp_path / "site")
+    for page in pages(tmp_path / "site"):
+        text = page.read_text()
+        assert "<script>alert" not in text
+        assert "<img" not in re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    (suite,) = (tmp_path / "site").glob("suite-script*.html")
+    (section,) = [each for each in data_of(suite)["sections"] if "charts" in each]
+    assert EVIL in json.dumps(section, ensure_ascii=False)
+    assert EVIL in unescape(suite.read_text())
+
+
+def test_odd_facts_of_a_run_do_not_break_its_pages(tmp_path: Path) -> None:
+    names = ("machine", "libraries", "command", "suites", "variants", "request", "probe", "commit")
+    odd: dict[str, Any] = dict.fromkeys(names, 7)
+    write_site([make_run(datasets=("eq",), tracks=("plain",), rounds=1, info=odd)], tmp_path / "site")
+    assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_a_run_without_samples_and_no_run_at_all_have_a_site(tmp_path: Path) -> None:
+    write_site([replace(make_run(datasets=()), samples=(), fidelity=())], tmp_path / "one")
+    write_site([], tmp_path / "none")
+    for name in ("one", "none"):
+        assert "No run holds a figure yet" in (tmp_path / name / "index.html").read_text()
+
+
+def test_the_raw_samples_are_there_to_download(run: Run, site: Path) -> None:
+    for name in ("run.json", "samples.jsonl", "fidelity.jsonl"):
+        assert (site / "data" / "run-1" / name).read_bytes() == (run.folder / name).read_bytes()
+    assert "data/run-1/samples.jsonl" in Page(site / "method.html").links
+
+
+def test_what_lies_behind_the_site_is_linked_from_every_page(tmp_path: Path, run: Run) -> None:
+    write_site([run], tmp_path / "site", links=[Link("History", "asv/index.html")])
+    for page in pages(tmp_path / "site"):
+        up = "" if page.parent == tmp_path / "site" else "../"
+        assert f"{up}asv/index.html" in Page(page).links
+
+
+def test_a_newer_site_takes_the_place_of_an_older_and_of_nothing_else(tmp_path: Path, run: Run) -> None:
+    site = tmp_path / "site"
+    write_site([run], site)
+    (site / "CNAME").write_text("bench.example")
+    write_site([replace(run, info={**run.info, "id": "other"})], site)
+    assert not list((site / "samples").glob("run-1*"))
+    assert list((site / "samples").glob("other*"))
+    assert (site / "CNAME").read_text() == "bench.example"
+
+
+def test_a_manifest_of_others_removes_nothing_outside_of_the_folder(tmp_path: Path, run: Run) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (tmp_path / "mine.txt").write_text("mine")
+    (site / MANIFEST).write_text(json.dumps({"files": ["../mine.txt", str(tmp_path / "mine.txt"), 7]}))
+    with pytest.raises(SiteError):
+        write_site([run], site)
+    (site / MANIFEST).write_text(json.dumps({"files": ["../mine.txt", str(tmp_path / "mine.txt")]}))
+    write_site([run], site)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_addresses_are_plain_and_each_is_its_own() -> None:
+    slugs = Slugs()
+    names = ["A b", "a-b", "../../etc", "", "ÄÖ", "x" * 500]
+    found = [slugs.of(name) for name in names]
+    assert len(set(found)) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9-]{1,90}", name) for name in found)
+
+
+class Library:
+    """Plays vl_convert and counts how often it is asked."""
+
+    asked = 0
+
+    @classmethod
+    def javascript_bundle(cls, snippet: str) -> str:
+        cls.asked += 1
+        return f"'</script>'; '<!--';\r\n{snippet}"
+
+
+def test_the_drawing_library_can_stand_in_a_page_and_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", Library)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_, **__: tmp_path)
+    make = drawing_library.__wrapped__
+    first = make()
+    assert first == "'<\\/script>'; '<\\!--';\nwindow.vegaEmbed = vegaEmbed;"
+    assert make() == first
+    assert Library.asked == 1
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "file")
+    assert make() == first
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(word) for word in words])
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return call
+
+
+def test_the_command_writes_the_site_and_says_where(
+    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path
+) -> None:
+    assert program("report", run.folder, "--html", tmp_path / "new") == (0, f"{tmp_path}/new/index.html\n", "")
+
+
+def test_a_page_that_is_slow_to_open_is_told(
+    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert site_module.MOST_PAGE_BYTES == MOST_BYTES
+    monkeypatch.setattr(site_module, "MOST_PAGE_BYTES", 1_000_000)
+    code, written, told = program("report", run.folder, "--html", tmp_path / "new")
+    largest = tmp_path / "new" / "suite-tabular.html"
+    size = f"{largest.stat().st_size / 1e6:.1f} MB"
+    assert (code, written) == (0, f"{tmp_path}/new/index.html\n")
+    assert f"warning: suite-tabular.html has {size} and is slow to open; name fewer runs for one site\n" in told
+    assert "data/" not in told
+
+
+def test_a_folder_with_other_things_is_left_alone(
+    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.doc").write_text("mine")
+    code, _, told = program("report", run.folder, "--html", tmp_path)
+    assert code == cli.WRONG_REQUEST
+    assert f"{tmp_path} is not empty and holds no site of ours; name another folder" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
+
+
+@pytest.mark.parametrize(("module", "name"), [("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")])
+def test_a_missing_library_is_told_with_its_installation(
+    module: str,
+    name: str,
+    program: Callable[..., tuple[int, str, str]],
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda asked, *more: None if asked == module else found(asked, *more)
+    )
+    code, _, told = program("report", run.folder, "--html", tmp_path / "site")
+    assert code == cli.WRONG_REQUEST
+    assert f"the site needs {name}, not installed here: pip install -e '.[site]'" in told
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_crash_in_the_middle_leaves_the_older_page(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_site([run], tmp_path / "site")
+    before = (tmp_path / "site" / "index.html").read_text()
+    monkeypatch.setattr(site_contents, "thesis", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_site([replace(run, info={**run.info, "id": "other"})], tmp_path / "site")
+    assert (tmp_path / "site" / "index.html").read_text() == before
+
+
+def test_addresses_with_a_choice_name_what_the_page_offers(site: Path) -> None:
+    """Links such as suite-tabular.html#run=run-1&track=plain&dataset=eq."""
+    links = [link for page in pages(site) for link in Page(page).links if "#run=" in link]
+    values = {
+        value for section in data_of(site / "suite-tabular.html")["sections"] for value in section["facets"].values()
+    }
+    assert links
+    for link in links:
+        told = dict(part.split("=") for part in link.partition("#")[2].split("&"))
+        assert {unquote(told["dataset"]), told["track"]} <= values

@@ -1,0 +1,190 @@
+"""The comparison with the thesis: its figures, the judging, and what is left untested."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Conditions, Run, Sample
+from reports.analysis.tables import COLUMNS
+from reports.sources.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, SIZE, Subject
+from reports.sources.reproduction import (
+    Judgement,
+    Verdict,
+    reproduce,
+    reproduction_markdown,
+    show_reproduction,
+    thesis_figures,
+)
+from tests.reports.factory import make_run, make_sample
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def reproduced(run: Run) -> str:
+    stream = io.StringIO()
+    show_reproduction(run, Console(file=stream, width=80))
+    return stream.getvalue()
+
+
+def thesis_run(
+    change: Callable[[Subject, float], float] = lambda subject, value: value,
+    *,
+    rounds: int = 5,
+    rows: int | None = None,
+    conditions: Conditions | None = None,
+) -> Run:
+    """A run in which every figure is the thesis's own, after `change`."""
+    samples: list[Sample] = []
+    for dataset, data_rows in ROWS.items():
+        for name, ours in FORMATS.items():
+            for operation in ("save", "read"):
+                figures = {}
+                for column in COLUMNS:
+                    subject = Subject(column, name, dataset)
+                    if column.operation == operation and subject in thesis_figures():
+                        scale = 1e9 if column.figure == "wall_ns" else 1e6
+                        figures[column.figure] = int(change(subject, thesis_figures()[subject]) * scale)
+                if figures:
+                    samples += [
+                        make_sample(
+                            operation=operation,
+                            dataset=dataset,
+                            rows=rows or data_rows,
+                            variant=ours,
+                            conditions=conditions or Conditions(),
+                            round=number,
+                            figures=figures,
+                        )
+                        for number in range(1, rounds + 1)
+                    ]
+    return replace(make_run(datasets=()), samples=tuple(samples), info={})
+
+
+def judged(run: Run, statement: str) -> Judgement:
+    return next(item for item in reproduce(run).judgements if item.finding.statement.startswith(statement))
+
+
+def test_the_figures_are_the_thesiss() -> None:
+    assert len(thesis_figures()) == 5 * (12 * 5 + 9)
+    assert thesis_figures()[Subject(SAVE, "Feather", "webface")] == 10.96
+    assert thesis_figures()[Subject(SIZE, "Parquet", "eq")] == 47
+    assert {subject.format for subject in thesis_figures()} == set(FORMATS)
+
+
+def test_a_run_with_the_thesiss_figures_agrees_with_it() -> None:
+    found = reproduce(thesis_run())
+    assert all(item.tau == pytest.approx(1) for item in found.agreements)
+    assert len(found.agreements) == 6 * 5
+    assert all(item.ours == pytest.approx(item.theirs) for item in found.comparisons)
+    assert judged(thesis_run(), "Feather has the shortest save").verdict is Verdict.HOLDS
+    assert judged(thesis_run(), "Pickle has the shortest read").verdict is Verdict.HOLDS
+    assert judged(thesis_run(), "Avro is smaller than Parquet on some").verdict is Verdict.HOLDS
+    assert judged(thesis_run(), "Pickle needs considerably more for strings").verdict is Verdict.HOLDS
+
+
+def test_findings_that_the_thesiss_own_tables_contradict_do_not_hold_and_say_so() -> None:
+    found = judged(thesis_run(), "every text format is larger")
+    assert found.verdict is Verdict.DOES_NOT
+    assert "own tables" in found.reason
+    assert "int: H5 fixed 71.0 MB, CSV 49.0 MB" in found.figures
+    assert "own tables" not in judged(thesis_run(), "Feather has the shortest save").reason
+
+
+def test_a_contradiction_names_figures_and_the_thesiss_faults() -> None:
+    def faster_lance(subject: Subject, value: float) -> float:
+        return 0.05 if (subject.column, subject.format) == (SAVE, "Lance") else value
+
+    found = judged(thesis_run(faster_lance), "Feather has the shortest save")
+    assert found.verdict is Verdict.DOES_NOT
+    assert "eq: Feather 0.240 s, Lance 0.050 s" in found.figures
+    assert "first writes a Parquet copy inside the clock" in found.reason
+
+
+def test_one_contradicted_data_set_is_enough() -> None:
+    def once(subject: Subject, value: float) -> float:
+        return 0.01 if subject == Subject(READ, "CSV", "bool") else value
+
+    assert judged(thesis_run(once), "Pickle has the shortest read").verdict is Verdict.DOES_NOT
+
+
+def test_a_tie_is_no_verdict() -> None:
+    def alike(subject: Subject, value: float) -> float:
+        return thesis_figures()[Subject(SAVE, "Feather", "eq")] if subject == Subject(SAVE, "Parquet", "eq") else value
+
+    found = judged(thesis_run(alike), "Feather has the shortest save")
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert "eq: tied" in found.reason
+
+
+def test_under_five_rounds_nothing_is_judged() -> None:
+    found = reproduce(thesis_run(rounds=4))
+    assert {item.verdict for item in found.judgements} == {Verdict.NOT_TESTABLE}
+    assert "Feather has 4 rounds, 5 are needed" in judged(thesis_run(rounds=4), "Feather has the shortest save").reason
+
+
+def test_other_row_counts_are_not_compared() -> None:
+    found = reproduce(thesis_run(rows=10_000))
+    assert not found.comparisons
+    assert {item.verdict for item in found.judgements} == {Verdict.NOT_TESTABLE}
+    assert "not compared, 10,000 rows here, 10,000,000 in the thesis: webface" in found.notes
+
+
+@pytest.mark.parametrize("conditions", [Conditions(track="default"), Conditions(target="arrow")])
+def test_other_tracks_and_targets_are_not_compared(conditions: Conditions) -> None:
+    found = reproduce(thesis_run(conditions=conditions))
+    assert not found.comparisons
+    assert any("track plain with target pandas" in note for note in found.notes)
+
+
+def test_strings_as_the_thesis_had_them_are_preferred_and_never_mixed() -> None:
+    plain, objects = thesis_run(lambda _, value: value * 2), thesis_run(conditions=Conditions(strings="object"))
+    both = replace(plain, samples=(*plain.samples, *objects.samples))
+    found = reproduce(both)
+    assert found.conditions == Conditions(strings="object")
+    assert all(item.ours == pytest.approx(item.theirs) for item in found.comparisons)
+    assert any("Python objects" in note for note in reproduce(plain).notes)
+
+
+def test_the_bare_call_stands_for_a_format_with_several_variants() -> None:
+    found = reproduce(make_run(datasets=("eq",), tracks=("plain",)))
+    json_size = next(item for item in found.comparisons if (item.format, item.column) == ("JSON", SIZE))
+    assert json_size.ours == 128
+
+
+def test_a_format_that_a_finding_is_about_must_have_its_figures() -> None:
+    run = thesis_run()
+    without = replace(run, samples=tuple(sample for sample in run.samples if sample.variant != "xml"))
+    found = judged(without, "XML and Excel are the slowest to save")
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert "no save time of XML" in found.reason
+    assert judged(without, "Feather has the shortest save").verdict is Verdict.HOLDS
+
+
+def test_every_finding_has_pairs() -> None:
+    for finding in FINDINGS:
+        assert finding.pairs, finding.statement
+        named = {subject.format for pair in finding.pairs for subject in (pair.lower, pair.higher)}
+        assert set(finding.about) <= named <= set(FORMATS)
+
+
+def test_the_terminal_shows_it_as_pinned() -> None:
+    text = reproduced(make_run(datasets=("eq", "str", "core"), tracks=("plain",)))
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert lines == (GOLDEN / "reproduction.txt").read_text().splitlines()
+    assert max(map(len, lines)) <= 100
+
+
+def test_markdown_has_every_finding_and_even_tables() -> None:
+    text = reproduction_markdown(thesis_run())
+    for finding in FINDINGS:
+        assert finding.statement in text
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(blocks) == 6 + 1 + 1
+    for block in blocks:
+        assert len({line.count("|") for line in block}) == 1

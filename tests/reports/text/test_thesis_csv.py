@@ -1,0 +1,74 @@
+"""The CSV in the thesis's shape."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from bench_runner.results.records import Conditions, Run
+from reports.text.thesis_csv import HEADER, write_csv
+from tests.reports.factory import make_run, make_sample
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def written(run: Run) -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return {path.name: path.read_text() for path in write_csv(run, Path(folder))}
+
+
+def test_a_table_is_written_as_pinned() -> None:
+    golden = GOLDEN / "results-core-plain.csv"
+    assert written(make_run(datasets=("core",)))[golden.name] == golden.read_text()
+
+
+def test_one_file_for_each_data_set_and_track() -> None:
+    assert sorted(written(make_run(datasets=("eq", "int")))) == [
+        *("results-eq-default.csv", "results-eq-plain.csv", "results-int-default.csv", "results-int-plain.csv"),
+    ]
+
+
+def test_figures_are_medians_in_seconds_and_megabytes_of_a_million_bytes() -> None:
+    samples = [
+        make_sample(
+            operation=operation,
+            round=number,
+            figures={
+                "wall_ns": number * 1_000_000_000,
+                "peak_private_bytes": number * 1_000_000,
+                **({"size_bytes": 1_500_000} if operation == "save" else {}),
+            },
+        )
+        for number in range(1, 6)
+        for operation in ("save", "read")
+    ]
+    (text,) = written(replace(make_run(info={"probe": {}}), samples=tuple(samples))).values()
+    table = pd.read_csv(io.StringIO(text))
+    assert tuple(table.columns) == HEADER
+    assert table.iloc[0].tolist() == ["parquet[engine=pyarrow,codec=none]", 3, 3, 3, 3, 1.5]
+
+
+def test_failed_cells_and_memory_below_the_probe_are_empty() -> None:
+    table = pd.read_csv(io.StringIO(written(make_run(datasets=("core",)))["results-core-plain.csv"]))
+    table = table.set_index("format_name")
+    assert table.loc["avro[engine=fastavro,codec=none]"].isna().all()
+    assert pd.isna(table.loc["floor", "save_peak_mem (MB)"])
+    assert table.dtypes.eq("float64").all()
+
+
+def test_tables_that_differ_in_other_conditions_have_files_of_their_own() -> None:
+    samples = tuple(
+        make_sample(round=number, conditions=conditions, rows=rows, dataset="synthetic[int=5]")
+        for number in range(1, 3)
+        for conditions, rows in ((Conditions(), 10), (Conditions(target="arrow"), 10), (Conditions(), 20))
+    )
+    names = sorted(written(replace(make_run(), samples=samples)))
+    assert names == [
+        "results-synthetic_int_5_-plain-10rows-arrow.csv",
+        "results-synthetic_int_5_-plain-10rows-pandas.csv",
+        "results-synthetic_int_5_-plain-20rows-pandas.csv",
+    ]

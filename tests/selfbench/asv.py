@@ -1,0 +1,157 @@
+"""Whether asv and our own runner agree on the same cells: `make selfbench-asv` prints the ratios.
+
+It uses asv as a user does, by its command line, and reads its results by asv's own reader.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from bench_runner.plan.planning import Request, make_plan
+from bench_runner.results.statistics import Ratio, is_floor, ratio_interval, summarise
+from bench_runner.run.measuring import PROJECT_ROOT, measure
+from bench_runner.run.session import Options
+from bench_runner.suites import SUITES
+from benchmarks.asv_settings import write_settings
+from benchmarks.asv_suite import ROWS_VARIABLE, TABLE_ROWS
+from data_generator.cache import default_folder
+from format_bench.progress import watching
+from tests.selfbench.costs import Check, print_checks, told, within
+
+VARIANTS = (
+    "avro[engine=fastavro,codec=none]",
+    "csv[engine=pandas]",
+    "hdf5-table[engine=pandas]",
+    "json[engine=pandas]",
+    "orc[engine=pyarrow,codec=none]",
+)
+"""Ten cells, none of which is over within a few milliseconds."""
+MACHINE = "selfbench"
+LEAST, MOST = 0.90, 1.11
+PAIRS = 15
+
+
+def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
+    """Seconds of one round, by operation and variant."""
+    request = Request(datasets=("^eq$",), formats=VARIANTS, tracks=("plain",), rows=rows)
+    plan = make_plan([SUITES["tabular"]], request)
+    folder.mkdir()
+    with watching() as watcher:
+        run, _ = measure(plan, request, Options(rounds=1, fidelity=False), folder, ["selfbench-asv"], watcher)
+    return {
+        (cell.operation, cell.variant): summary.figures["wall_ns"].median / 1e9
+        for cell, summary in summarise(run.samples).items()
+        if not is_floor(cell.variant) and "wall_ns" in summary.figures
+    }
+
+
+def by_asv(folder: Path, rows: int) -> dict[tuple[str, str], float]:
+    """asv's seconds of one round, by operation and variant."""
+    folder.mkdir()
+    settings = write_settings(folder, MACHINE)
+    chosen = "|".join(re.escape(variant) for variant in VARIANTS)
+    bench = rf"^tabular\.Tabular\.time_(save|read)\('eq', '({chosen})'\)"
+    commit = subprocess.run(
+        ["git", "-C", str(PROJECT_ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    (folder / "tmp").mkdir()
+    environment = {
+        ROWS_VARIABLE: str(rows),
+        "TMPDIR": str(folder / "tmp"),
+        "HOME": str(folder),
+        "FORMAT_BENCH_CACHE": str(default_folder()),
+    }
+    words = ("--machine", MACHINE, "--bench", bench, "--set-commit-hash", commit, "--attribute", "rounds=1")
+    _asv(settings, environment, "run", *words)
+    return dict(_results(folder / "results" / "asv"))
+
+
+def _asv(settings: Path, environment: Mapping[str, str], *words: str) -> None:
+    command = [sys.executable, "-m", "asv", "--config", str(settings), *words]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    if done.returncode != 0:
+        raise click.ClickException(f"asv {words[0]} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr}")
+
+
+def _results(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
+    from asv.results import iter_results
+
+    for result in iter_results(str(folder)):
+        for name in result.get_all_result_keys():
+            parameters = result.get_result_params(name)
+            values = result.get_result_value(name, parameters)
+            operation = name.rpartition("time_")[2]
+            names = [(dataset, variant) for dataset in parameters[0] for variant in parameters[1]]
+            for (_, variant), value in zip(names, values, strict=True):
+                # asv writes 'not measured' as None or NaN.
+                if value is not None and value == value:
+                    yield (operation, variant.strip("'")), value
+
+
+def agreement(folder: Path, rows: int) -> Iterator[Check]:
+    """asv's time over ours, for each of ten cells, and for all of them together.
+
+    A round of one and a round of the other follow each other, in turn which comes first: the ratio is taken within such
+    a pair, because the machine's own speed changes from minute to minute. What both differ in whatever the cell, which
+    a bias of either clock would be, is seen best in all cells together: there the whole interval has to lie within the
+    bounds.
+    """
+    ours: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    theirs: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for pair in range(PAIRS):
+        sides = [(by_runner, ours, "ours"), (by_asv, theirs, "asv")]
+        for measured, seconds, name in sides if pair % 2 else reversed(sides):
+            for key, value in measured(folder / f"{name}-{pair}", rows).items():
+                seconds[key][pair] = value
+    for operation, variant in itertools.product(("save", "read"), VARIANTS):
+        key = operation, variant
+        ratio = ratio_interval(theirs[key], ours[key])
+        what = f"{operation} {variant}: asv/ours"
+        if ratio is None:
+            yield Check(what, "no figure", f"{LEAST} to {MOST}", False)
+        else:
+            yield Check(what, told(ratio), f"{LEAST} to {MOST}", median_within(ratio))
+    together = ratio_interval(_together(theirs), _together(ours))
+    if together is not None:
+        yield Check("all cells together: asv/ours", told(together), f"{LEAST} to {MOST}", within(together, LEAST, MOST))
+
+
+def median_within(ratio: Ratio) -> bool | None:
+    """Whether the median lies within the bounds; None where it does not, and the machine's noise may be why."""
+    if LEAST <= ratio.ratio <= MOST:
+        return True
+    if ratio.low is None or ratio.high is None:
+        return None
+    return False if ratio.high < LEAST or ratio.low > MOST else None
+
+
+def _together(seconds: Mapping[tuple[str, str], Mapping[int, float]]) -> dict[int, float]:
+    """The geometric mean over the cells, of each pair in which all of them were measured."""
+    pairs = set.intersection(*(set(by_pair) for by_pair in seconds.values())) if seconds else set()
+    return {
+        pair: math.exp(statistics.fmean(math.log(by_pair[pair]) for by_pair in seconds.values())) for pair in pairs
+    }
+
+
+@click.command()
+@click.option("--rows", default=TABLE_ROWS, show_default=True, help="Rows of the table that is measured.")
+def main(rows: int) -> None:
+    """Print asv's times as multiples of our runner's, on ten cells of the table eq."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
+        print_checks("asv and our runner", agreement(Path(folder), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""How far `compare` can be believed: `make selfbench-compare` prints how often it cries wolf, and sees one.
+
+Real runs of a small suite are compared, each with every other. Nothing changed between them, so a regression that is
+named is a false one. Then the times of one cell of the later run of each pair are made longer: a true one, planted in
+what was measured. How large it has to be to be found tells what the machine's noise leaves to be seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from bench_runner.errors import BenchError
+from bench_runner.plan.planning import Request, make_plan
+from bench_runner.results.records import Cell, Run, Sample, read_run
+from bench_runner.results.statistics import is_floor, summarise
+from bench_runner.run.measuring import measure
+from bench_runner.run.session import Options
+from bench_runner.run.side_by_side import rounds_there, turns
+from bench_runner.suites import SUITES
+from format_bench.progress import watching
+from reports.analysis.compare import FALSE_CHANGES, Change, Comparison, Verdict, compare
+from tests.selfbench.costs import Check, keep_runs, print_checks, steadiness
+
+RUNS = 7
+"""Twenty-one pairs. Few runs of many rounds show smaller changes in the same time than many of few."""
+ROWS = 20_000
+ROUNDS = 200
+"""As many as 10 % take on a restless machine: of 150 rounds 18 of 21 were found, of 200 rounds 19."""
+FORMATS = ("csv", "hdf5-table", "json")
+"""Few, so that all ends within an hour and a half, and with cells of the wanted length at so many rows."""
+TURN_ROUNDS = 5
+"""About as long as a turn of `side-by-side`."""
+LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
+"""The cells in which the slowdown is planted, as in the question that this answers; others take part all the same."""
+PLANTED = 1.10
+LARGER = (1.25, 1.5, 2.0)
+"""Slowdowns that are planted besides, without a target."""
+LEAST_CHANGE = 0.05
+
+
+def runs(folder: Path, rows: int, rounds: int, number: int) -> list[Run]:
+    """Real runs of the same suite, a few rounds of each in turn, as `side-by-side` takes them. What lies in the folder
+    already is not measured again."""
+    chosen = tuple(f"^{name}\\[" for name in FORMATS)
+    request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
+    plan = make_plan([SUITES["tabular"]], request)
+    places = [folder / f"{rows}-rows-{rounds}-rounds-in-turn-{index:02d}" for index in range(number)]
+    for place, upto in turns(places, rounds, lambda: TURN_ROUNDS):
+        if rounds_there(place, rounds) >= upto:
+            continue
+        options = Options(rounds=upto, fidelity=False, resume=(place / "run.json").exists())
+        with watching() as watcher:
+            measure(plan, request, options, place, ["selfbench"], watcher)
+    return [read_run(place) for place in places]
+
+
+def planted(run: Run, cell: Cell, factor: float) -> Run:
+    """The run with every time of one cell so many times as long."""
+    samples = (_slower(sample, factor) if sample.cell == cell else sample for sample in run.samples)
+    return replace(run, samples=tuple(samples))
+
+
+def _slower(sample: Sample, factor: float) -> Sample:
+    if "wall_ns" not in sample.figures:
+        return sample
+    return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+
+
+def cells(run: Run) -> list[Cell]:
+    """The cells whose median lies within 50 to 200 ms, in a fixed order."""
+    found = [
+        cell
+        for cell, summary in summarise(run.samples).items()
+        if not is_floor(cell.variant)
+        and "wall_ns" in summary.figures
+        and LEAST_NS <= summary.figures["wall_ns"].median <= MOST_NS
+    ]
+    return sorted(found, key=repr)
+
+
+def slower(found: Comparison) -> set[tuple[str, str]]:
+    """(operation, variant) of every time that is named as worse."""
+    return {
+        (change.cell.operation, change.cell.variant)
+        for change in found.changes
+        if change.verdict is Verdict.WORSE and change.figure == "wall_ns"
+    }
+
+
+def judged(measured: Sequence[Run]) -> Iterator[Check]:
+    """False and true regressions over all pairs."""
+    crying: list[str] = []
+    seen: Counter[float] = Counter()
+    of_all: list[bool] = []
+    others, noises = 0, []
+    pairs = list(itertools.combinations(measured, 2))
+    for index, (before, after) in enumerate(pairs):
+        honest = compare(before, after, least_change=LEAST_CHANGE)
+        if honest.failed:
+            crying.append(f"  {index}: {', '.join([*map(_told, honest.regressions), *_failing(honest)])}")
+        noises += [drift.noise for drift in honest.drifts]
+        candidates = cells(after)
+        for place, cell in enumerate(candidates):
+            drawn = place == index % len(candidates)
+            for factor in (PLANTED, *LARGER) if drawn else (PLANTED,):
+                named = slower(compare(before, planted(after, cell, factor), least_change=LEAST_CHANGE))
+                found = (cell.operation, cell.variant) in named
+                if drawn:
+                    seen[factor] += found
+                    others += factor == PLANTED and len(named) > found
+                if factor == PLANTED:
+                    of_all.append(found)
+    count = len(pairs)
+    yield Check("noise between two runs, median", f"{statistics.median(noises):.1%}", "-", None)
+    cried = len(crying)
+    most = max(1, round(FALSE_CHANGES * count))
+    named_falsely = "pairs in which a regression is named, and none is"
+    yield Check(named_falsely, f"{cried} of {count}", f"at most {most}", cried <= most)
+    yield from (Check(line, "named", "-", None) for line in crying)
+    least = round(0.9 * count)
+    hits = seen[PLANTED]
+    yield Check("pairs in which the planted 10 % is found", f"{hits} of {count}", f"at least {least}", hits >= least)
+    yield Check("  in each such cell of each pair, not one alone", f"{sum(of_all)} of {len(of_all)}", "-", None)
+    for factor in LARGER:
+        yield Check(f"  a planted {factor - 1:.0%}", f"{seen[factor]} of {count}", "-", None)
+    yield Check("pairs in which something else is named then", f"{others} of {count}", "0", others == 0)
+
+
+def _told(change: Change) -> str:
+    return f"{change.figure} of {change.cell.operation} {change.cell.variant} {change.ratio:.2f} times"
+
+
+def _failing(found: Comparison) -> list[str]:
+    return [f"{cell.operation} {cell.variant}: {why}" for cell, why in found.newly_failing]
+
+
+@click.command()
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each run: more show smaller changes.")
+@click.option("--number", default=RUNS, show_default=True, help="Runs, of which each is compared with every other.")
+@keep_runs
+def main(rows: int, rounds: int, number: int, kept: Path | None) -> None:
+    """Print how often compare names a regression where none is, and finds one that is planted."""
+    print_checks("the machine itself", steadiness())
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
+        try:
+            measured = runs(kept or Path(folder), rows, rounds, number)
+        except BenchError as error:
+            raise click.ClickException(str(error)) from None
+        print_checks("compare", judged(measured))
+
+
+if __name__ == "__main__":
+    main()

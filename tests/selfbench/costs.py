@@ -1,0 +1,278 @@
+"""What the tool itself costs, and how far its figures can be trusted: `make selfbench` prints it.
+
+These are benchmarks, not tests: machines are noisy, so every target is printed beside what was measured, and most
+compare within one run. It uses the runner as the command line does and knows no other way to measure.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from bench_runner.clock import now_ns
+from bench_runner.machine import doctor
+from bench_runner.plan.planning import Request, make_plan
+from bench_runner.results.records import Cell, Run
+from bench_runner.results.statistics import CellSummary, Ratio, is_floor, ranking, ratio_interval, summarise
+from bench_runner.run.measuring import PROJECT_ROOT, measure
+from bench_runner.run.session import Options
+from bench_runner.suites import SUITES
+from data_generator.cache import prepare
+from data_generator.catalogue import resolve
+from data_generator.dataset import Dataset
+from format_bench.progress import watching
+
+ROWS = 1_000_000
+ROUNDS = 5
+"""Five, not three: under five rounds there is no tie, so 'no untied pair reversed' could not be judged."""
+SLOW = ("xml", "excel")
+LONG_ENOUGH_NS = 50 * 10**6
+
+
+@dataclass(frozen=True)
+class Check:
+    """One printed line: what, measured, target, and whether it is met."""
+
+    what: str
+    measured: str
+    target: str
+    met: bool | None
+    """None when the machine was too noisy to tell."""
+
+
+MARKS = {True: "met", False: "NOT MET", None: "too noisy to tell"}
+
+
+def accounts(run: Run) -> Iterator[Check]:
+    """wall = measured + prepare + settle + verify + harness, over the counted rounds of one run."""
+    samples = [sample for sample in run.samples if sample.round > 0 and sample.figures and not is_floor(sample.variant)]
+    floors = [sample for sample in run.samples if sample.round > 0 and sample.figures and is_floor(sample.variant)]
+    wall = sum(ns for stage, ns in run.info["stages_ns"].items() if stage.startswith("round "))
+
+    def total(*names: str) -> int:
+        return sum(sample.figures.get(name, 0) for sample in [*samples, *floors] for name in names)
+
+    parts = {
+        "measured": total("wall_ns", "sync_ns"),
+        "prepare": total("prepare_ns"),
+        "settle": total("settle_ns"),
+        "verify": total("verify_ns"),
+    }
+    parts["harness"] = wall - sum(parts.values())
+    limits = {"harness": 0.05, "verify": 0.10, "prepare": 0.20}
+    for name, part in parts.items():
+        limit = limits.get(name)
+        share = part / wall
+        target = f"at most {limit:.0%}" if limit else "-"
+        yield Check(f"{name}, share of {wall / 1e9:.0f} s", f"{share:.1%}", target, limit is None or share <= limit)
+    overhead = statistics.median(sample.figures["harness_ns"] for sample in samples) / 1e9
+    yield Check("harness overhead, median a sample", f"{overhead:.3f} s", "at most 0.1 s", overhead <= 0.1)
+
+
+def making_data() -> Iterator[Check]:
+    """Time to make the synthetic tables, and to make and keep the long one."""
+    for name in ("eq", "int", "float", "bool", "str"):
+        dataset = resolve(name, {}, rows=ROWS)
+        seconds = min(_seconds(partial(_make, dataset)) for _ in range(3))
+        yield Check(f"make {name}, {ROWS:,} rows", f"{seconds:.2f} s", "at most 0.3 s", seconds <= 0.3)
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        dataset = resolve("webface", {})
+        seconds = _seconds(lambda: prepare(dataset, Path(folder)))
+    yield Check(f"make webface, {dataset.rows:,} rows", f"{seconds:.0f} s", "at most 60 s", seconds <= 60)
+
+
+def _make(dataset: Dataset) -> None:
+    for _ in dataset.batches():
+        pass
+
+
+def starting() -> Iterator[Check]:
+    """How long a user waits for words."""
+    for words, limit in ((("--help",), 0.3), (("list", "formats"), 1.0)):
+        command = [sys.executable, str(PROJECT_ROOT / "main.py"), *words]
+        start = partial(subprocess.run, command, capture_output=True, check=True)
+        seconds = statistics.median(_seconds(start) for _ in range(7))
+        yield Check(f"format-bench {' '.join(words)}", f"{seconds:.2f} s", f"at most {limit} s", seconds <= limit)
+
+
+def steadiness() -> Iterator[Check]:
+    """What no tool can mend: how much equal computations differ on this machine, for reading what follows."""
+    finding = doctor.cpu_speed()
+    yield Check(finding.what, finding.measured, "-", None)
+
+
+def repeatability(first: Run, second: Run) -> Iterator[Check]:
+    """Two runs in a row: medians within 10 %, and no untied pair reversed."""
+    one, two = _cells(first), _cells(second)
+    ratios = {
+        cell: two[cell].figures["wall_ns"].median / one[cell].figures["wall_ns"].median
+        for cell in one.keys() & two.keys()
+        if one[cell].figures["wall_ns"].median >= LONG_ENOUGH_NS
+    }
+    near = sum(0.9 <= ratio <= 1.1 for ratio in ratios.values())
+    share = near / len(ratios)
+    yield Check("repeat: cells over 50 ms within 10 %", f"{near} of {len(ratios)}", "at least 95 %", share >= 0.95)
+    for cell, ratio in sorted(ratios.items(), key=lambda item: item[1]):
+        if not 0.9 <= ratio <= 1.1:
+            yield Check(f"  {cell.operation} {cell.variant}", f"{ratio:.2f} times", "0.90 to 1.10", False)
+    reversed_pairs = list(_reversed(one, two))
+    yield Check("repeat: untied pairs reversed", str(len(reversed_pairs)), "0", not reversed_pairs)
+    for pair in reversed_pairs:
+        yield Check(f"  {pair}", "reversed", "-", False)
+
+
+def _reversed(one: Mapping[Cell, CellSummary], two: Mapping[Cell, CellSummary]) -> Iterator[str]:
+    """Pairs of variants of one operation whose order both runs call certain, but not the same."""
+    for operation in ("save", "read"):
+        cells = [cell for cell in one.keys() & two.keys() if cell.operation == operation]
+        for left in cells:
+            for right in cells:
+                if _certainly_faster(one, left, right) and _certainly_faster(two, right, left):
+                    yield f"{operation}: {left.variant} and {right.variant}"
+
+
+def _certainly_faster(summaries: Mapping[Cell, CellSummary], left: Cell, right: Cell) -> bool:
+    ratios = ranking([summaries[left], summaries[right]], "wall_ns")
+    loser = ratios.get(right)
+    return loser is not None and loser.ratio > 1 and loser.tied is False
+
+
+def isolation(forked: Run, spawned: Run) -> Iterator[Check]:
+    """Rule 18: the forkserver must not be seen in time or memory.
+
+    Both runs hold the same rounds, taken in turn, so that a machine whose speed drifts hits both alike; where that
+    leaves the interval too wide to tell, the line says so.
+    """
+    one, two = _cells(forked), _cells(spawned)
+    for figure, least in (("wall_ns", LONG_ENOUGH_NS), ("peak_private_bytes", 10**7)):
+        for cell in sorted(one.keys() & two.keys(), key=str):
+            if max(one[cell].figures[figure].median, two[cell].figures[figure].median) < least:
+                continue
+            ratio = ratio_interval(one[cell].by_round[figure], two[cell].by_round[figure])
+            if ratio is not None:
+                what = f"fork/spawn {figure} {cell.operation} {cell.variant}"
+                yield Check(what, told(ratio), "0.95 to 1.05", within(ratio))
+
+
+def told(ratio: Ratio) -> str:
+    """'0.98 (0.95-1.02)', without the interval where there is none."""
+    interval = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f}-{ratio.high:.2f})"
+    return f"{ratio.ratio:.3f}{interval}"
+
+
+def within(ratio: Ratio, least: float = 0.95, most: float = 1.05) -> bool | None:
+    """Whether the whole interval of the ratio lies within its bounds; None when it crosses one, because then a median
+    within them would be luck, and one outside them as well."""
+    if ratio.low is None or ratio.high is None:
+        return None
+    if ratio.high < least or ratio.low > most:
+        return False
+    return True if least <= ratio.low and ratio.high <= most else None
+
+
+def _cells(run: Run) -> dict[Cell, CellSummary]:
+    return {
+        cell: summary
+        for cell, summary in summarise(run.samples).items()
+        if "wall_ns" in summary.figures and not is_floor(cell.variant)
+    }
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = now_ns()
+    work()
+    return (now_ns() - started) / 1e9
+
+
+def _run(folder: Path, isolate: str, rows: int, rounds: int) -> Run:
+    request = Request(datasets=("^eq$",), formats_not=SLOW, tracks=("plain",), rows=rows)
+    plan = make_plan([SUITES["tabular"]], request)
+    options = Options(rounds=rounds, isolate=isolate, fidelity=False)
+    folder.mkdir()
+    with watching() as watcher:
+        run, _ = measure(plan, request, options, folder, ["selfbench"], watcher)
+    return run
+
+
+def _in_turn(folder: Path, rows: int, rounds: int) -> tuple[Run, Run]:
+    """A forked and a spawned run of so many rounds, taken round by round in turn; who goes first alternates."""
+    taken: dict[str, list[Run]] = {"forkserver": [], "spawn": []}
+    for number in range(rounds):
+        order = list(taken) if number % 2 == 0 else list(taken)[::-1]
+        for isolate in order:
+            taken[isolate].append(_run(folder / f"{isolate}-{number}", isolate, rows, 1))
+    forked, spawned = (_joined(runs) for runs in taken.values())
+    return forked, spawned
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """One run whose round k is the first counted round of the k-th."""
+    samples = [
+        replace(sample, round=number)
+        for number, run in enumerate(runs, 1)
+        for sample in run.samples
+        if sample.round > 0 and sample.counted
+    ]
+    return replace(runs[0], samples=tuple(samples))
+
+
+keep_runs = click.option(
+    "--runs",
+    "kept",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the runs here, and go on with those there.",
+)
+
+
+def made_once(place: Path, make: Callable[[Path], None]) -> Path:
+    """The folder, made unless it is there; what was interrupted is made anew. Its name has to say how it was made."""
+    if not place.exists():
+        unfinished = place.with_name("unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        make(unfinished)
+        unfinished.rename(place)
+    return place
+
+
+def print_checks(title: str, checks: Iterator[Check]) -> None:
+    """Print one part, a line as soon as it is measured."""
+    click.echo(title)
+    for check in checks:
+        mark = "" if check.target == "-" else MARKS[check.met]
+        click.echo(f"  {check.what:<70} {check.measured:>20}  {check.target:<14} {mark}")
+
+
+@click.command()
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each of the runs.")
+@click.option("--only", type=click.Choice(["start", "data", "repeat", "isolation"]), help="One part alone.")
+def main(rows: int, rounds: int, only: str | None) -> None:
+    """Print what Format Bench costs and how repeatable it is, beside its targets."""
+    if only in (None, "start"):
+        print_checks("start", starting())
+    if only in (None, "data"):
+        print_checks("data", making_data())
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
+        folder = Path(name)
+        if only in (None, "repeat"):
+            print_checks("the machine itself", steadiness())
+            first = _run(folder / "first", "forkserver", rows, rounds)
+            print_checks("where the time goes", accounts(first))
+            second = _run(folder / "second", "forkserver", rows, rounds)
+            print_checks("repeatability", repeatability(first, second))
+        if only in (None, "isolation"):
+            print_checks("isolation (rule 18)", isolation(*_in_turn(folder, rows, rounds)))
+
+
+if __name__ == "__main__":
+    main()

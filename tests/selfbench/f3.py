@@ -1,0 +1,323 @@
+"""What F3 reaches beside Parquet and Vortex: `make selfbench-f3` prints each figure beside its target.
+
+Whole tables go through the runner, verified, on one thread and into Arrow; the rest is measured in turns within this
+process. Every ratio is taken within a round, so that a machine whose speed drifts hits both sides alike.
+"""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench_runner.clock import cpu_ns, now_ns
+from bench_runner.machine.linux import high_water_bytes, own_memory, reset_high_water
+from bench_runner.plan.planning import Request, make_plan
+from bench_runner.results.records import Cell
+from bench_runner.results.statistics import CellSummary, Ratio, ratio_interval, summarise
+from bench_runner.run.measuring import measure
+from bench_runner.run.session import Options
+from bench_runner.suites import SUITES
+from data_generator.catalogue import resolve
+from format_bench.progress import watching
+from libraries import f3
+from libraries.f3.columns.dictionaries import has_dictionaries
+from libraries.f3.encodings import coding
+from libraries.f3.examples import linear
+from libraries.f3.writer import ROWS_PER_UNIT
+from tests.selfbench.costs import Check, print_checks, told
+
+ROWS = 1_000_000
+ROUNDS = 7
+NATIVE, WASM = "f3[codec=none]", "f3[codec=none,decoder=wasm]"
+PARQUET, VORTEX = "parquet[engine=pyarrow,codec=none]", "vortex[engine=vortex-data]"
+WIDE_COLUMNS, WIDE_ROWS, WIDE_CHOSEN = 10_000, 65_536, 10
+MODULE_BYTES = 150_000
+PARTS = ("modules", "tables", "parts", "memory", "dictionaries")
+SCOPES = ("none", "local", "shared", "best")
+
+Calls = Mapping[str, Callable[[], object]]
+
+
+def at_most(ratio: Ratio, most: float) -> bool | None:
+    """Whether a ratio lies below a bound with its whole interval; None when the bound lies within."""
+    if ratio.low is None or ratio.high is None:
+        return None
+    return True if ratio.high <= most else False if ratio.low > most else None
+
+
+def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], most: float | None) -> Check:
+    """One line: ours over theirs, by round."""
+    ratio = ratio_interval(ours, theirs)
+    target = "-" if most is None else f"at most {most:.3g}"
+    if ratio is None:
+        return Check(what, "no figure", target, False)
+    return Check(what, told(ratio), target, None if most is None else at_most(ratio, most))
+
+
+def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:
+    """Wall nanoseconds of each call by round; each is made once before, and its result is gone before the next."""
+    for call in calls.values():
+        call()
+    found: dict[str, dict[int, float]] = {name: {} for name in calls}
+    for number in range(rounds):
+        for name in list(calls)[:: 1 if number % 2 else -1]:
+            started = now_ns()
+            result = calls[name]()
+            found[name][number] = now_ns() - started
+            del result
+    return found
+
+
+def apart(call: Callable[..., Any], *arguments: object) -> Any:
+    """What a call returns in a fresh process, where nothing was loaded, compiled or allocated before."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(call, *arguments).result()
+
+
+# --- whole tables, by the runner -----------------------------------------------------------------------------------
+
+
+def whole_tables(folder: Path, rows: int, rounds: int) -> Iterator[Check]:
+    """Reading, writing and size of eq and core."""
+    request = Request(
+        datasets=("^eq$", "^core$"),
+        formats=(NATIVE, WASM, PARQUET, VORTEX),
+        tracks=("plain",),
+        rows=rows,
+        threads="1",
+        target="arrow",
+    )
+    plan = make_plan([SUITES["tabular"]], request)
+    with watching() as watcher:
+        run, _ = measure(plan, request, Options(rounds=rounds, fidelity=False), folder, ["selfbench-f3"], watcher)
+    summaries = summarise(run.samples)
+    for dataset, read_most, size_most in (("eq", 0.4, 1.0), ("core", 1.0, 1.1)):
+        cells = _by_name(summaries, dataset)
+
+        def line(
+            what: str, operation: str, ours: str, theirs: str, most: float, cells: Any = cells, *, synced: bool = False
+        ) -> Check:
+            left, right = (_rounds_of(cells.get((operation, variant)), synced) for variant in (ours, theirs))
+            return compared(what, left, right, most)
+
+        yield line(f"read {dataset}: native/Parquet", "read", NATIVE, PARQUET, read_most)
+        yield line(f"read {dataset}: native/Vortex (the goal beyond)", "read", NATIVE, VORTEX, 1.0)
+        yield line(f"read {dataset}: Wasm/native", "read", WASM, NATIVE, 1.35)
+        yield line(f"read {dataset}: Wasm/Parquet", "read", WASM, PARQUET, 1.0)
+        yield line(f"write {dataset}, synced: F3/Parquet", "save", NATIVE, PARQUET, 3.0, synced=True)
+        for theirs, most in ((PARQUET, size_most), (VORTEX, 1.1)):
+            yield _sizes(f"size {dataset}: F3/{theirs.partition('[')[0]}", cells, theirs, most)
+        cores = [each.cores_used for (operation, _), each in cells.items() if operation == "read" and each.cores_used]
+        busiest = max(cores, default=0.0)
+        yield Check(f"read {dataset}: most CPU over wall", f"{busiest:.2f}", "at most 1.05", busiest <= 1.05)
+
+
+def _by_name(summaries: Mapping[Cell, CellSummary], dataset: str) -> dict[tuple[str, str], CellSummary]:
+    return {(cell.operation, cell.variant): each for cell, each in summaries.items() if cell.dataset == dataset}
+
+
+def _rounds_of(summary: CellSummary | None, synced: bool) -> Mapping[int, float]:
+    if summary is None:
+        return {}
+    wall: Mapping[int, float] = summary.by_round.get("wall_ns", {})
+    sync = summary.by_round.get("sync_ns", {}) if synced else {}
+    return {number: value + sync.get(number, 0) for number, value in wall.items()}
+
+
+def _sizes(what: str, cells: Mapping[tuple[str, str], CellSummary], theirs: str, most: float) -> Check:
+    sizes = [
+        cells[key].figures["size_bytes"].median
+        for key in (("save", NATIVE), ("save", theirs))
+        if key in cells and "size_bytes" in cells[key].figures
+    ]
+    if len(sizes) < 2:
+        return Check(what, "no figure", f"at most {most}", False)
+    ratio = sizes[0] / sizes[1]
+    return Check(what, f"{ratio:.3f}", f"at most {most}", ratio <= most)
+
+
+# --- parts of files ------------------------------------------------------------------------------------------------
+
+
+def projection(folder: Path, rounds: int) -> Iterator[Check]:
+    """Ten of ten thousand columns, opening included."""
+    random = np.random.default_rng(1)
+    # A hundred different ones, each under a hundred names: neither format looks whether columns are the same.
+    some = [pa.array(random.random(WIDE_ROWS, np.float32)) for _ in range(100)]
+    table = pa.table(
+        [some[place % 100] for place in range(WIDE_COLUMNS)], [f"f{place}" for place in range(WIDE_COLUMNS)]
+    )
+    pq.write_table(table, folder / "wide.parquet", compression="none")
+    f3.write(table, folder / "wide.f3")
+    chosen = [f"f{place}" for place in sorted(random.choice(WIDE_COLUMNS, WIDE_CHOSEN, replace=False))]
+    found = in_turns(
+        {
+            "f3": partial(_read_f3, folder / "wide.f3", columns=chosen),
+            "parquet": lambda: pq.read_table(folder / "wide.parquet", columns=chosen, use_threads=False),
+        },
+        3 * rounds,
+    )
+    what = f"{WIDE_CHOSEN} of {WIDE_COLUMNS:,} columns, {WIDE_ROWS:,} rows: F3/Parquet"
+    yield Check("  F3, median", f"{statistics.median(found['f3'].values()) / 1e6:.1f} ms", "-", None)
+    yield compared(what, found["f3"], found["parquet"], 1 / 8)
+
+
+def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
+    """One random row of core, opening included, beside Parquet's row group that holds it."""
+    row = int(np.random.default_rng(2).integers(len(table)))
+    f3.write(table, folder / "row.f3")
+    pq.write_table(table, folder / "row.parquet", compression="none")
+    pq.write_table(table, folder / "groups.parquet", compression="none", row_group_size=ROWS_PER_UNIT)
+    calls: Calls = {
+        "f3": partial(_read_f3, folder / "row.f3", rows=[row]),
+        "parquet": lambda: _row_group(folder / "row.parquet", row),
+        "small groups": lambda: _row_group(folder / "groups.parquet", row),
+    }
+    found = in_turns(calls, 3 * rounds)
+    yield compared("one row of core: F3/Parquet's row group", found["f3"], found["parquet"], 1 / 5)
+    what = f"one row of core: F3/Parquet's row group of {ROWS_PER_UNIT:,} rows"
+    yield compared(what, found["f3"], found["small groups"], None)
+
+
+def _row_group(path: Path, row: int) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if row < rows:
+                return file.read_row_group(group, use_threads=False)
+            row -= rows
+    raise IndexError(row)
+
+
+def _read_f3(path: Path, **chosen: Any) -> pa.Table:
+    with f3.open(path, **{key: chosen.pop(key) for key in ("verify", "prefer") if key in chosen}) as file:
+        return file.read(**chosen)
+
+
+def checksums(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
+    """Reading core with its IOUnits' checksums, beside reading it without looking at them."""
+    f3.write(table, folder / "checksums.f3", checksums=True)
+    calls = {verify: partial(_read_f3, folder / "checksums.f3", verify=verify) for verify in ("units", "none")}
+    found = in_turns(calls, 3 * rounds)
+    yield compared("read core: with checksums/without", found["units"], found["none"], 1.10)
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+def memory_of_writing(folder: Path, rows: int) -> Iterator[Check]:
+    """Peak memory while ten row groups are written, beside that of one, each in a process of its own."""
+    peaks = {groups: apart(_write_groups, folder / f"{groups}.f3", rows // 10, groups) for groups in (1, 10)}
+    ratio = peaks[10] / peaks[1]
+    yield Check("  one row group, peak", f"{peaks[1] / 1e6:.0f} MB", "-", None)
+    yield Check("peak while writing: ten row groups/one", f"{ratio:.3f}", "at most 1.1", ratio <= 1.1)
+
+
+def _write_groups(path: Path, rows: int, groups: int) -> int:
+    batches = list(resolve("core", {}, rows=rows).batches())
+    with f3.Writer(path.with_suffix(".first"), batches[0].schema) as writer:
+        writer.write_batch(batches[0].slice(0, 1000))
+    before = own_memory().private_bytes
+    reset_high_water()
+    with f3.Writer(path, batches[0].schema, row_group_rows=rows) as writer:
+        for _ in range(groups):
+            for batch in batches:
+                writer.write_batch(batch)
+    return high_water_bytes() - before
+
+
+# --- dictionaries and modules --------------------------------------------------------------------------------------
+
+
+def dictionary_scopes(rows: int) -> Iterator[Check]:
+    """The columns of core, bi and log one by one: the choice by sampling beside each scope (paper, table 3)."""
+    sizes: dict[str, list[int]] = {scope: [] for scope in SCOPES}
+    seconds: dict[str, list[float]] = {scope: [] for scope in SCOPES}
+    names = []
+    for dataset in ("core", "bi", "log"):
+        table = pa.Table.from_batches(resolve(dataset, {}, rows=rows).batches())
+        for name in table.column_names:
+            if not has_dictionaries(table.schema.field(name).type):
+                continue
+            names.append(f"{dataset}.{name}")
+            for scope in SCOPES:
+                file = io.BytesIO()
+                started = cpu_ns()
+                f3.write(table.select([name]), file, dictionary=scope)  # type: ignore[arg-type]
+                seconds[scope].append((cpu_ns() - started) / 1e9)
+                sizes[scope].append(file.tell())
+    local = [min(pair) for pair in zip(sizes["none"], sizes["local"], strict=True)]
+    for scope, called in (("shared", "Global"), ("best", "GLBest")):
+        size = statistics.mean(ours / theirs for ours, theirs in zip(sizes[scope], local, strict=True))
+        time = statistics.mean(ours / theirs for ours, theirs in zip(seconds[scope], seconds["none"], strict=True))
+        told_of = f"{size:.1%} of the size, {time:.0%} of the time"
+        yield Check(f"  {called} of Local, average of {len(names)} columns", told_of, "-", None)
+    better = [min(pair) for pair in zip(local, sizes["shared"], strict=True)]
+    worst, name = max((ours / theirs, name) for ours, theirs, name in zip(sizes["best"], better, names, strict=True))
+    total = sum(sizes["best"]) / sum(better)
+    yield Check("GLBest/the better of Local and Global, together", f"{total:.3f}", "at most 1.02", total <= 1.02)
+    yield Check(f"  the same, worst column ({name})", f"{worst:.3f}", "-", None)
+
+
+def modules(folder: Path, table: pa.Table) -> Iterator[Check]:
+    """Size of what a file carries, and what compiling it costs once, and afterwards."""
+    f3.write(table.slice(0, 1000), folder / "modules.f3")
+    with f3.open(folder / "modules.f3") as file:
+        size_bytes = sum(module.size_bytes for module in file.modules)
+    yield Check("embedded modules", f"{size_bytes / 1000:.0f} KB", "under 150 KB", size_bytes < MODULE_BYTES)
+    for what in ("compiled the first time", "loaded from the cache"):
+        milliseconds = apart(_milliseconds_to_prepare, folder / "cache")
+        yield Check(f"  {what}", f"{milliseconds:.1f} ms", "-", None)
+
+
+def _milliseconds_to_prepare(cache: Path) -> float:
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    # The runtime itself starts with the first module of all.
+    coding.Decoder(Path(linear.__file__).with_name("linear.wasm").read_bytes()).prepare()
+    core = coding.modules()[coding.CORE]
+    started = now_ns()
+    coding.Decoder(core, prefer="wasm").prepare()
+    return (now_ns() - started) / 1e6
+
+
+@click.command()
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of the tables.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of the runner; others three times as many.")
+@click.option(
+    "--only", type=click.Choice(["tables", "parts", "memory", "dictionaries", "modules"]), help="One part alone."
+)
+def main(rows: int, rounds: int, only: str | None) -> None:
+    """Print what F3 reaches beside Parquet and Vortex, with its targets."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
+        folder = Path(name)
+        core = pa.Table.from_batches(resolve("core", {}, rows=rows).batches())
+        if only in (None, "modules"):
+            print_checks("modules", modules(folder, core))
+        if only in (None, "tables"):
+            (folder / "run").mkdir()
+            print_checks("whole tables, one thread, into Arrow", whole_tables(folder / "run", rows, rounds))
+        if only in (None, "parts"):
+            print_checks("parts of files", one_row(folder, core, rounds))
+            print_checks("checksums", checksums(folder, core, rounds))
+            print_checks("projection", projection(folder, rounds))
+        if only in (None, "memory"):
+            print_checks("memory", memory_of_writing(folder, rows))
+        if only in (None, "dictionaries"):
+            print_checks("dictionary scopes", dictionary_scopes(rows // 4))
+
+
+if __name__ == "__main__":
+    main()
