@@ -59,6 +59,7 @@ class VortexData(TabularFormat):
 
     def load_library(self) -> None:
         """Import vortex; with threads=1 its pool of workers, beside the calling thread, is emptied."""
+        import pyarrow.types  # noqa: F401  # the types of columns are told apart by it
         import vortex
         import vortex.io
 
@@ -74,8 +75,8 @@ class VortexData(TabularFormat):
             self._vortex.io.write(table, str(location))
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns of the file."""
-        return self._vortex.open(str(location)).to_arrow().read_all()
+        """Read all columns of the file; text and bytes in lists become plain ones, see _without_views_in_lists."""
+        return _without_views_in_lists(self._vortex.open(str(location)).to_arrow().read_all())
 
     def stored(self, location: Path) -> Stored:
         """The encodings of the file's first chunk. A file does not tell with which strategy it was written.
@@ -87,6 +88,56 @@ class VortexData(TabularFormat):
         if self.values["codec"] == "compact" and not encodings & _DENSE:
             raise RefusedData(f"codec=compact uses neither zstd nor pco for this data: {', '.join(sorted(encodings))}")
         return Stored(str(self.values["codec"]), tuple(sorted(encodings)))
+
+
+def _without_views_in_lists(table: pa.Table) -> pa.Table:
+    """The table, with plain text and bytes in each column that has lists of their views, which pyarrow cannot turn into
+    pandas. Other tables are returned as they are.
+
+    The types are those that the file itself has told. Casting takes less time than having Vortex give other types.
+    """
+    for position, field in enumerate(table.schema):
+        if field.type.num_fields and _has_lists_of_views(field.type):
+            plain = _plain(field)
+            table = table.set_column(position, plain, table.column(position).cast(plain.type))
+    return table
+
+
+def _has_lists_of_views(kind: pa.DataType) -> bool:
+    """Whether a list at any depth has views as its values; views in structs and maps are no trouble."""
+    import pyarrow.types as of
+
+    inside = [kind.field(place).type for place in range(kind.num_fields)]
+    if (of.is_list(kind) or of.is_large_list(kind) or of.is_fixed_size_list(kind)) and _is_view(inside[0]):
+        return True
+    return any(map(_has_lists_of_views, inside))
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    import pyarrow.types as of
+
+    return bool(of.is_string_view(kind) or of.is_binary_view(kind))
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """The field with the plain type in the place of each view in it."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind = field.type
+    if _is_view(kind):
+        return field.with_type(pa.string() if of.is_string_view(kind) else pa.binary())
+    inside = [_plain(kind.field(place)) for place in range(kind.num_fields)]
+    if of.is_struct(kind):
+        return field.with_type(pa.struct(inside))
+    if of.is_map(kind):
+        (entries,) = inside
+        return field.with_type(pa.map_(entries.type.field(0), entries.type.field(1), keys_sorted=kind.keys_sorted))
+    if of.is_fixed_size_list(kind):
+        return field.with_type(pa.list_(inside[0], kind.list_size))
+    if of.is_large_list(kind):
+        return field.with_type(pa.large_list(inside[0]))
+    return field.with_type(pa.list_(inside[0])) if of.is_list(kind) else field
 
 
 ENGINES = (VortexData,)

@@ -1,12 +1,60 @@
 """Vortex keeps the contract."""
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
+from bench_runner import targets, verify
+from bench_runner.targets import Target
+from formats.registry import FORMATS
 from tests.contracts.tabular import TabularFormatContract
 
 
 class TestVortex(TabularFormatContract):
     variant = "vortex[engine=vortex-data]"
+
+
+LONG = "longer than what stands within a view"
+TEXTS_INSIDE = {
+    "list": (pa.list_(pa.string()), [["a", None, LONG], [], None, [""]]),
+    "bytes": (pa.list_(pa.binary()), [[b"a", None, LONG.encode()], [], None]),
+    "list of lists": (pa.list_(pa.list_(pa.string())), [[["a"], []], [], None, [None, [LONG, None]]]),
+    "list of structs": (
+        pa.list_(pa.struct({"a": pa.string(), "b": pa.int64()})),
+        [[{"a": "x", "b": 1}], [], None, [{"a": None, "b": 2}]],
+    ),
+    "struct of lists": (
+        pa.struct({"a": pa.list_(pa.string()), "b": pa.string()}),
+        [{"a": ["x", None], "b": "y"}, {"a": [], "b": None}],
+    ),
+    "map to lists": (pa.map_(pa.string(), pa.list_(pa.string())), [[("a", ["x", None])], [], None, [("b", None)]]),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS_INSIDE)
+@pytest.mark.parametrize("target", [Target("pandas"), Target("arrow")], ids=lambda target: target.kind)
+def test_text_within_other_values_comes_back(kind: str, target: Target, tmp_path: Path) -> None:
+    """pyarrow turns no list of views of text into pandas, and views are what Vortex gives."""
+    arrow, values = TEXTS_INSIDE[kind]
+    table = pa.table({"key": pa.array(range(len(values))), "value": pa.array(values, arrow)})
+    targets.apply_strings(target)
+    adapter = FORMATS.build("vortex[engine=vortex-data]")
+    adapter.load_library()
+    # Saved as Arrow has it: of a DataFrame the types would be guessed.
+    adapter.save(table, tmp_path / "t.vortex")
+    read = adapter.read(tmp_path / "t.vortex")
+    got = targets.from_native(read, target, adapter.native_read)
+    assert verify.compare(table, got, target, adapter.losses).problems == ()
+    assert read["value"].to_pylist() == values
+
+
+def test_text_outside_of_lists_is_left_as_vortex_gives_it(tmp_path: Path) -> None:
+    """No work for tables that are no trouble."""
+    adapter = FORMATS.build("vortex[engine=vortex-data]")
+    adapter.load_library()
+    adapter.save(pa.table({"a": ["x"], "b": [{"c": "y"}], "d": [[1]]}), tmp_path / "t.vortex")
+    assert adapter.read(tmp_path / "t.vortex").schema.types[0] == pa.string_view()
 
 
 @pytest.mark.slow
