@@ -79,9 +79,9 @@ def _schema(described: Any) -> pa.Schema:
     """The Arrow schema of the records. Raises Refused for what is no record, and for a type that is not measured."""
     if not isinstance(described, dict) or described.get("type") != "record":
         raise Refused("holds no records", "name a file whose schema is a record, which is what a table is")
+    table_types.check_names([field["name"] for field in described["fields"]])
     named: dict[str, Any] = {}
     _collect(described, named)
-    table_types.check_names([field["name"] for field in described["fields"]])
     fields = []
     for field in described["fields"]:
         kind = _type(field["type"], named, frozenset())

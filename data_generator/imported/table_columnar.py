@@ -55,6 +55,7 @@ def read_parquet(files: Sequence[ParquetFile], rows: int, progress: Progress) ->
     for file in files:
         progress.at(file.name)
         with opened(file.path) as stream, _parquet(stream) as parquet:
+            table_types.check_number(parquet.metadata.num_columns)
             found = parquet.schema_arrow
             schema = table_types.kept_schema(found)
             if first is None:

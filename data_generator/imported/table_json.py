@@ -6,6 +6,7 @@ A column whose values are of several kinds stays text. This module knows no othe
 from __future__ import annotations
 
 import codecs
+import contextlib
 import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ BLOCK_BYTES = 8 << 20
 """What is read at once; a line cannot be longer."""
 
 _MOST_PARSED_BYTES = 256 << 20
+_LINES_AT_ONCE = 1000
+"""Whose names are looked at together: pyarrow fills in what a line lacks, which for lines that have each a name of
+their own costs the square of their number."""
 _CHANGED = re.compile(r"Column\(/([^/)]*)[^)]*\) changed from")
 _IN_ROW = re.compile(r" in row (\d{1,9})$")
 """Of what is parsed at once, from 0."""
@@ -55,6 +59,7 @@ def read(source: Source) -> Reading:
         yield input_rows
     blocks = chosen_blocks(input_rows, source.rows)
     chosen = yield from _chosen(source, blocks, input_rows)
+    _check_number(source, chosen)
     table, misfits = _parsed(source, chosen)
     schema = table_types.kept_schema(table.schema)
 
@@ -124,6 +129,32 @@ def _check_encoding(source: Source, line: _Line) -> None:
         line.content.decode()
     except UnicodeDecodeError as error:
         refuse_encoding(f"{source.path}, line {line.number:,}", line.content[error.start])
+
+
+def _check_number(source: Source, lines: Sequence[_Line]) -> None:
+    """Raises Refused for more names in all lines than columns are taken, before they are parsed together."""
+    source.progress.at(source.path)
+    contents = [line.content for line in lines]
+    # A name has a colon behind it: most small tables need no more than this.
+    if sum(content.count(b":") for content in contents) <= table_types.MOST_COLUMNS:
+        return
+    names: set[str] = set()
+    for start in range(0, len(contents), _LINES_AT_ONCE):
+        names |= _names(contents[start : start + _LINES_AT_ONCE])
+        table_types.check_number(len(names))
+
+
+def _names(contents: Sequence[bytes]) -> set[str]:
+    """The names in these lines; of lines that are no objects none, which are told once all are parsed."""
+    if max(content.count(b":") for content in contents) <= table_types.MOST_COLUMNS:
+        with contextlib.suppress(pa.ArrowInvalid):
+            return set(_table(contents).column_names)
+    names: set[str] = set()
+    for content in contents:
+        with contextlib.suppress(ValueError, RecursionError):
+            record = json.loads(content)
+            names.update(record if isinstance(record, dict) else ())
+    return names
 
 
 def _parsed(source: Source, lines: Sequence[_Line]) -> tuple[pa.Table, list[Misfit]]:

@@ -18,6 +18,10 @@ from data_generator.imported.refusal import Refused
 BATCH_BYTES = 32 << 20
 """Larger batches are cut."""
 
+MOST_COLUMNS = 1 << 14
+"""As many as a sheet of Excel has. Readers, formats and reports take time and memory for each column, however few rows
+there are: a hundred thousand take minutes and gigabytes."""
+
 _DECIMAL_DIGITS = 38
 _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.is_date32, pt.is_time, pt.is_duration)
 
@@ -61,6 +65,7 @@ def _kept_nested(kind: pa.DataType) -> pa.DataType | None:
 
 def kept_schema(found: pa.Schema) -> pa.Schema:
     """The schema in which a table of this one is kept. Raises Refused, naming the column."""
+    check_number(sum(_columns_in(column.type) for column in found))
     check_names(found.names)
     fields = []
     for column in found:
@@ -74,8 +79,28 @@ def kept_schema(found: pa.Schema) -> pa.Schema:
     return pa.schema(fields)
 
 
+def _columns_in(kind: pa.DataType) -> int:
+    """How many columns a column is where it is taken apart: one for each field of a struct."""
+    if pt.is_struct(kind):
+        return sum(_columns_in(kind.field(place).type) for place in range(kind.num_fields))
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        return _columns_in(kind.value_type)
+    return _columns_in(kind.key_type) + _columns_in(kind.item_type) if pt.is_map(kind) else 1
+
+
+def check_number(columns: int) -> None:
+    """Raises Refused for more columns than are taken; fields of structs count as columns. Call it as soon as the number
+    is known: whatever comes next costs something for each."""
+    if columns > MOST_COLUMNS:
+        raise Refused(
+            f"has {columns:,} columns, and at most {MOST_COLUMNS:,} are taken",
+            "leave columns out, or store them as rows: one for the name of the column, one for its value",
+        )
+
+
 def check_names(names: Sequence[str]) -> None:
-    """Raises Refused for a table without columns, and for a name that two columns have."""
+    """Raises Refused for too many columns or none, and for a name that two columns have."""
+    check_number(len(names))
     if not names:
         raise Refused("holds no columns", "name a file with a table in it")
     seen: set[str] = set()
@@ -91,6 +116,7 @@ def check_names(names: Sequence[str]) -> None:
 def named(names: Sequence[str]) -> list[str]:
     """Names of columns as pandas has them where a file leaves one empty: 'Unnamed: 0'. Raises Refused as check_names
     does."""
+    check_number(len(names))
     filled = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
     check_names(filled)
     return filled

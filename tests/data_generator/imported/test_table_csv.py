@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from data_generator.imported import table_csv
+from data_generator.imported import table_csv, table_types
 from tests.data_generator.imported.table_files import refusal, take
 
 
@@ -51,6 +51,13 @@ def test_a_type_that_only_a_late_row_breaks_is_not_taken(csv, monkeypatch: pytes
     monkeypatch.setattr(table_csv, "BLOCK_BYTES", 1 << 10)
     made = column(csv("a\n" + "1\n" * 5000 + "0.5\n"))
     assert (made.type, len(made), made[-1].as_py()) == (pa.float64(), 5001, 0.5)
+
+
+def test_too_many_columns_are_refused_by_the_header_alone(csv, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyarrow takes gigabytes for what a header of a megabyte names."""
+    monkeypatch.setattr(table_csv.pyarrow.csv, "open_csv", lambda *_: pytest.fail("a row is read"))
+    names = ",".join(f"c{number}" for number in range(table_types.MOST_COLUMNS + 1))
+    assert "has 16,385 columns, and at most 16,384" in refusal(csv(f"{names}\n1\n"))
 
 
 def test_missing_is_what_pandas_takes_for_missing(csv) -> None:

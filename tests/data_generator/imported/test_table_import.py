@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from data_generator.imported import table_types
 from tests.data_generator.imported.table_files import KINDS, numbered, refusal, take, write
 
 pytest.importorskip("fastavro")
@@ -61,6 +62,23 @@ def test_a_file_without_rows_is_refused(path: Path) -> None:
     else:
         write(numbered(ROWS).slice(0, 0), path)
     assert "holds no rows" in refusal(path)
+
+
+def test_too_many_columns_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_types, "MOST_COLUMNS", 2)
+    assert refusal(path).startswith(f"{path}: has 3 columns, and at most 2 are taken\n  leave columns out")
+
+
+def test_as_many_columns_as_are_allowed_are_taken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_types, "MOST_COLUMNS", 3)
+    assert take(path).table.num_columns == 3
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.orc", "a.jsonl"])
+def test_fields_of_structs_count_as_columns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_types, "MOST_COLUMNS", 3)
+    inside = write(pa.table({"a": [[{"x": 1, "y": 2}]], "b": [{"x": 1, "y": 2}]}), tmp_path / name)
+    assert "has 4 columns, and at most 3" in refusal(inside)
 
 
 def test_a_file_that_is_cut_short_is_refused(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from data_generator.imported import table_json
+from data_generator.imported import table_json, table_types
 from tests.data_generator.imported.table_files import refusal, take
 
 
@@ -33,6 +33,31 @@ def test_nested_values_become_lists_and_structs(lines) -> None:
     assert made.schema.field("a").type == pa.list_(pa.int64())
     assert pa.types.is_struct(made.schema.field("b").type)
     assert made.to_pylist()[0] == {"a": [1, 2], "b": {"x": 1, "y": ["z"]}}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{f"c{number}": number} for number in range(5)],
+        [{f"c{number}": number for number in range(5)}],
+        [{"c0": 1}, {"c0": "text", "c1": 1}, "no: JSON", {"c2": 1, "c3": 1, "c4": [1]}],
+    ],
+    ids=["a name a line", "all in one line", "lines that are not parsed together"],
+)
+def test_too_many_names_are_refused_before_the_lines_are_parsed_together(
+    rows: list[object], lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lines lack is filled in, in memory, for each line and each name."""
+    monkeypatch.setattr(table_types, "MOST_COLUMNS", 4)
+    monkeypatch.setattr(table_json, "_LINES_AT_ONCE", 2)
+    monkeypatch.setattr(table_json, "_parsed", lambda *_: pytest.fail("parsed"))
+    path = lines(*rows)
+    assert refusal(path).startswith(f"{path}: has 5 columns, and at most 4")
+
+
+def test_colons_in_values_are_no_columns(lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_types, "MOST_COLUMNS", 2)
+    assert take(lines({"a": "10:00:00", "b": "::"}, {"a": ":", "b": None})).table.num_columns == 2
 
 
 def test_empty_lines_are_no_rows(lines) -> None:
