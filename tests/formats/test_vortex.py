@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bench_runner import targets, verify
+from bench_runner.operations import targets, verify
 from bench_runner.targets import Target
 from formats.registry import FORMATS
 from tests.contracts.tabular import TabularFormatContract
