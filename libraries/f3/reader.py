@@ -39,8 +39,8 @@ def open_file(
     """Open an F3 file: a path, a URL that fsspec knows, or a file opened for reading (which is not closed).
 
     Args:
-        verify: 'units': the checksums of IOUnits that are read, where the file has them; 'file': the whole file, now;
-            'none': nothing
+        verify: 'units': the checksums of IOUnits that are read, where the file has them; 'file': these, and now
+            those of the whole file and its schema; 'none': nothing
         prefer: 'native': instead of the file's code, what this package has natively of it; 'wasm': the file's code
         coding: decoders other than this package's own
 

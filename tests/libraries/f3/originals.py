@@ -197,10 +197,10 @@ class Original:
         *,
         scope: int = NO_DICTIONARY,
         dictionary: int = 0,
-        checksum: bool = False,
+        checksum: bool | int = False,
         ordinals: Sequence[int] = (),
     ) -> Fields:
-        """Store an IOUnit; returned is its description."""
+        """Store an IOUnit; returned is its description. `checksum`: whether it has one, or another than its own."""
         stored = b"".join(each for each, _ in units)
         scopes: dict[int, Fields] = {
             NO_DICTIONARY: {}, LOCAL: {0: Numbers(ordinals, 4)}, SHARED: {0: u32(dictionary)} if dictionary else {},
@@ -214,7 +214,7 @@ class Original:
             5: [table for _, table in units],
         }
         if checksum:
-            described[6] = u64(xxhash.xxh64_intdigest(stored))
+            described[6] = u64(xxhash.xxh64_intdigest(stored) if checksum is True else checksum)
         self.data += stored
         return described
 

@@ -4,6 +4,7 @@ import struct
 
 import pyarrow as pa
 import pytest
+import xxhash
 
 from libraries.f3.errors import F3Error
 from tests.libraries.f3 import originals
@@ -71,6 +72,45 @@ def test_checksums_of_io_units_are_verified_when_they_are_there():
     assert opened(bytes(data), verify="none").read()["b"][1].as_py() == "p"
     # Another column is whole.
     assert opened(bytes(data)).read(["a"]).equals(FLAT_TABLE.select(["a"]))
+
+
+def with_its_checksum(data):
+    """The file with a checksum that fits it."""
+    fitted = bytearray(data)
+    struct.pack_into("<Q", fitted, len(data) - 22, xxhash.xxh64_intdigest(data[:-32]))
+    return bytes(fitted)
+
+
+def test_with_the_file_verified_a_flipped_bit_of_an_io_unit_is_found():
+    whole = flat_file(checksum=True).bytes()
+    assert with_its_checksum(whole) == whole
+    flipped = bytearray(whole)
+    flipped[flipped.index(b"qst")] ^= 1
+    with pytest.raises(F3Error, match="the file is not what its checksum says"):
+        opened(bytes(flipped), verify="file")
+    # The file's own checksum would not notice: it was made afterwards.
+    file = opened(with_its_checksum(flipped), verify="file")
+    assert file.read(["a"]).equals(FLAT_TABLE.select(["a"]))
+    for read in (file.read, lambda: list(file.batches()), lambda: file.read(["b"], rows=[0])):
+        with pytest.raises(F3Error, match=r"the IOUnit at \d+ is not what its checksum says"):
+            read()
+
+
+@pytest.mark.parametrize("verify", ["units", "file"])
+def test_a_wrong_checksum_of_an_io_unit_is_found_in_a_file_whose_own_is_right(verify):
+    data = flat_file(checksum=7).bytes()
+    with pytest.raises(F3Error, match="the IOUnit at 0 is not what its checksum says"):
+        opened(data, verify=verify).read()
+    assert opened(data, verify="none").read().equals(FLAT_TABLE)
+
+
+@pytest.mark.parametrize("verify", ["units", "file"])
+def test_a_wrong_checksum_of_a_shared_dictionary_is_found(verify):
+    file = shared_file()
+    file.dictionary_chunks[0] |= {6: originals.u64(7)}
+    with pytest.raises(F3Error, match=r"column a: the IOUnit at \d+ is not what its checksum says"):
+        opened(file.bytes(), verify=verify).read()
+    assert opened(file.bytes(), verify="none").read()["b"].to_pylist() == ["x"] * 4
 
 
 @pytest.mark.parametrize(("compression", "compress"), [(1, streamed_zstd), (2, prepended_lz4)])
