@@ -40,6 +40,8 @@ class FileInfo:
     modules: tuple[ModuleInfo, ...]
     shared_dictionaries: int
     checksums: bool
+    faults: tuple[str, ...] = ()
+    """What is wrong with it that it can be read in spite of, and where."""
 
     @property
     def codecs(self) -> tuple[str, ...]:

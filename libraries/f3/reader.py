@@ -21,8 +21,9 @@ from libraries.f3.columns.shredding import Node
 from libraries.f3.container import io, metadata
 from libraries.f3.container.compression import CODECS
 from libraries.f3.container.contents import Contents, Held, group_starts
+from libraries.f3.container.faults import unmarked_pairs
 from libraries.f3.container.metadata import EncUnit
-from libraries.f3.container.units import StoredColumn
+from libraries.f3.container.units import StoredColumn, key_of
 from libraries.f3.encodings.coders import Coding, default_coding
 from libraries.f3.errors import F3Error, Placed
 from libraries.f3.info import ColumnInfo, FileInfo, ModuleInfo
@@ -139,10 +140,11 @@ class File:
             )
 
     def describe(self) -> FileInfo:
-        """What the file holds, and how: walks over the metadata of all columns."""
+        """What the file holds, how, and what is wrong with it: walks over the metadata of all columns."""
         with self._placed():
             groups = range(len(self._contents.footer.row_counts))
-            columns = []
+            columns: list[ColumnInfo] = []
+            faults: list[str] = []
             checksums = True
             for node in (each for place in range(len(self.schema)) for each in self._node(place).walk()):
                 if node.pushed_down:
@@ -150,7 +152,9 @@ class File:
                 self._contents.load(groups, [node.column])
                 stored = [self._contents.column(group, node.column) for group in groups]
                 columns.append(_described(node, stored))
+                faults += _faults(node, stored)
                 checksums &= all(chunk.checksum is not None for each in stored for chunk in each.chunks)
+            faults += self._contents.dictionary_faults
         return FileInfo(
             size_bytes=self._contents.source.size_bytes,
             rows=self.num_rows,
@@ -159,6 +163,7 @@ class File:
             modules=self.modules,
             shared_dictionaries=self._contents.footer.dictionaries,
             checksums=checksums and any(column.io_units for column in columns),
+            faults=tuple(faults),
         )
 
     def encodings(self) -> tuple[str, ...]:
@@ -241,6 +246,11 @@ def _rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
     """A table without columns still has rows."""
     nothing = pa.Array.from_buffers(pa.struct([]), rows, [None])
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)], schema=schema)
+
+
+def _faults(node: Node, stored: Sequence[StoredColumn]) -> list[str]:
+    unmarked = {key_of(unit.chunk): unit.chunk for each in stored for unit in each.units if unit.unmarked}
+    return [unmarked_pairs(f"column {node.what}", list(unmarked.values()))] if unmarked else []
 
 
 def _described(node: Node, stored: Sequence[StoredColumn]) -> ColumnInfo:

@@ -102,6 +102,15 @@ def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
     return pc.take(values, indices, boundscheck=False)
 
 
+def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
+    """Whether indices are such as `build` makes for so many entries: each is one that came before or the next, and all
+    come. Other arrays of small numbers are hardly ever so."""
+    highest = np.maximum.accumulate(indices.drop_null().to_numpy().astype(np.int64))
+    if len(highest) == 0:
+        return entries == 0
+    return bool(highest[-1] == entries - 1 and (np.diff(highest, prepend=-1) <= 1).all())
+
+
 # --- whether it pays ------------------------------------------------------------------------------------------------
 
 

@@ -10,12 +10,13 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from libraries.f3.columns.dictionaries import index_type, looked_up
+from libraries.f3.columns.dictionaries import in_first_appearance_order, index_type, looked_up
 from libraries.f3.columns.shapes import TEXT, shape_of
 from libraries.f3.columns.shredding import TooLongError
 from libraries.f3.container import framing, metadata
 from libraries.f3.container.compression import decompress
 from libraries.f3.container.contents import Contents, Held
+from libraries.f3.container.faults import not_unpacked, wrong_pair
 from libraries.f3.container.metadata import EncUnit
 from libraries.f3.container.units import Unit, key_of
 from libraries.f3.decoders import native
@@ -130,7 +131,16 @@ class Values:
         dictionary = unit.dictionary
         assert dictionary is not None  # the scope is local
         payload = self._payload(unit, unit.first_byte, dictionary) if dictionary.rows else memoryview(b"")
-        return self._looked_up(arrow_type, self.decoded(payload, dictionary, arrow_type, dictionary.rows), [unit])
+        values = self.decoded(payload, dictionary, arrow_type, dictionary.rows)
+        if unit.unmarked:
+            self._check_pair(unit, values)
+        return self._looked_up(arrow_type, values, [unit])
+
+    def _check_pair(self, unit: Unit, values: pa.Array) -> None:
+        """Only counts say that these are a dictionary and its indices; here the values have to say so too."""
+        indices = self._run(index_type(len(values)), [unit])
+        if values.null_count or not in_first_appearance_order(indices, len(values)):
+            raise F3Error(wrong_pair(unit.start))
 
     def _looked_up(self, arrow_type: pa.DataType, values: pa.Array, units: Sequence[Unit]) -> pa.Array:
         if len(values) == 0:
@@ -148,17 +158,34 @@ class Values:
         known = self._contents.known_dictionary(number, arrow_type)
         if known is None:
             parts = [
-                Values(self._contents, held).array(arrow_type, stored.units)
+                _DictionaryValues(self._contents, held).array(arrow_type, stored.units)
                 for stored, held in self._contents.dictionary_parts(number, arrow_type)
             ]
             known = pa.concat_arrays(parts) if parts else pa.array([], arrow_type)
             self._contents.keep_dictionary(number, arrow_type, known)
         return known
 
-    def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
+    def _stored(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
         base, data = self._held[key_of(unit.chunk)]
         begin = start - base
-        return decompress(data[begin : begin + stored.size_bytes], stored.compression, f"EncUnit at {start}")
+        return data[begin : begin + stored.size_bytes]
+
+    def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
+        return decompress(self._stored(unit, start, stored), stored.compression, f"EncUnit at {start}")
+
+
+class _DictionaryValues(Values):
+    """Of a shared dictionary, whose units the original's writer marks as packed and stores raw."""
+
+    def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
+        try:
+            return super()._payload(unit, start, stored)
+        except F3Error as error:
+            # A blob names its rows and all its bytes, and none is a zstd frame or an LZ4 block: it is certain.
+            data = self._stored(unit, start, stored)
+            if framing.is_blob(data, stored.rows):
+                return data
+            raise F3Error(not_unpacked(data, stored, str(error))) from None
 
 
 def _checked(array: pa.Array, arrow_type: pa.DataType, rows: int) -> pa.Array:

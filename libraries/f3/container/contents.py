@@ -6,12 +6,14 @@ dictionaries, each read when it is first asked for. How these make up rows is th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import xxhash
 
 from libraries.f3.container import io, metadata
+from libraries.f3.container.faults import FRONT_BYTES, is_no_packed_unit, may_be_pairs, raw_units
 from libraries.f3.container.layout import POSTSCRIPT_BYTES, read_postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, Footer, Section
 from libraries.f3.container.units import Key, StoredColumn, key_of, stored_column
@@ -20,6 +22,9 @@ from libraries.f3.errors import F3Error
 
 _END_BYTES = 64 * 1024
 """Read in any case: in most files it holds the whole footer."""
+
+_MOST_FRONTS = 64
+"""Of dictionaries' units that are marked as packed: whoever stores one of them raw does so with all."""
 
 Span = tuple[Chunk, int, int]
 """A stretch of an IOUnit: from and to where in the file."""
@@ -91,11 +96,17 @@ class Contents:
         for (group, column), span in spans.items():
             what = f"metadata of column {column}, row group {group}"
             chunks = metadata.read_column(found[span], what)
-            self._columns[group, column] = stored_column(chunks, what, self._metadata_start)
+            local = group > 0 and any(map(may_be_pairs, chunks)) and self._begins_local(column)
+            self._columns[group, column] = stored_column(chunks, what, self._metadata_start, local=local)
 
     def column(self, group: int, column: int) -> StoredColumn:
         """A physical column in a row group, which was loaded."""
         return self._columns[group, column]
+
+    def _begins_local(self, column: int) -> bool:
+        """Whether a column has local dictionaries in the first row group, which the original's writer marks rightly."""
+        self.load([0], [column])
+        return any(chunk.scope == metadata.LOCAL_DICTIONARY for chunk in self.column(0, column).chunks)
 
     def _metadata_span(self, group: int, column: int) -> tuple[int, int]:
         section = self.footer.column(group, column)
@@ -178,6 +189,31 @@ class Contents:
             span = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
             parts.append((stored, self.fetched({key_of(chunk): span})))
         return parts
+
+    @cached_property
+    def dictionary_faults(self) -> tuple[str, ...]:
+        """What is wrong with the shared dictionaries; of some units that are marked as packed the front is read."""
+        try:
+            stored = [
+                stored_column([chunk], f"shared dictionary IOUnit {place}", self._metadata_start)
+                for place, chunk in enumerate(self.footer.dictionary_chunks())
+            ]
+            packed = [
+                unit
+                for column in stored
+                for unit in column.units
+                if unit.values.compression != metadata.UNCOMPRESSED and unit.rows
+            ][:_MOST_FRONTS]
+            spans = [(unit.start, min(unit.start + FRONT_BYTES, unit.stop)) for unit in packed]
+            found = io.read_spans(self.source, (span for span in spans if span[0] < span[1]))
+        except F3Error as error:
+            return (str(error),)
+        raw = [
+            (unit.start, unit.values)
+            for unit, span in zip(packed, spans, strict=True)
+            if is_no_packed_unit(bytes(found.get(span, b"")), unit.values)
+        ]
+        return (raw_units(raw, len(packed)),) if raw else ()
 
 
 _NO_CODE = (

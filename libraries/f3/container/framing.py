@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from libraries.f3.container.flat import root
+from libraries.f3.container.flat import Table, root
 from libraries.f3.errors import F3Error
 
 _MARK = b"F3P"
@@ -39,6 +39,15 @@ def split(unit: memoryview, count: int) -> list[memoryview]:
     return _blobs(unit, count)
 
 
+def is_blob(data: memoryview, rows: int) -> bool:
+    """Whether data are one whole blob of the original's built-in encoding, of so many rows."""
+    try:
+        described, end = _blob(data)
+        return end == len(data) and _length_at(data, 0) % _BLOB_ALIGNMENT == 0 and described.u64(1) == rows
+    except F3Error:
+        return False
+
+
 def _framed(unit: memoryview, count: int) -> list[memoryview]:
     start = 4 + 4 * count
     if len(unit) < start or unit[3] != count:
@@ -57,15 +66,15 @@ def _blobs(unit: memoryview, count: int) -> list[memoryview]:
     blobs = []
     rest = unit
     for _ in range(count - 1):
-        size = _blob_bytes(rest)
+        _, size = _blob(rest)
         blobs.append(rest[:size])
         rest = rest[size:]
     return [*blobs, rest]
 
 
-def _blob_bytes(data: memoryview) -> int:
-    """The length of the blob that the data begin with: two messages with their lengths, then the buffers that the
-    second message names (specification 5.1 to 5.3)."""
+def _blob(data: memoryview) -> tuple[Table, int]:
+    """What a blob that the data begin with says of its array, and where it ends: two messages with their lengths, then
+    the buffers that the second message names (specification 5.1 to 5.3)."""
     message = _BLOB_ALIGNMENT + _length_at(data, 0)
     length = _length_at(data, message)
     start = message + 4
@@ -74,11 +83,11 @@ def _blob_bytes(data: memoryview) -> int:
     described = root(data[start : start + length], "blob")
     if described.u8(1) != _ARRAY_DATA:
         raise F3Error("a blob does not hold an array")
-    buffers = described.needed(2, "array").elements(2)
-    end = start + length + sum(buffer.u64(0) + buffer.u16(1) for buffer in buffers)
+    array = described.needed(2, "array")
+    end = start + length + sum(buffer.u64(0) + buffer.u16(1) for buffer in array.elements(2))
     if end > len(data):
         raise F3Error(f"a blob of {end} bytes does not fit into {len(data)}")
-    return end
+    return array, end
 
 
 def _length_at(data: memoryview, place: int) -> int:

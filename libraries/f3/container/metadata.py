@@ -6,7 +6,7 @@ module knows tables and slots, and nothing of how values are encoded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -148,6 +148,11 @@ class Footer:
     def dictionary_chunk(self, number: int) -> Chunk:
         """One of the IOUnits that shared dictionaries consist of."""
         return _chunk(self._shared.element(0, number), f"shared dictionary IOUnit {number}")
+
+    def dictionary_chunks(self) -> Iterator[Chunk]:
+        """All of them."""
+        for place, table in enumerate(() if self._table.table(5) is None else self._shared.elements(0)):
+            yield _chunk(table, f"shared dictionary IOUnit {place}")
 
     @property
     def dictionary_schema(self) -> memoryview:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from libraries.f3.container.faults import may_be_pairs, wrong_rows
 from libraries.f3.container.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
 from libraries.f3.errors import F3Error
 
@@ -49,10 +50,16 @@ class Unit:
         return self.start - (0 if self.dictionary is None else self.dictionary.size_bytes)
 
     @property
+    def unmarked(self) -> bool:
+        """Whether it has a dictionary though its IOUnit is marked as without one."""
+        return self.dictionary is not None and self.chunk.scope != LOCAL_DICTIONARY
+
+    @property
     def kind(self) -> tuple[int, int, int]:
         """Units of one kind, one behind the other, are decoded together."""
         wasm_id = self.values.wasm_id
-        return self.chunk.scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
+        scope = self.chunk.scope if self.dictionary is None else LOCAL_DICTIONARY
+        return scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +76,21 @@ class StoredColumn:
         return int(self.starts[-1])
 
 
-def stored_column(chunks: Sequence[Chunk], what: str, data_end: int) -> StoredColumn:
-    """The units of IOUnits that lie before `data_end`. Raises F3Error where places or counts cannot be."""
+def stored_column(chunks: Sequence[Chunk], what: str, data_end: int, *, local: bool = False) -> StoredColumn:
+    """The units of IOUnits that lie before `data_end`. Raises F3Error where places or counts cannot be.
+
+    With `local` the column has local dictionaries elsewhere: units that are marked as without, and have the counts of
+    pairs, are pairs.
+    """
     units: list[Unit] = []
     for chunk in chunks:
         if chunk.offset + chunk.size_bytes > data_end:
             raise F3Error(f"{what}: an IOUnit at {chunk.offset} of {chunk.size_bytes} bytes reaches into the metadata")
-        found = _pairs(chunk, what) if chunk.scope == LOCAL_DICTIONARY else _singles(chunk)
+        paired = chunk.scope == LOCAL_DICTIONARY or (local and may_be_pairs(chunk))
+        found = _pairs(chunk, what) if paired else _singles(chunk)
         rows = sum(unit.rows for unit in found)
         if rows != chunk.rows:
-            raise F3Error(f"{what}: the units of an IOUnit of {chunk.rows} rows have {rows}")
+            raise F3Error(f"{what}: {wrong_rows(chunk, rows)}")
         units += found
     for unit in units:
         rows = max(unit.rows, 0 if unit.dictionary is None else unit.dictionary.rows)

@@ -103,12 +103,12 @@ def _prepend(builder: flatbuffers.Builder, size_bytes: int) -> Any:
 # --- payloads ------------------------------------------------------------------------------------------------------
 
 
-def blob(data: bytes) -> bytes:
+def blob(data: bytes, rows: int = 1) -> bytes:
     """A blob of the built-in encoding with one buffer (specification 5.1 and 5.2)."""
     dtype = _message({0: u8(0), 1: u8(3), 2: {}})
     padding = -len(data) % 64
     buffers = [{0: u64(len(data)), 1: Number(padding, 2)}] if data else []
-    array = _message({0: u8(0), 1: u8(1), 2: {1: u64(1), 2: buffers}})
+    array = _message({0: u8(0), 1: u8(1), 2: {1: u64(rows), 2: buffers}})
     front = struct.pack("<I", len(dtype)) + dtype
     return front + bytes(-len(front) % 64) + array + data + bytes(padding)
 
@@ -150,9 +150,11 @@ class Coding:
                 return super().decode(payload, arrow_type, rows)
             data = bytes(payload)
             start = 64 + struct.unpack_from("<I", data)[0]
+            if start + 4 > len(data):
+                raise f3.F3Error("a blob that ends before its array")
             start += 4 + struct.unpack_from("<I", data, start)[0]
             # What pads the buffer is not the payload's, which knows its length when it sees it.
-            last = max(end for end in range(start, len(data) + 1) if end == start or data[end - 1])
+            last = max(end for end in range(start, max(start, len(data)) + 1) if end == start or data[end - 1])
             for end in range(last, len(data) + 1):
                 try:
                     return super().decode(memoryview(data[start:end]), arrow_type, rows)
