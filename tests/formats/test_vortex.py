@@ -5,8 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bench_runner.operations import targets, verify
-from bench_runner.targets import Target
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
 from formats.registry import FORMATS
 from tests.contracts.tabular import TabularFormatContract
 
