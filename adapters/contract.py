@@ -33,7 +33,7 @@ class Native(Enum):
     """A polars DataFrame, which the harness makes of and turns into an Arrow table."""
     RECORDS = "records"
     BUFFERS = "buffers"
-    """The Arrow table that the cached data set holds, whatever the target: for the floor alone, which converts
+    """The Arrow table that the cached data set holds, whatever the target: for raw I/O alone, which converts
     nothing."""
     IMAGES = "images"
 
@@ -147,8 +147,8 @@ class Adapter(ABC):
     settings: ClassVar[Mapping[str, Setting]] = {}
     plain: ClassVar[Mapping[str, str]] = {}
     """The settings that make the track `plain`: no codec."""
-    bare_call: ClassVar[Mapping[str, str]] = {}
-    """The settings that equal the library's bare call: the track `default`."""
+    library_default: ClassVar[Mapping[str, str]] = {}
+    """The settings that equal the library's library default: the track `default`."""
     equal: ClassVar[Mapping[str, str]] = {}
     """The settings of the track `equal`, zstd at level 1; empty for an engine that does not have it."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()

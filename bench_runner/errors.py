@@ -4,6 +4,10 @@ They are printed without a traceback. Nothing heavy is imported here, so that wh
 raised them.
 """
 
+from __future__ import annotations
+
+import msgspec
+
 
 class BenchError(Exception):
     """Base of the errors that the runner reports to a user."""
@@ -15,3 +19,20 @@ class PlanError(BenchError):
 
 class RunError(BenchError):
     """The run cannot start or go on: what, and the next step."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why there are no figures.
+
+    kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash |
+    timeout | memory | disk | cache (warm or cold could not be proven) | threads (more than one core under
+    threads=1) | error | skipped (the save of its chain failed, or nothing verified it)
+    """
+
+    kind: str
+    reason: str
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the run counts it as failed (exit code 1)."""
+        return self.kind not in ("refused", "not installed")

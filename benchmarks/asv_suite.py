@@ -44,7 +44,7 @@ from bench_runner.run.chains import (
     worker_task,
 )
 from bench_runner.run.launcher import Launcher
-from bench_runner.run.prediction import UNREHEARSED_NEED
+from bench_runner.run.prediction import UNPILOTED_NEED
 from bench_runner.run.probe_check import error_bytes, known_answers
 from bench_runner.suites import SUITES
 from bench_runner.worker import jobs as worker
@@ -333,7 +333,7 @@ def _task(
         stored.path,
         folder,
         rows=stored.rows,
-        need_bytes=UNREHEARSED_NEED * stored.size_bytes,
+        need_bytes=UNPILOTED_NEED * stored.size_bytes,
         last=False,
         best=best,
     )
@@ -351,7 +351,7 @@ def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
             rows=stored.rows,
             round_number=1,
             position=os.getpid(),
-            need_bytes=UNREHEARSED_NEED * stored.size_bytes,
+            need_bytes=UNPILOTED_NEED * stored.size_bytes,
         )
     for sample in samples:
         if sample.failure is not None:

@@ -103,7 +103,7 @@ class AvroFastavro(TabularFormat):
     codec_distributions: ClassVar = {"snappy": "cramjam", "zstandard": "backports.zstd"}
     equal: ClassVar = {"codec": "zstandard", "level": "1"}
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "none"}
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property
@@ -169,7 +169,7 @@ class AvroPolars(PolarsEngine):
         "codec": Setting(("none", "deflate", "snappy"), "none", "codec of all blocks", always_spelled=True)
     }
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "none"}
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property

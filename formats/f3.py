@@ -36,7 +36,7 @@ class F3(TabularFormat):
         ),
     }
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "none"}
     equal: ClassVar = {"codec": "zstd"}
     beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})

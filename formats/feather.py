@@ -36,7 +36,7 @@ class _Feather(TabularFormat):
     settings: ClassVar = {"codec": _CODEC, "level": _LEVEL}
     levels: ClassVar = {"lz4": range(1, 13), "zstd": range(1, 23)}
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "lz4"}
+    library_default: ClassVar = {"codec": "lz4"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
@@ -145,7 +145,7 @@ class FeatherPolars(_Feather, PolarsEngine):
 
     settings: ClassVar = {"codec": Setting(_CODEC.allowed, "none", "codec of all buffers", always_spelled=True)}
     levels: ClassVar = {}
-    bare_call: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "none"}
     equal: ClassVar = {}
 
     @property

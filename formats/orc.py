@@ -34,7 +34,7 @@ class _Orc(TabularFormat):
         "codec": Setting(("none", "snappy", "zlib", "lz4", "zstd"), "none", "codec of all streams", always_spelled=True)
     }
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "none"}
     equal: ClassVar = {"codec": "zstd"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}

@@ -45,7 +45,7 @@ class _Parquet(TabularFormat):
     settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
     levels: ClassVar = parquet_codecs.LEVELS
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "snappy"}
+    library_default: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
@@ -147,7 +147,7 @@ class ParquetPolars(_Parquet, PolarsEngine):
         "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
         "level": parquet_codecs.LEVEL,
     }
-    bare_call: ClassVar = {"codec": "zstd"}
+    library_default: ClassVar = {"codec": "zstd"}
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -13,7 +13,7 @@ FORMATS: Registry[TabularFormat] = Registry(
         "excel": Entry("formats.excel:ENGINES", "excel"),
         "f3": Entry("formats.f3:ENGINES", "f3"),
         "feather": Entry("formats.feather:ENGINES"),
-        "floor": Entry("formats.floor:ENGINES"),
+        "raw-io": Entry("formats.raw_io:ENGINES"),
         "hdf5-fixed": Entry("formats.hdf5:FIXED", "hdf5"),
         "hdf5-table": Entry("formats.hdf5:TABLE", "hdf5"),
         "json": Entry("formats.json:ENGINES"),

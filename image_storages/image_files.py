@@ -148,7 +148,7 @@ def _least_psnr_db(quality: int) -> float:
 
 
 class Jpeg(_ImageFiles):
-    """Lossy: quantised cosine transform, colours at half the resolution (4:2:0), as Pillow's bare call writes it."""
+    """Lossy: quantised cosine transform, colours at half the resolution (4:2:0), as Pillow writes it by default."""
 
     format = "jpeg"
     title = "JPEG files"

@@ -35,7 +35,7 @@ class ParquetImages(ImageStorage):
     }
     levels: ClassVar = parquet_codecs.LEVELS
     plain: ClassVar = {"codec": "none"}
-    bare_call: ClassVar = {"codec": "snappy"}
+    library_default: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     beside: ClassVar = ({"codec": "none", "arrays": "views"},)
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})

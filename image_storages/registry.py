@@ -9,7 +9,7 @@ from adapters.registry import Entry, Registry
 STORAGES: Registry[ImageStorage] = Registry(
     {
         "base64": Entry("image_storages.base64:ENGINES"),
-        "image-floor": Entry("image_storages.floor:ENGINES"),
+        "image-raw-io": Entry("image_storages.raw_io:ENGINES"),
         "image-hdf5": Entry("image_storages.hdf5:ENGINES", "hdf5"),
         "image-lance": Entry("image_storages.lance:ENGINES", "lance"),
         "image-parquet": Entry("image_storages.parquet:ENGINES"),

@@ -75,7 +75,7 @@ def test_every_command_shown_parses(
             cli.main([*words, "--list"])
         assert ended.value.code == 0, capsys.readouterr().err
         variants = {line.split("/")[3].partition("[")[0] for line in capsys.readouterr().out.splitlines()}
-        assert variants - {"floor"}, "the command measures nothing but the floor"
+        assert variants - {"raw-io"}, "the command measures nothing but raw I/O"
     elif words:
         program = click.Context(cli.cli, **cli.cli.context_settings)
         command = cli.cli.get_command(program, words[0])
@@ -190,7 +190,7 @@ SAID = {
     "rounds.DISK_SHARE": (0.9, "over 90 % of the free space (`DISK_SHARE`"),
     "operations.PRIMER_ROWS": (1_000, "first 1,000 rows of the same data set (`PRIMER_ROWS`)"),
     "prediction.MEMORY_SHARE": (0.8, "over 80 % of the memory that is available (`MEMORY_SHARE`"),
-    "prediction.REHEARSAL_ROWS": (20_000, "20,000 rows (`REHEARSAL_ROWS`)"),
+    "prediction.PILOT_ROWS": (20_000, "20,000 rows (`PILOT_ROWS`)"),
     "prediction.DEAR_NS": (10 * 10**9, "predicted over 10 s (`DEAR_NS`)"),
     "prediction.VERY_DEAR_NS": (60 * 10**9, "1 over 60 s (`VERY_DEAR_NS`)"),
     "prediction.ROUNDS": (7, "- 7 rounds; 3 for chains"),
@@ -287,7 +287,7 @@ def test_the_readme_lists_every_format() -> None:
     readme = PAGES["README.md"].read_text()
     for name in FORMATS:
         for engine in FORMATS.engines(name):
-            assert engine.title in readme or name == "floor", name
+            assert engine.title in readme or name == "raw-io", name
 
 
 def test_exit_codes_are_those_of_the_program() -> None:

@@ -25,7 +25,7 @@ from bench_runner.operations.targets import Target
 from bench_runner.plan import codecs
 from bench_runner.registries import registry_of
 from bench_runner.results.records import Conditions, Failure
-from bench_runner.results.statistics import is_floor
+from bench_runner.results.statistics import is_raw_io
 from bench_runner.suites import SUITES, Suite
 from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
@@ -81,9 +81,9 @@ class Chain:
     operations: tuple[str, ...]
 
     @property
-    def is_floor(self) -> bool:
-        """Whether this is the floor, which takes part in every round."""
-        return is_floor(self.spelled)
+    def is_raw_io(self) -> bool:
+        """Whether this is raw I/O, which takes part in every round."""
+        return is_raw_io(self.spelled)
 
     def label(self, operation: str | None = None) -> str:
         """How messages name it: 'tabular/save/eq/csv[engine=pandas]'."""
@@ -142,7 +142,7 @@ def make_plan(
                 else:
                     excluded.append(Excluded(chain, failure))
     _check_data_is_used(datasets, request)
-    if all(chain.is_floor for chain in [*chains, *(each.chain for each in excluded)]):
+    if all(chain.is_raw_io for chain in [*chains, *(each.chain for each in excluded)]):
         raise PlanError(
             "nothing matches --formats, --formats-not and --track together\n"
             f"  there are: {', '.join(_offered(suites))}; --list shows what a request would measure"
@@ -315,7 +315,7 @@ def _chains(
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
-    """What is in hand: the user's choice for tables, which the floor takes as they are kept; arrays for images."""
+    """What is in hand: the user's choice for tables, which raw I/O takes as they are kept; arrays for images."""
     if suite.images:
         return "images"
     return "arrow" if adapter.native is Native.BUFFERS else request.target
@@ -345,7 +345,7 @@ def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapte
         yield from _engines(request.tracks or suite.tracks)
         return
     (track,) = suite.tracks
-    yield track, FORMATS.engines("floor")[0], {}
+    yield track, FORMATS.engines("raw-io")[0], {}
     for name in FORMATS if request.codecs else suite.formats:
         engine = FORMATS.engines(name)[0]
         for settings in codecs.choices(engine, request.codecs or suite.codecs, request.levels or None):
@@ -353,14 +353,14 @@ def _variants(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapte
 
 
 def _spelled(suite: Suite) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
-    """The variants that a suite spells in full, and the floor."""
+    """The variants that a suite spells in full, and raw I/O."""
     (track,) = suite.tracks
-    for spelled in ("floor", *suite.variants):
+    for spelled in ("raw-io", *suite.variants):
         yield track, *FORMATS.engine(spelled)
 
 
 def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], Mapping[str, str]]]:
-    """Each track's engines with their settings; the floor, which has no track, comes with the first.
+    """Each track's engines with their settings; raw I/O, which has no track, comes with the first.
 
     Beside a plain call stand the settings that its engine names for that, and beside a call that loses its lossless
     sibling, where one exists (rule 12).
@@ -368,7 +368,7 @@ def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], 
     for position, track in enumerate(tracks):
         for name in FORMATS:
             engine = FORMATS.engines(name)[0]
-            if is_floor(name):
+            if is_raw_io(name):
                 if position == 0:
                     yield track, engine, {}
             elif _takes_part(engine, track):
@@ -381,10 +381,10 @@ def _engines(tracks: Iterable[str]) -> Iterator[tuple[str, type[TabularFormat], 
 
 
 def _storages(suite: Suite, request: Request) -> Iterator[tuple[str, type[Adapter], Mapping[str, str]]]:
-    """The storages of the suite, or all of them for --formats to choose from; the floor always."""
+    """The storages of the suite, or all of them for --formats to choose from; raw I/O always."""
     (track,) = suite.tracks
     for name in STORAGES:
-        if not (is_floor(name) or request.formats or name in suite.formats):
+        if not (is_raw_io(name) or request.formats or name in suite.formats):
             continue
         engine = STORAGES.engines(name)[0]
         for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *engine.beside)):
@@ -395,17 +395,17 @@ def _takes_part(engine: type[TabularFormat], track: str) -> bool:
     if track == "plain":
         return True
     if track == "default":
-        return dict(engine.bare_call) != dict(engine.plain)
+        return dict(engine.library_default) != dict(engine.plain)
     return bool(engine.equal)
 
 
 def _track_settings(engine: type[TabularFormat], track: str) -> Mapping[str, str]:
-    return {"plain": engine.plain, "default": engine.bare_call, "equal": engine.equal}[track]
+    return {"plain": engine.plain, "default": engine.library_default, "equal": engine.equal}[track]
 
 
 def _wanted(variant: str, request: Request) -> bool:
-    """The floor stays whatever is chosen: every figure is shown as a multiple of it."""
-    if is_floor(variant):
+    """Raw I/O stays whatever is chosen: every figure is shown as a multiple of it."""
+    if is_raw_io(variant):
         return True
     if request.formats and not any(_names(pattern, variant) for pattern in request.formats):
         return False

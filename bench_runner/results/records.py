@@ -2,7 +2,7 @@
 each execution) and `fidelity.jsonl` (what each variant does to each kind of column).
 
 Only raw integers are stored; medians, ratios and people's units are computed by readers. Shapes are pinned by
-golden records in tests/bench_runner/golden/ and described in docs/results.md. This module must not know how
+golden records in tests/bench_runner/results/golden/ and described in docs/results.md. This module must not know how
 samples are measured, nor how they are shown.
 """
 
@@ -11,12 +11,18 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+from msgspec.structs import replace as changed
+
+from bench_runner.conditions import Conditions
+from bench_runner.errors import Failure
 from bench_runner.results.figures import FIGURES, Direction, Figure
+from bench_runner.results.information import RunInfo, information
 
 __all__ = [
     "FIGURES",
@@ -28,62 +34,35 @@ __all__ = [
     "Figure",
     "RecordError",
     "Run",
+    "RunInfo",
     "Sample",
     "SampleWriter",
+    "changed",
     "read_run",
     "write_run_info",
 ]
 
-# 1: the first shape.
-SCHEMA = 1
+# 1: the first shape. 2: `saw_all` and `fallback`; the yardstick is called raw-io (before: floor).
+SCHEMA = 2
+OLDER = (1,)
+"""Versions that are read as well."""
 
 
 class RecordError(Exception):
     """A result folder that cannot be read: which file, which line, why, and what to do."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Conditions:
-    """What the sample was taken under. Samples with different conditions are never mixed in one figure.
-
-    cache: warm | cold | cold (guest), which is cold on a virtual machine; threads: default | 1;
-    target: pandas | arrow (what the user holds and wants back);
-    track: plain | default | equal; strings: str | object (the pandas dtype of text); work_dir: the label of
-    the working folder ('default', or the path as the user gave it).
-    """
-
-    cache: str = "warm"
-    threads: str = "default"
-    target: str = "pandas"
-    track: str = "plain"
-    strings: str = "str"
-    work_dir: str = "default"
+def _schema() -> int:
+    # A factory, so that every line says its version.
+    return SCHEMA
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Failure:
-    """Why there are no figures.
-
-    kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash |
-    timeout | memory | disk | cache (warm or cold could not be proven) | threads (more than one core under
-    threads=1) | error | skipped (an earlier or later operation of its chain failed)
-    """
-
-    kind: str
-    reason: str
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether the run counts it as failed (exit code 1)."""
-        return self.kind not in ("refused", "not installed")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One execution of one cell in one fresh process."""
 
     suite: str
     operation: str
+    """As it is spelled, with its parameters: 'read', 'project[columns=10]'."""
     dataset: str
     dataset_digest: str
     rows: int
@@ -94,12 +73,18 @@ class Sample:
     conditions: Conditions
     machine: str
     round: int
-    """0 is the rehearsal on few rows; it is never counted."""
+    """0 is the pilot round on few rows; it is never counted."""
     position: int
     """Place in the order of execution, over the whole run."""
-    figures: Mapping[str, int] = field(default_factory=dict)
+    figures: dict[str, int] = {}
     fidelity: str | None = None
     """'exact' or 'declared loss'."""
+    saw_all: bool = False
+    """Whether what was verified was all of the data: then the save of its chain is verified too."""
+    fallback: str = ""
+    """What stood for a call that the engine does not have: 'read-all' read everything and selected afterwards."""
+    only_verifies: bool = False
+    """Whether nobody asked for this operation: it was executed because the save has to be verified."""
     losses: tuple[str, ...] = ()
     codec: str | None = None
     """Read back from the written file; None for a format without codecs, and for reads."""
@@ -108,7 +93,7 @@ class Sample:
     unsettled: bool = False
     """The control was still slow after three tries, or a warm read fetched from the device: kept, not counted."""
     failure: Failure | None = None
-    schema: int = SCHEMA
+    schema: int = msgspec.field(default_factory=_schema)
 
     def __post_init__(self) -> None:
         unknown = set(self.figures) - set(FIGURES)
@@ -142,8 +127,7 @@ class Cell:
     machine: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fidelity:
+class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a variant does to one kind of column, found by a round trip of a small table.
 
     outcome: exact | lossy | refused | error (a change without a bound: with a `cause` a fault that is known of the
@@ -162,7 +146,7 @@ class Fidelity:
     """format | call | target; empty when exact."""
     target_alone: str = ""
     """What the target loses without any format."""
-    schema: int = SCHEMA
+    schema: int = msgspec.field(default_factory=_schema)
 
 
 @dataclass(frozen=True)
@@ -170,65 +154,9 @@ class Run:
     """Everything that one command measured."""
 
     folder: Path
-    info: Mapping[str, Any]
+    info: RunInfo
     samples: tuple[Sample, ...]
     fidelity: tuple[Fidelity, ...] = ()
-
-
-def _to_line(record: Sample | Fidelity) -> str:
-    """One JSON line; fields that have their default are left out."""
-    shape = asdict(record)
-    said = {item.name: item.default for item in fields(record) if item.name != "schema"}
-    kept = {key: value for key, value in shape.items() if value not in ({}, said.get(key))}
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def _sample(shape: dict[str, Any]) -> Sample:
-    shape["conditions"] = Conditions(**_checked(shape["conditions"], Conditions))
-    if shape.get("failure") is not None:
-        shape["failure"] = Failure(**_checked(shape["failure"], Failure))
-    return Sample(**shape)
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "str | None": (str, type(None)),
-    "int": (int,),
-    "bool": (bool,),
-    "tuple[str, ...]": (list,),
-    "Mapping[str, int]": (dict,),
-    "Conditions": (dict,),
-    "Failure | None": (dict, type(None)),
-}
-"""What JSON makes of each annotation that the records use."""
-
-
-def _checked(shape: object, record: type[Any]) -> dict[str, Any]:
-    """`shape` as the fields of `record`. Raises ValueError saying which field is missing, unknown or of
-    another type."""
-    if not isinstance(shape, dict):
-        raise ValueError(f"{record.__name__.lower()} is {type(shape).__name__}, not an object")
-    known = {item.name: item for item in fields(record)}
-    for name in shape:
-        if name not in known:
-            raise ValueError(f"unknown field {name!r}")
-    for name, item in known.items():
-        required = item.default is MISSING and item.default_factory is MISSING
-        if name not in shape:
-            if required:
-                raise ValueError(f"field {name!r} is missing")
-            continue
-        value, allowed = shape[name], _TYPES[str(item.type)]
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise ValueError(f"field {name!r} is {value!r:.40}, not {item.type}")
-        inner = value.values() if isinstance(value, dict) and "Mapping" in str(item.type) else ()
-        if not all(type(number) is int for number in inner):
-            raise ValueError(f"field {name!r} holds something that is not an integer")
-        if isinstance(value, list):
-            if not all(isinstance(text, str) for text in value):
-                raise ValueError(f"field {name!r} holds something that is not text")
-            shape[name] = tuple(value)
-    return shape
 
 
 class SampleWriter:
@@ -249,7 +177,7 @@ class SampleWriter:
         if not records:
             return
         path = self._samples if isinstance(records[0], Sample) else self._fidelity
-        lines = "".join(_to_line(record) for record in records).encode()
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             before = os.fstat(descriptor).st_size
@@ -270,12 +198,13 @@ def _drop_cut_line(path: Path) -> None:
         os.truncate(path, whole)
 
 
-def write_run_info(folder: Path, info: Mapping[str, Any]) -> None:
-    """Write `run.json` whole or not at all."""
+def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
+    """Write `run.json` whole or not at all; `info` as it is, or as the shape that it has in JSON."""
     path = folder / "run.json"
     partial = path.with_suffix(".partial")
     try:
-        partial.write_text(json.dumps({"schema": SCHEMA, **info}, indent=1, ensure_ascii=False) + "\n")
+        shape = info.shape() if isinstance(info, RunInfo) else info
+        partial.write_text(json.dumps({"schema": SCHEMA, **shape}, indent=1, ensure_ascii=False) + "\n")
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -286,25 +215,33 @@ def read_run(folder: Path) -> Run:
     is dropped, because its sample was never finished."""
     info_path = folder / "run.json"
     try:
-        info = json.loads(info_path.read_text())
+        shape = json.loads(info_path.read_text())
     except FileNotFoundError:
         raise RecordError(
             f"{folder}: no run.json here; name a folder that a run has made, e.g. results/<time>-<machine>"
         ) from None
     except (OSError, ValueError) as error:
         raise RecordError(f"{info_path}: not readable as JSON ({error})") from None
-    if not isinstance(info, dict) or info.get("schema") != SCHEMA:
-        found = info.get("schema") if isinstance(info, dict) else type(info).__name__
-        raise RecordError(f"{info_path}: schema is {found!r}, this version reads {SCHEMA}")
-    samples = tuple(_records(folder / "samples.jsonl", Sample, _sample))
-    fidelity = tuple(_records(folder / "fidelity.jsonl", Fidelity, lambda shape: Fidelity(**shape)))
+    try:
+        _check_schema(shape)
+        info = information(_renamed(shape) if shape["schema"] == 1 else shape)
+    except ValueError as error:
+        raise RecordError(f"{info_path}: {error}; mend the field or measure again") from None
+    samples = tuple(_records(folder / "samples.jsonl", Sample))
+    fidelity = tuple(_records(folder / "fidelity.jsonl", Fidelity))
     return Run(folder, info, samples, fidelity)
+
+
+def _check_schema(shape: object) -> None:
+    found = shape.get("schema") if isinstance(shape, dict) else type(shape).__name__
+    if found not in (SCHEMA, *OLDER) or isinstance(found, bool):
+        raise ValueError(f"schema is {found!r}, this version reads {', '.join(map(str, (*OLDER, SCHEMA)))}")
 
 
 _Record = TypeVar("_Record", Sample, Fidelity)
 
 
-def _records(path: Path, record: type[_Record], build: Callable[[dict[str, Any]], _Record]) -> Iterator[_Record]:
+def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
     if not path.exists():
         return
     seen: dict[object, int] = {}
@@ -313,17 +250,50 @@ def _records(path: Path, record: type[_Record], build: Callable[[dict[str, Any]]
             if not line.endswith(b"\n"):
                 return
             try:
-                shape = json.loads(line)
-                found = shape.get("schema") if isinstance(shape, dict) else None
-                if found != SCHEMA:
-                    raise ValueError(f"schema is {found!r}, this version reads {SCHEMA}")
-                built = build(_checked(shape, record))
+                built = _record(line, record)
             except ValueError as error:
                 raise RecordError(f"{path}, line {number}: {error}; remove the line to read the rest") from None
             first = seen.setdefault(_identity(built), number)
             if first != number:
                 raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
             yield built
+
+
+def _record(line: bytes, record: type[_Record]) -> _Record:
+    """Raises ValueError saying which field is missing, unknown or of another type."""
+    shape = msgspec.json.decode(line)
+    _check_schema(shape)
+    if shape["schema"] == 1:
+        shape = _of_schema_1(shape)
+    return msgspec.convert(shape, record, strict=True)
+
+
+# --- older versions ----------------------------------------------------------------------------------------------
+
+_OLD_VARIANTS = {"floor": "raw-io", "image-floor": "image-raw-io"}
+
+
+def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
+    """There was one operation that reads, and it read everything."""
+    kept = {**_renamed(shape), "schema": SCHEMA}
+    if shape.get("operation") == "read" and shape.get("fidelity") is not None:
+        kept["saw_all"] = True
+    return kept
+
+
+def _renamed(shape: dict[str, Any]) -> dict[str, Any]:
+    """The yardstick under its name of today, wherever a record names a variant."""
+    kept = dict(shape)
+    if isinstance(variant := kept.get("variant"), str):
+        kept["variant"] = _variant_of_today(variant)
+    if isinstance(variants := kept.get("variants"), dict):
+        kept["variants"] = {_variant_of_today(name): about for name, about in variants.items()}
+    return kept
+
+
+def _variant_of_today(variant: str) -> str:
+    name, bracket, settings = variant.partition("[")
+    return _OLD_VARIANTS.get(name, name) + bracket + settings
 
 
 def _identity(record: Sample | Fidelity) -> object:

@@ -15,7 +15,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 
-from bench_runner.results.records import Cell, Failure, Sample
+from bench_runner.results.records import Cell, Failure, RunInfo, Sample, changed
+from bench_runner.variants import VIEWS, is_apart, is_raw_io
+from bench_runner.variants import (
+    format_name as format_name,  # reports know the parts of the runner by its results alone
+)
 
 LEVEL = 0.95
 """Confidence that an interval is to reach."""
@@ -25,7 +29,7 @@ _MOST_EXACT = 2_500
 FEWEST_ROUNDS = 5
 """Under this many rounds there is no interval, no tie and no verdict."""
 DRIFT_LIMIT = 0.10
-"""A floor that changes by more than this over a run is a warning."""
+"""Raw I/O that changes by more than this over a run is a warning."""
 POSITION_LIMIT = 0.05
 """A place in the round that changes times by more than this is a warning."""
 MEMORY_DISAGREEMENT = 0.05
@@ -34,9 +38,6 @@ file's."""
 PROBE_ERRORS = 3
 """A memory figure counts from this many times the probe's own error."""
 _FEWEST_FOR_POSITION = 20
-FLOORS = ("floor", "image-floor")
-"""The plain writes and reads of tables and of images."""
-_VIEWS = "arrays=views"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,17 @@ class CellSummary:
     """By registered name, in its unit; only figures of counted samples. Empty when nothing was counted."""
     by_round: Mapping[str, Mapping[int, int]]
     """The counted values themselves: figure -> round -> value."""
-    floor_multiple: Ratio | None
-    """wall_ns as a multiple of the floor's on the same data; None for the floor itself and where no floor was
+    raw_io_multiple: Ratio | None
+    """wall_ns as a multiple of raw I/O's on the same data; None for raw I/O itself and where no raw I/O was
     run."""
     failures: tuple[Failure, ...]
     """Distinct reasons, the most frequent first."""
     failed_rounds: int
     uncounted: int
-    """Samples without a failure that are not counted: unsettled, or a save whose read did not pass."""
+    """Samples without a failure that are not counted: unsettled, or a save that nothing verified."""
     fidelity: str | None
+    fallback: str
+    """What stood for a call that the engine does not have, '' where it has its own: never ranked with those."""
     losses: tuple[str, ...]
     codec: str | None
     warnings: tuple[str, ...]
@@ -224,30 +227,30 @@ def _rank_sums(one: int, other: int) -> list[int]:
 def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
     """One summary for each cell that was tried, in the order in which the cells first appear.
 
-    Counted are settled executions of counted rounds, and a save only when what it stored was verified: its
-    own record says so, or the read of its chain (same data, variant, conditions and round) passed. Where a
-    round was measured twice, after a resume, the later one stands. The rehearsal gives a reason for failure,
-    never a figure.
+    Counted are settled executions of counted rounds whose answer was verified. A save gives none: it counts when an
+    operation of its chain (same data, variant, conditions and round) that saw all of the data passed. Where a round
+    was measured twice, after a resume, the later one stands. The pilot round gives a reason for failure, never a
+    figure; an operation that only verified a save is no cell.
     """
     samples = tuple(samples)
-    verified = {_chain(sample) for sample in samples if sample.operation != "save" and sample.failure is None}
+    verified = {_chain(sample) for sample in samples if sample.saw_all and sample.failure is None}
     grouped: dict[Cell, list[Sample]] = defaultdict(list)
-    for sample, cell in _with_full_rows(samples):
+    for sample, cell in _with_full_rows([sample for sample in samples if not sample.only_verifies]):
         grouped[cell].append(sample)
     values = {cell: _by_round(_counted(group, verified)) for cell, group in grouped.items()}
-    floors = {
-        floor_cell(cell): figures["wall_ns"]
+    yardsticks = {
+        raw_io_cell(cell): figures["wall_ns"]
         for cell, figures in values.items()
-        if is_floor(cell.variant) and "wall_ns" in figures
+        if is_raw_io(cell.variant) and "wall_ns" in figures
     }
-    return {cell: _summary(cell, group, values[cell], floors, verified) for cell, group in grouped.items()}
+    return {cell: _summary(cell, group, values[cell], yardsticks, verified) for cell, group in grouped.items()}
 
 
 def _summary(
     cell: Cell,
     group: Sequence[Sample],
     values: Mapping[str, Mapping[int, int]],
-    floors: Mapping[Cell, Mapping[int, int]],
+    yardsticks: Mapping[Cell, Mapping[int, int]],
     verified: set[tuple[object, ...]],
 ) -> CellSummary:
     rounds = [sample for sample in group if sample.round > 0]
@@ -255,17 +258,18 @@ def _summary(
     failed = [sample for sample in rounds if sample.failure is not None]
     if not rounds:
         failed = [sample for sample in group if sample.failure is not None]
-    floor = floors.get(floor_cell(cell), {})
+    yardstick = yardsticks.get(raw_io_cell(cell), {})
     return CellSummary(
         cell=cell,
         library=group[-1].library,
         figures={name: median_interval(list(numbers.values())) for name, numbers in values.items()},
         by_round=values,
-        floor_multiple=None if is_floor(cell.variant) else ratio_interval(values.get("wall_ns", {}), floor),
+        raw_io_multiple=None if is_raw_io(cell.variant) else ratio_interval(values.get("wall_ns", {}), yardstick),
         failures=_most_frequent(sample.failure for sample in failed if sample.failure is not None),
         failed_rounds=len({sample.round for sample in failed}),
         uncounted=sum(sample.failure is None for sample in rounds) - len(counted),
         fidelity=_worst_fidelity(counted),
+        fallback=next((sample.fallback for sample in group if sample.fallback), ""),
         losses=_distinct(loss for sample in counted for loss in sample.losses),
         codec=next((sample.codec for sample in counted if sample.codec), None),
         warnings=_distinct(warning for sample in rounds for warning in sample.warnings),
@@ -273,7 +277,7 @@ def _summary(
 
 
 def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
-    """Each sample with its cell; a rehearsal, which has fewer rows, belongs to the cell of the whole
+    """Each sample with its cell; a pilot round, which has fewer rows, belongs to the cell of the whole
     table."""
     full = {(sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0}
     for sample in samples:
@@ -297,7 +301,7 @@ def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list
     return [
         sample
         for sample in group
-        if sample.counted and (sample.operation != "save" or sample.fidelity is not None or _chain(sample) in verified)
+        if sample.counted and (sample.fidelity is not None or _chain(sample) in verified)
     ]
 
 
@@ -325,43 +329,29 @@ def _most_frequent(failures: Iterable[Failure]) -> tuple[Failure, ...]:
     return tuple(sorted(counts, key=lambda failure: -counts[failure]))
 
 
-def format_name(variant: str) -> str:
-    """The format that a spelled variant belongs to: 'parquet' of 'parquet[engine=pyarrow]'."""
-    return variant.partition("[")[0]
-
-
-def is_floor(variant: str) -> bool:
-    """Whether this is the floor, the plain write and read that every format is a multiple of."""
-    return format_name(variant) in FLOORS
-
-
-def is_apart(variant: str) -> bool:
-    """Whether a variant gives the user something else than the others do, so that it is never ranked with
-    them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), or integers
-    and booleans with nulls as plain numpy (rule 8)."""
-    return any(text in variant for text in ("mapped=true", _VIEWS, "nulls=numpy"))
-
-
-def floor_cell(cell: Cell) -> Cell:
-    """The name under which a cell finds its floor. The floor of tables is always run on the Arrow table and has no
-    track, so these conditions do not separate it from what it is compared with. Images have one floor for arrays that
+def raw_io_cell(cell: Cell) -> Cell:
+    """The name under which a cell finds its raw I/O. Raw I/O of tables is always run on the Arrow table and has no
+    track, so these conditions do not separate it from what it is compared with. Images have one raw I/O for arrays that
     own their memory and one for views: most of what the first cost is finding that memory."""
-    same = replace(cell.conditions, target="arrow", strings="str", track="plain")
-    return replace(cell, variant="floor of views" if _VIEWS in cell.variant else "floor", conditions=same)
+    same = changed(cell.conditions, target="arrow", strings="str", track="plain")
+    return replace(cell, variant="raw-io of views" if VIEWS in cell.variant else "raw-io", conditions=same)
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
     """Each ranked cell's ratio to the best of `figure`, best first; the best itself is 1 and tied with
     itself.
 
-    Ranked is what has the figure, without the floor and the variants that stand apart. The cells must differ
+    Ranked is what has the figure, without raw I/O, the variants that stand apart and fallbacks. The cells must differ
     in their variant alone (one operation, data set and set of conditions): the caller groups them. Values
     under `least` count as `least`: what the probe cannot tell apart is tied.
     """
     ranked = [
         summary
         for summary in summaries
-        if figure in summary.figures and not is_floor(summary.cell.variant) and not is_apart(summary.cell.variant)
+        if figure in summary.figures
+        and not is_raw_io(summary.cell.variant)
+        and not is_apart(summary.cell.variant)
+        and not summary.fallback
     ]
     ranked.sort(key=lambda summary: max(summary.figures[figure].median, least))
     values = {
@@ -375,12 +365,11 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
     return {cell: ratio for cell, ratio in ratios.items() if ratio is not None}
 
 
-def smallest_shown(run_info: Mapping[str, object]) -> int:
+def smallest_shown(info: RunInfo) -> int:
     """Bytes under which a memory figure is shown as '< N MB' only: three times the run's own probe error, 0
     where the run does not tell it."""
-    probe = run_info.get("probe")
-    error = probe.get("error_bytes") if isinstance(probe, Mapping) else None
-    return PROBE_ERRORS * int(error) if isinstance(error, int | float) else 0
+    error_bytes = info.probe.error_bytes if info.probe else None
+    return PROBE_ERRORS * error_bytes if error_bytes is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,16 +388,16 @@ class Effect:
         return abs(self.change) > self.limit
 
 
-def floor_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
-    """How much the floor changed from the first to the last round, for each operation and machine.
+def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
+    """How much raw I/O changed from the first to the last round, for each operation and machine.
 
-    Theil and Sen's slope for each floor cell with at least five rounds, times the rounds that it spans, over
+    Theil and Sen's slope for each raw I/O cell with at least five rounds, times the rounds that it spans, over
     its median; then the median over the cells, so that one disturbed round or data set says nothing.
     """
     changes: dict[tuple[str, str], list[float]] = defaultdict(list)
     for summary in summaries:
         rounds = summary.by_round.get("wall_ns", {})
-        if not is_floor(summary.cell.variant) or len(rounds) < FEWEST_ROUNDS:
+        if not is_raw_io(summary.cell.variant) or len(rounds) < FEWEST_ROUNDS:
             continue
         slopes = [
             (late[1] - early[1]) / (late[0] - early[0])

@@ -28,8 +28,8 @@ MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
 SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
 LEAST_BUDGET_S = 10.0
 """What the rounds get at least, however long the parts before them took."""
-PREPARATION_S, REHEARSAL_S = 11.0, 9.0
-"""About what a race does before its first round: testing its probe; and the rehearsal, where nothing was sifted."""
+PREPARATION_S, PILOT_S = 11.0, 9.0
+"""About what a race does before its first round: testing its probe; and the pilot round, where nothing was sifted."""
 
 
 SMALLER = "table[share=0.25]"
@@ -112,7 +112,7 @@ def measure_for_choice(
         request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
     if is_sample(dataset):
         request = replace(request, datasets=(dataset.name, SMALLER))
-    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (REHEARSAL_S if sifting is None else 0)
+    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (PILOT_S if sifting is None else 0)
     counted = replace(options, budget_s=max(left_s, LEAST_BUDGET_S))
     return Measured(
         measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting

@@ -1,4 +1,4 @@
-"""One run, from its plan to its result folder: data, probe, fidelity, rehearsal, counted rounds.
+"""One run, from its plan to its result folder: data, probe, fidelity, pilot round, counted rounds.
 
 Each sample is written the moment its chain ends, so a run that is stopped, killed or out of disk keeps all that it has,
 and `--resume` measures the rest. The parts are bench_runner.run.preparation and bench_runner.run.rounds; what they
@@ -88,7 +88,7 @@ def measure(
                 preparation.warn_of_failed_loading(session, launchers)
                 preparation.time_imports(session)
                 preparation.find_losses(session)
-                predictions = rounds.rehearse(session)
+                predictions = rounds.pilot_round(session)
                 rounds.count_rounds(session, predictions)
                 info["partial"] = False
             finally:

@@ -1,4 +1,4 @@
-"""What the rehearsal says of the full size: time, memory and disk, before a counted round is spent.
+"""What the pilot round says of the full size: time, memory and disk, before a counted round is spent.
 
 Predictions are straight lines through what few rows took. They err on the high side, because the fixed cost of a call
 is scaled too; they decide order, number of rounds and what cannot run here, and are never shown as figures.
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from bench_runner.results.records import Sample
 
-REHEARSAL_ROWS = 20_000
+PILOT_ROWS = 20_000
 """Method rule 15."""
-REHEARSAL_BYTES = 16_000_000
+PILOT_BYTES = 16_000_000
 """For rows that are large, such as images: no more of them than this."""
 DEAR_NS, VERY_DEAR_NS = 10 * 10**9, 60 * 10**9
 ROUNDS, DEAR_ROUNDS, VERY_DEAR_ROUNDS = 7, 3, 1
-UNREHEARSED_NEED = 10
-"""Memory that is made ready for a sample, as a multiple of its data, where nothing was rehearsed (rule 1)."""
+UNPILOTED_NEED = 10
+"""Memory that is made ready for a sample, as a multiple of its data, where nothing had a pilot round (rule 1)."""
 MEMORY_SHARE = 0.8
 """Method rule 5: a predicted peak over this share of the available memory is not run."""
 
@@ -45,21 +45,21 @@ class Prediction:
         return DEAR_ROUNDS if self.dear else ROUNDS
 
 
-def rehearsal_rows(rows: int, size_bytes: int) -> int:
+def pilot_rows(rows: int, size_bytes: int) -> int:
     """How many rows (or images) round 0 uses of a data set of that size: 20,000, a fifth of a small one, 16 MB of
     large rows; at least one."""
-    fitting = max(1, REHEARSAL_BYTES * rows // max(size_bytes, 1))
-    return min(rows, REHEARSAL_ROWS, max(1_000, rows // 5), fitting)
+    fitting = max(1, PILOT_BYTES * rows // max(size_bytes, 1))
+    return min(rows, PILOT_ROWS, max(1_000, rows // 5), fitting)
 
 
 def is_small(rows: int, size_bytes: int) -> bool:
-    """Whether a counted round on the data set costs no more than a rehearsal on others."""
-    return rows <= REHEARSAL_ROWS and size_bytes <= REHEARSAL_BYTES
+    """Whether a counted round on the data set costs no more than a pilot round on others."""
+    return rows <= PILOT_ROWS and size_bytes <= PILOT_BYTES
 
 
-def unrehearsed(size_bytes: int) -> Prediction:
+def without_pilot(size_bytes: int) -> Prediction:
     """For a table so small that nothing has to be known of it."""
-    return Prediction(slowest_ns=0, total_ns=0, peak_bytes=UNREHEARSED_NEED * size_bytes, size_bytes=size_bytes)
+    return Prediction(slowest_ns=0, total_ns=0, peak_bytes=UNPILOTED_NEED * size_bytes, size_bytes=size_bytes)
 
 
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:

@@ -115,7 +115,7 @@ def time_imports(session: Session) -> None:
                 "mapped": chain.mapped,
             },
         )
-        if "import_ns" in described or chain.is_floor or untimed:
+        if "import_ns" in described or chain.is_raw_io or untimed:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
         if key not in seen:
@@ -150,7 +150,7 @@ def find_losses(session: Session) -> None:
     if not session.options.fidelity:
         return
     session.stage("fidelity")
-    tables = [chain for chain in session.plan.chains if not chain.is_floor and not chain.target.is_images]
+    tables = [chain for chain in session.plan.chains if not chain.is_raw_io and not chain.target.is_images]
     by_base: dict[str, Chain] = {}
     for chain in tables:
         by_base.setdefault(codecs.base_of(chain.variant), chain)

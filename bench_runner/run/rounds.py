@@ -1,4 +1,4 @@
-"""Rule 15: the rehearsal, which finds problems early and predicts the rest, and the counted rounds.
+"""Rule 15: the pilot round, which finds problems early and predicts the rest, and the counted rounds.
 
 What a chain does is bench_runner.run.chains; which chain comes next is bench_runner.run.schedule.
 """
@@ -15,7 +15,7 @@ from bench_runner.machine import environment
 from bench_runner.plan.planning import Chain
 from bench_runner.results.records import Conditions, Failure, Sample, read_run
 from bench_runner.run.chains import execute
-from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, predict, rehearsal_rows, unrehearsed
+from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, pilot_rows, predict, without_pilot
 from bench_runner.run.schedule import (
     EARLY_STOP_ROUNDS,
     FAILURES_ALLOWED,
@@ -32,14 +32,14 @@ OVERHEAD_S = 0.6
 DISK_SHARE = 0.9
 
 
-def rehearse(session: Session) -> dict[Chain, Prediction]:
+def pilot_round(session: Session) -> dict[Chain, Prediction]:
     """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
 
     Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Of small
-    tables, whose first counted round is as quick as a rehearsal, only the first is rehearsed, and none by a run that
-    only sifts, because it has no other use than a rehearsal's.
+    tables, whose first counted round is as quick as a pilot round, only the first has a pilot round, and none by a run
+    that only sifts, because it has no other use than a pilot round's.
     """
-    session.stage("rehearsal")
+    session.stage("pilot round")
     predictions: dict[Chain, Prediction] = {}
     known: dict[tuple[str, Conditions], Prediction] = {}
     for dataset in sorted(session.datasets.values(), key=lambda stored: stored.size_bytes):
@@ -49,7 +49,7 @@ def rehearse(session: Session) -> dict[Chain, Prediction]:
             small = is_small(dataset.rows, dataset.size_bytes)
             prediction = known.get((chain.variant, chain.conditions)) if small else None
             if small and session.options.brief:
-                prediction = unrehearsed(dataset.size_bytes)
+                prediction = without_pilot(dataset.size_bytes)
             if prediction is None:
                 session.watcher.step(chain.label(), None)
                 prediction = _predicted(session, chain)
@@ -71,7 +71,7 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
     if samples:
         rows = samples[0].rows
     else:
-        rows = rehearsal_rows(dataset.rows, dataset.size_bytes)
+        rows = pilot_rows(dataset.rows, dataset.size_bytes)
         samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
     if any(sample.failure is not None for sample in samples):
         return None
@@ -196,9 +196,9 @@ def _in_front(
     by_variant: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         by_variant[chain.variant] += cost_s
-    ran = {chain.variant for chain in last_round if not chain.is_floor}
+    ran = {chain.variant for chain in last_round if not chain.is_raw_io}
     unknown = ran & {chain.variant for chain, progress in schedule.progress.items() if not progress.counted}
-    shared_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_floor or chain.variant in unknown)
+    shared_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_raw_io or chain.variant in unknown)
     known = [variant for variant in ranked if variant not in unknown]
     rounds = max(EARLY_STOP_ROUNDS - number + 1, 1)
     least = math.ceil(len(ran - unknown) / 2)

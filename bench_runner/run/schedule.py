@@ -24,7 +24,7 @@ EARLY_STOP_HALF_WIDTH = 0.05
 EXTRA_ROUNDS = 2
 """Rounds beyond the planned ones that make up for samples which were not counted."""
 FAILURES_ALLOWED = 2
-"""Rounds that may fail before a chain is given up; one where nothing was rehearsed."""
+"""Rounds that may fail before a chain is given up; one where nothing had a pilot round."""
 RACE_LOOKS = 1.4
 """A race looks who is shown to be worse after 5 rounds, and each time that it has so many times as many: looks after
 every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
@@ -86,7 +86,7 @@ class Schedule:
         """How many rounds the chain is to get."""
         if self._asked is not None:
             return self._asked
-        if chain.is_floor:
+        if chain.is_raw_io:
             return max(self._predictions[other].rounds for other in self._companions(chain))
         return self._predictions[chain].rounds
 
@@ -95,16 +95,16 @@ class Schedule:
         self._let_run = frozenset(variants)
 
     def due(self, number: int) -> list[Chain]:
-        """The chains of round `number`, from 1, in the order in which they run. The floor takes part as long as
+        """The chains of round `number`, from 1, in the order in which they run. Raw I/O takes part as long as
         another chain of its data set does."""
-        wanting = [chain for chain in self._predictions if not chain.is_floor and self._wants(chain, number)]
-        floors = [
+        wanting = [chain for chain in self._predictions if not chain.is_raw_io and self._wants(chain, number)]
+        yardsticks = [
             chain
             for chain in self._predictions
-            if chain.is_floor
+            if chain.is_raw_io
             and (self._shared_by(chain, wanting) or (self._companions(chain) == [chain] and self._wants(chain, number)))
         ]
-        return self.ordered([*wanting, *floors], number)
+        return self.ordered([*wanting, *yardsticks], number)
 
     def ordered(self, chains: Sequence[Chain], number: int) -> list[Chain]:
         """Shuffle by the seed and the round; dear ones come as a shuffled last block."""
@@ -129,13 +129,13 @@ class Schedule:
             return False
         return number <= self.planned_rounds(chain) + EXTRA_ROUNDS and self.remaining_rounds(chain) > 0
 
-    def _companions(self, floor: Chain) -> list[Chain]:
-        """The other chains that are shown as multiples of this floor, or the floor itself where it is alone."""
-        others = [chain for chain in self._predictions if not chain.is_floor and _same_data(chain, floor)]
-        return others or [floor]
+    def _companions(self, yardstick: Chain) -> list[Chain]:
+        """The other chains that are shown as multiples of this raw I/O, or raw I/O itself where it is alone."""
+        others = [chain for chain in self._predictions if not chain.is_raw_io and _same_data(chain, yardstick)]
+        return others or [yardstick]
 
-    def _shared_by(self, floor: Chain, chains: Sequence[Chain]) -> bool:
-        return any(_same_data(chain, floor) for chain in chains)
+    def _shared_by(self, yardstick: Chain, chains: Sequence[Chain]) -> bool:
+        return any(_same_data(chain, yardstick) for chain in chains)
 
 
 def looks() -> Iterator[int]:
@@ -152,7 +152,7 @@ def in_front(
 ) -> list[str]:
     """Of the variants of a race, best first, those that take part in its next round. All do where the seconds left
     reach for `rounds` more rounds of all; else as many as that needs, but at least `least` if one round of them fits,
-    and two. `costs_s` is what a round of each takes, `shared_s` of the floors.
+    and two. `costs_s` is what a round of each takes, `shared_s` of raw I/O.
 
     With half of those of the round before as `least` it is successive halving (Karnin, Koren, Somekh: Almost optimal
     exploration in multi-armed bandits, ICML 2013), of which nothing is seen where the budget is ample.
@@ -167,17 +167,17 @@ def in_front(
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
     """Of the chains that are due in a race, what has somebody to race with: variants of which nothing is left out, at
-    least two of them, or one that has too few rounds to be told anything of. Floors come with them."""
-    broken = {chain.variant for chain in left_out if not chain.is_floor}
-    kept = [chain for chain in due if chain.is_floor or chain.variant not in broken]
-    runners = [chain for chain in kept if not chain.is_floor]
+    least two of them, or one that has too few rounds to be told anything of. Raw I/O come with them."""
+    broken = {chain.variant for chain in left_out if not chain.is_raw_io}
+    kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
+    runners = [chain for chain in kept if not chain.is_raw_io]
     alone = len({chain.variant for chain in runners}) < 2
     if alone and all(progress[chain].counted >= EARLY_STOP_ROUNDS for chain in runners):
         return []
     return kept
 
 
-def _same_data(chain: Chain, floor: Chain) -> bool:
+def _same_data(chain: Chain, yardstick: Chain) -> bool:
     return (
         chain.suite,
         chain.dataset,
@@ -185,11 +185,11 @@ def _same_data(chain: Chain, floor: Chain) -> bool:
         chain.conditions.cache,
         chain.conditions.threads,
     ) == (
-        floor.suite,
-        floor.dataset,
-        floor.conditions.work_dir,
-        floor.conditions.cache,
-        floor.conditions.threads,
+        yardstick.suite,
+        yardstick.dataset,
+        yardstick.conditions.work_dir,
+        yardstick.conditions.cache,
+        yardstick.conditions.threads,
     )
 
 

@@ -53,7 +53,7 @@ class Race:
     """Of the run as far as it is measured: the variants that may still win, best first. Who is not named pauses; it is
     named again when what is measured meanwhile makes it one of them."""
     sifting: Run | None
-    """What was measured on few rows before: its samples stand for those of the rehearsal."""
+    """What was measured on few rows before: its samples stand for those of the pilot round."""
 
 
 class Watcher(Protocol):

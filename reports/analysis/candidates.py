@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench_runner.results.records import Conditions, Run
-from bench_runner.results.statistics import CellSummary, is_apart, is_floor, smallest_shown, summarise
+from bench_runner.results.statistics import CellSummary, is_apart, is_raw_io, smallest_shown, summarise
 from reports.analysis.preferences import Preferences
 from reports.analysis.projection import Measured, by_round
 
@@ -74,7 +74,7 @@ class Candidate:
 
 
 def questions(run: Run) -> dict[Question, list[Candidate]]:
-    """All candidates of a run by question, in the order of its samples; without the floor."""
+    """All candidates of a run by question, in the order of its samples; without raw I/O."""
     least_bytes = smallest_shown(run.info)
     described = run.info.get("variants")
     described = described if isinstance(described, Mapping) else {}
@@ -84,7 +84,7 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
             encodings[sample.dataset, sample.variant] = sample.encodings
     grouped: dict[Question, dict[str, dict[str, CellSummary]]] = {}
     for cell, summary in summarise(run.samples).items():
-        if is_floor(cell.variant):
+        if is_raw_io(cell.variant):
             continue
         question = Question(cell.dataset, cell.rows, cell.machine, replace(cell.conditions, track=""))
         # A variant that several suites or tracks measure is one all the same: the first stands.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench_runner.results.statistics import Interval, is_apart, is_floor, median_interval
+from bench_runner.results.statistics import Interval, is_apart, is_raw_io, median_interval
 from reports.analysis.tables import COLUMNS, Column, Row, Table, Unit, number_text, variant_parts
 
 SAVE, READ, SIZE = COLUMNS[:3]
@@ -105,7 +105,7 @@ def by_format(table: Table) -> list[Row]:
 def frontier(table: Table, time: Column) -> list[Row]:
     """The rows that no other beats in both size and `time` (a median each), smallest first: the Pareto frontier.
 
-    Without the floor and what stands apart.
+    Without raw I/O and what stands apart.
     """
     points = {row: point for row in table.rows if (point := _point(row, time)) is not None}
     kept = [
@@ -136,7 +136,7 @@ def signed_text(value: float, unit: Unit) -> str:
 
 def _point(row: Row, time: Column) -> tuple[float, float] | None:
     size, duration = row.interval(SIZE), row.interval(time)
-    if size is None or duration is None or is_floor(row.variant) or is_apart(row.variant):
+    if size is None or duration is None or is_raw_io(row.variant) or is_apart(row.variant):
         return None
     return size.median, duration.median
 

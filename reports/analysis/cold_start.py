@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench_runner.results.records import Conditions, Run, Sample
-from bench_runner.results.statistics import is_floor
+from bench_runner.results.statistics import is_raw_io
 from reports.analysis.tables import MEGABYTES, MILLISECONDS, short_labels
 
 TITLE = "paid once, and in no figure above: loading the libraries, then the first call on few rows or images"
@@ -29,7 +29,7 @@ class FirstCalls:
 
 
 def first_calls(run: Run) -> list[FirstCalls]:
-    """One row for each variant with counted samples, the cheapest first; none for the floor, which loads nothing. Of a
+    """One row for each variant with counted samples, the cheapest first; none for raw I/O, which loads nothing. Of a
     run under both conditions of threads, the samples under the libraries' own."""
     usual = Conditions().threads
     apart = any(sample.conditions.threads == usual for sample in run.samples)
@@ -37,7 +37,7 @@ def first_calls(run: Run) -> list[FirstCalls]:
     for sample in run.samples:
         if apart and sample.conditions.threads != usual:
             continue
-        if sample.counted and "first_call_ns" in sample.figures and not is_floor(sample.variant):
+        if sample.counted and "first_call_ns" in sample.figures and not is_raw_io(sample.variant):
             groups.setdefault(sample.variant, []).append(sample)
     labels = short_labels(groups)
     variants = run.info.get("variants")

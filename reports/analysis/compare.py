@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from bench_runner.results.records import Cell, Run
-from bench_runner.results.statistics import LEVEL, CellSummary, Shift, is_floor, shift_ratio, smallest_shown, summarise
+from bench_runner.results.statistics import LEVEL, CellSummary, Shift, is_raw_io, shift_ratio, smallest_shown, summarise
 
 LEAST_CHANGE = 0.05
 """Changes under this are not told, however sure they are: the same code in another place of memory makes as much."""
@@ -71,11 +71,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """What shifted all times of an operation alike, as a ratio; `floor` is the floor's own shift, None without one."""
+    """What shifted all times of an operation alike, as a ratio; `raw-io` is raw I/O's own shift, None without one."""
 
     operation: str
     ratio: float
-    floor: float | None
+    yardstick: float | None
     noises: Mapping[Cell, float]
     """Ratios of a cell beyond 1 + noise are more than noise."""
     cells: int
@@ -132,7 +132,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
     measured = [cell for cell in common if ours[cell].figures and theirs[cell].figures]
-    if not any(not is_floor(cell.variant) for cell in measured):
+    if not any(not is_raw_io(cell.variant) for cell in measured):
         raise CompareError(
             f"{before.folder.name} and {after.folder.name} have no measured cell in common: nothing to compare\n"
             "  measure the same suite, data sets, rows and conditions in both"
@@ -142,7 +142,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
     libraries = _library_changes(before, after)
     changes = []
     for cell in measured:
-        if is_floor(cell.variant):
+        if is_raw_io(cell.variant):
             continue
         for figure in FIGURES:
             change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes)
@@ -198,8 +198,8 @@ def _differences(before: Run, after: Run) -> Iterable[str]:
 
 
 def _values(summary: CellSummary, figure: str, least: int) -> list[float]:
-    floor = least if figure == "peak_private_bytes" else 0
-    return [float(max(value, floor)) for value in summary.by_round.get(figure, {}).values()]
+    yardstick = least if figure == "peak_private_bytes" else 0
+    return [float(max(value, yardstick)) for value in summary.by_round.get(figure, {}).values()]
 
 
 def _drifts(
@@ -221,14 +221,14 @@ def _drifts(
     distances = {cell: abs(math.log(shift.ratio) - middles[cell.operation]) for cell, shift in all_shifts.items()}
     noises = _noises(distances, len(middles), all_shifts)
     for operation, shifts in by_operation.items():
-        floors = [math.log(shift.ratio) for cell, shift in shifts.items() if is_floor(cell.variant)]
-        floor = statistics.median(floors) if floors else None
-        of_floors = max((abs(value - (floor or 0.0)) for value in floors), default=0.0)
+        yardsticks = [math.log(shift.ratio) for cell, shift in shifts.items() if is_raw_io(cell.variant)]
+        yardstick = statistics.median(yardsticks) if yardsticks else None
+        of_yardsticks = max((abs(value - (yardstick or 0.0)) for value in yardsticks), default=0.0)
         yield Drift(
             operation,
             math.exp(middles[operation]),
-            None if floor is None else math.exp(floor),
-            {cell: math.expm1(max(noises[cell], of_floors)) for cell in shifts},
+            None if yardstick is None else math.exp(yardstick),
+            {cell: math.expm1(max(noises[cell], of_yardsticks)) for cell in shifts},
             len(shifts),
         )
 

@@ -46,7 +46,7 @@ def has_calls(table: Table) -> bool:
 
 
 def calls_of(table: Table, column: Column) -> list[Calls]:
-    """Each format's calls by the time of one operation, the fastest format first; without the floor and what stands
+    """Each format's calls by the time of one operation, the fastest format first; without raw I/O and what stands
     apart."""
     rows = {row.variant: row for row in table.rows}
     variants: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from bench_runner.results.records import Fidelity, Run
-from bench_runner.results.statistics import is_floor
+from bench_runner.results.statistics import is_raw_io
 from reports.analysis.tables import short_labels
 from reports.text.terminal import page_for, print_lines
 
@@ -86,7 +86,7 @@ def _matrix(target: str, strings: str, group: list[Fidelity]) -> Matrix:
         cells[verdict.variant, verdict.kind] = pair
         if verdict.target_alone:
             alone.setdefault(verdict.kind, {})[verdict.target_alone] = None
-    variants = sorted({verdict.variant for verdict in group if not is_floor(verdict.variant)})
+    variants = sorted({verdict.variant for verdict in group if not is_raw_io(verdict.variant)})
     return Matrix(
         target,
         strings,

@@ -55,8 +55,8 @@ def _sentence(ranked: Ranked) -> str:
 def _time(cell: CellSummary, verb: str) -> str:
     wall = cell.figures["wall_ns"].median
     told = f"{verb} in {number_text(wall / 1e6)} ms"
-    if cell.floor_multiple is not None:
-        told += f", {number_text(cell.floor_multiple.ratio)} times the floor"
+    if cell.raw_io_multiple is not None:
+        told += f", {number_text(cell.raw_io_multiple.ratio)} times raw I/O"
     shares = [
         f"{title} {cell.figures[name].median / wall:.0%}"
         for name, title in _PARTS

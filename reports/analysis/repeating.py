@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench_runner.results.records import Conditions, Run
-from bench_runner.results.statistics import is_floor
+from bench_runner.results.statistics import is_raw_io
 from reports.analysis.engines import is_about_calls
 from reports.analysis.tables import Row, Table, variant_parts
 
@@ -21,12 +21,12 @@ _CODECS = "codecs"
 
 
 def repeating_command(run: Run, table: Table, row: Row) -> str:
-    """The command, for a shell, with as many rounds as were counted. The floor is measured beside any variant, so it is
+    """The command, for a shell, with as many rounds as were counted. Raw I/O is measured beside any variant, so it is
     repeated with the first other one."""
     words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
-    if is_floor(variant):
-        variant = next((other.variant for other in table.rows if not is_floor(other.variant)), variant)
+    if is_raw_io(variant):
+        variant = next((other.variant for other in table.rows if not is_raw_io(other.variant)), variant)
     words += ["--formats", _spelled(_planned(variant)), "--rows", str(table.data_rows)]
     words += ["--rounds", str(max((1, *row.rounds)))]
     request = run.info.get("request")

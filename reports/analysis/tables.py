@@ -15,13 +15,13 @@ from bench_runner.results.statistics import (
     Effect,
     Interval,
     Ratio,
-    floor_cell,
-    floor_drift,
     format_name,
     is_apart,
-    is_floor,
+    is_raw_io,
     position_effect,
     ranking,
+    raw_io_cell,
+    raw_io_drift,
     smallest_shown,
     summarise,
 )
@@ -115,7 +115,7 @@ class Table:
     conditions: Conditions
     machine: str
     rows: tuple[Row, ...]
-    """By read time (save time where nothing was read), then what stands apart, the floor, and what has no
+    """By read time (save time where nothing was read), then what stands apart, raw I/O, and what has no
     figure."""
     least_bytes: int
     """Memory under this is below what the run's probe can tell (method rule 13)."""
@@ -161,15 +161,15 @@ def amount_text(run: Run, table: Table) -> str:
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
     """The tables of a run, in the order in which it lists its data sets, and track by track."""
     summaries = summarise(run.samples) if summaries is None else summaries
-    floors: dict[Cell, CellSummary] = {}
+    yardsticks: dict[Cell, CellSummary] = {}
     groups: dict[Cell, list[CellSummary]] = {}
     for cell, summary in summaries.items():
-        if is_floor(cell.variant):
-            floors[floor_cell(cell)] = summary
+        if is_raw_io(cell.variant):
+            yardsticks[raw_io_cell(cell)] = summary
         else:
             groups.setdefault(replace(cell, variant="", operation=""), []).append(summary)
     least = smallest_shown(run.info)
-    found = [_table(group, floors, least) for group in groups.values()]
+    found = [_table(group, yardsticks, least) for group in groups.values()]
     places = {name: place for place, name in enumerate(run.info.get("datasets") or ())}
     tracks = {"plain": 0, "default": 1, "equal": 2, "codecs": 3}
     found.sort(
@@ -183,14 +183,14 @@ def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> lis
     return found
 
 
-def _table(group: Sequence[CellSummary], floors: Mapping[Cell, CellSummary], least_bytes: int) -> Table:
+def _table(group: Sequence[CellSummary], yardsticks: Mapping[Cell, CellSummary], least_bytes: int) -> Table:
     by_variant: dict[str, dict[str, CellSummary]] = {}
     for summary in group:
         by_variant.setdefault(summary.cell.variant, {})[summary.cell.operation] = summary
-    for cell in dict.fromkeys(floor_cell(summary.cell) for summary in group):
-        if cell in floors:
-            floor = floors[cell]
-            by_variant.setdefault(floor.cell.variant, {})[cell.operation] = floor
+    for cell in dict.fromkeys(raw_io_cell(summary.cell) for summary in group):
+        if cell in yardsticks:
+            yardstick = yardsticks[cell]
+            by_variant.setdefault(yardstick.cell.variant, {})[cell.operation] = yardstick
     labels = short_labels(by_variant)
     rows = [Row(variant, labels[variant], cells) for variant, cells in by_variant.items()]
     first = group[0].cell
@@ -208,7 +208,7 @@ def _table(group: Sequence[CellSummary], floors: Mapping[Cell, CellSummary], lea
 def _order(row: Row) -> tuple[bool, bool, bool, float, str]:
     shown = row.interval(COLUMNS[1]) or row.interval(COLUMNS[0])
     median = shown.median if shown else float("inf")
-    return not row.measured, is_floor(row.variant), is_apart(row.variant), median, row.variant
+    return not row.measured, is_raw_io(row.variant), is_apart(row.variant), median, row.variant
 
 
 def short_labels(variants: Iterable[str]) -> dict[str, str]:
@@ -326,7 +326,7 @@ def unit_for(table: Table, figure: str) -> Unit:
         summary.figures[figure].median
         for row in table.rows
         for summary in row.cells.values()
-        if figure in summary.figures and not is_floor(row.variant) and not is_apart(row.variant)
+        if figure in summary.figures and not is_raw_io(row.variant) and not is_apart(row.variant)
     ]
     return small if medians and min(medians) < limit else large
 
@@ -366,7 +366,7 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
     if info.get("partial"):
         found.append(Remark("the run did not finish", "run the same command with --resume"))
     found.extend(_stored_warnings(info.get("warnings")))
-    found.extend(_effect_remark("floor", effect) for effect in floor_drift(summaries.values()) if effect.warns)
+    found.extend(_effect_remark("raw-io", effect) for effect in raw_io_drift(summaries.values()) if effect.warns)
     found.extend(_effect_remark("position", effect) for effect in position_effect(run.samples) if effect.warns)
     unsettled = sum(sample.unsettled for sample in run.samples)
     if unsettled:
@@ -394,9 +394,9 @@ def _stored_warnings(warnings: object) -> list[Remark]:
 def _effect_remark(cause: str, effect: Effect) -> Remark:
     direction = "slower" if effect.change > 0 else "faster"
     amount = f"{abs(effect.change):.0%} {direction}"
-    if cause == "floor":
-        text = f"{effect.operation} of the floor became {amount} over the rounds on {effect.machine}"
-        return Remark(text, "compare multiples of the floor, or repeat on a machine at rest")
+    if cause == "raw-io":
+        text = f"{effect.operation} of raw I/O became {amount} over the rounds on {effect.machine}"
+        return Remark(text, "compare multiples of raw I/O, or repeat on a machine at rest")
     text = f"{effect.operation} late in a round is {amount} than early in it on {effect.machine}"
     return Remark(text, "see 'format-bench doctor'")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from bench_runner.results.statistics import format_name, is_apart, is_floor
+from bench_runner.results.statistics import format_name, is_apart, is_raw_io
 from reports.analysis.codecs import READ, SAVE, SIZE, break_even_text, codec_effects, frontier, signed_text
 from reports.analysis.tables import MEGABYTES, Column, Row, Table, unit_for
 
@@ -26,7 +26,7 @@ MOST_LINES = 34
 
 def draw(figure: Figure, table: Table) -> None:
     """Two charts, reading and saving against size, above the table of what each codec adds."""
-    names = list(dict.fromkeys(format_name(row.variant) for row in table.rows if not is_floor(row.variant)))
+    names = list(dict.fromkeys(format_name(row.variant) for row in table.rows if not is_raw_io(row.variant)))
     grid = figure.add_gridspec(1, 2, left=0.085, right=0.965, top=0.895, bottom=0.645, wspace=0.22)
     for place, column in enumerate((READ, SAVE)):
         axes = figure.add_subplot(grid[0, place])
@@ -89,7 +89,7 @@ def _name_frontier(figure: Figure, axes: Axes, table: Table, time: Column) -> No
 
 def _point(row: Row, time: Column, scale: float) -> tuple[float, float] | None:
     size, duration = row.interval(SIZE), row.interval(time)
-    if size is None or duration is None or is_floor(row.variant) or is_apart(row.variant):
+    if size is None or duration is None or is_raw_io(row.variant) or is_apart(row.variant):
         return None
     return size.median / MEGABYTES.scale, duration.median / scale
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import is_apart, is_floor, summarise
+from bench_runner.results.statistics import is_apart, is_raw_io, summarise
 from reports.analysis import engines
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import HEADERS, FirstCalls, first_calls
@@ -173,7 +173,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _parts(table: Table) -> list[Sequence[Row]]:
-    rows = [row for row in table.rows if not is_floor(row.variant)]
+    rows = [row for row in table.rows if not is_raw_io(row.variant)]
     return [rows[start : start + MOST_ROWS] for start in range(0, len(rows), MOST_ROWS)]
 
 
@@ -217,15 +217,16 @@ def _spaced(label: str) -> str:
 def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> None:
     unit = MEGABYTES if column.is_memory else unit_for(table, column.figure)
     values = {row.variant: _value(table, row, column, unit) for row in rows}
-    floor = next((row.interval(column) for row in table.rows if is_floor(row.variant)), None)
+    yardstick = next((row.interval(column) for row in table.rows if is_raw_io(row.variant)), None)
     present = [value for value in values.values() if value > 0]
-    compared = present + ([floor.median / unit.scale] if floor and floor.median and not column.is_memory else [])
+    drawn = yardstick is not None and yardstick.median > 0 and not column.is_memory
+    compared = [*present, yardstick.median / unit.scale] if yardstick and drawn else present
     logarithmic = bool(compared) and max(compared) > 10 * min(compared)
     _set_axis(axes, compared, logarithmic)
     for place, row in enumerate(rows):
         _bar(axes, place, table, row, column, unit)
-    if floor and floor.median and not column.is_memory:
-        axes.axvline(floor.median / unit.scale, color=_FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
+    if yardstick and drawn:
+        axes.axvline(yardstick.median / unit.scale, color=_FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
     axes.set_ylim(max(len(rows), FEWEST_ROWS) - 0.4, -0.6)
     scale = ", logarithmic" if logarithmic else ""
     axes.set_title(f"{column.title} ({unit.name}{scale})", fontsize=8.5, fontweight="bold", loc="left", pad=4)
@@ -366,7 +367,7 @@ def _paragraphs(table: Table, rows: Sequence[Row]) -> list[str]:
     whisker = "minimum to maximum (under 5 rounds: no verdicts)" if table.few_rounds else "95 % interval of the median"
     few = "" if table.few_rounds else ", minimum to maximum under 5 rounds"
     marks = "" if table.few_rounds else " * best, = tied."
-    found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: the floor, a plain write and read."]
+    found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: raw I/O, a plain write and read."]
     if table.least_bytes:
         found.append("Pale memory bars: below what the probe of this run can tell.")
     found.append(f"Counted rounds: {_rounds(rows)}.")

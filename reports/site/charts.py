@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench_runner.results.statistics import Interval, is_floor
+from bench_runner.results.statistics import Interval, is_raw_io
 from reports.analysis.codecs import READ, SAVE, SIZE, frontier
 from reports.analysis.tables import COLUMNS, MEGABYTES, Column, Unit
 from reports.site.figures import APART, BAND_NAMES, RowView, TableView
@@ -28,7 +28,7 @@ _TOOLTIP = [
 
 
 def bars() -> dict[str, Any]:
-    """Bars with their intervals and values, the floor dashed. The script puts in rows, floor and the kind of scale."""
+    """Bars with their intervals and values, raw I/O dashed. The script puts in rows, raw I/O and the kind of scale."""
     variant = {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 230}}
     shared = {"tooltip": _TOOLTIP, "href": {"field": "address"}, "description": {"field": "words"}}
     has_figure = [{"filter": "datum.value !== null"}]
@@ -81,11 +81,11 @@ def bars() -> dict[str, Any]:
                 "encoding": {"x": {"value": {"expr": "width"}}, "text": {"field": "told"}},
             },
             {
-                "name": "floor_line",
-                "data": {"name": "floor", "values": []},
+                "name": "raw_io_line",
+                "data": {"name": "raw-io", "values": []},
                 "mark": {"type": "rule", "strokeDash": [4, 3], "aria": False},
                 "encoding": {
-                    "x": {"field": "floor", "type": "quantitative"},
+                    "x": {"field": "raw-io", "type": "quantitative"},
                     "y": {"value": 0},
                     "y2": {"value": {"expr": "height"}},
                 },
@@ -159,15 +159,15 @@ def chart_id(view: TableView, kind: str, column: Column) -> str:
 
 
 def _has(view: TableView, column: Column) -> bool:
-    return any(row.row.interval(column) for row in view.rows if not row.is_floor)
+    return any(row.row.interval(column) for row in view.rows if not row.is_raw_io)
 
 
 def _bars_of(view: TableView, number: int, column: Column) -> dict[str, Any]:
     unit = view.unit(column)
-    rows = [_bar(view, row, number, column, unit) for row in view.rows if not row.is_floor]
+    rows = [_bar(view, row, number, column, unit) for row in view.rows if not row.is_raw_io]
     rows.sort(key=lambda row: (row["value"] is None, row["band"] == APART, row["value"] or 0))
-    floor = next((row.row.interval(column) for row in view.rows if is_floor(row.row.variant)), None)
-    shown = floor is not None and floor.median > 0 and not column.is_memory
+    yardstick = next((row.row.interval(column) for row in view.rows if is_raw_io(row.row.variant)), None)
+    shown = yardstick is not None and yardstick.median > 0 and not column.is_memory
     values = [row["value"] for row in rows if row["value"]]
     return {
         "id": chart_id(view, "bars", column),
@@ -176,7 +176,7 @@ def _bars_of(view: TableView, number: int, column: Column) -> dict[str, Any]:
         "title": f"{column.title} on {view.title}, in {unit.name}",
         "unit": unit.name,
         "wide": bool(values) and max(values) > 10 * min(values),
-        "floor": floor.median / unit.scale if shown and floor else None,
+        "raw_io": yardstick.median / unit.scale if shown and yardstick else None,
         "rows": rows,
     }
 
@@ -241,7 +241,7 @@ def _wide(values: Iterator[float]) -> bool:
 def _points(view: TableView, column: Column, unit: Unit, numbers: Mapping[RowView, int]) -> Iterator[dict[str, Any]]:
     for row in view.rows:
         size, time = row.row.interval(SIZE), row.row.interval(column)
-        if size is None or time is None or row.is_floor or row.is_apart:
+        if size is None or time is None or row.is_raw_io or row.is_apart:
             continue
         number = numbers.get(row)
         texts = view.text(row, SIZE, size), view.text(row, column, time)

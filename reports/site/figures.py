@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from bench_runner.results.records import FIGURES, Cell, Run, Sample
-from bench_runner.results.statistics import CellSummary, Interval, Ratio, format_name, is_apart, is_floor, summarise
+from bench_runner.results.statistics import CellSummary, Interval, Ratio, format_name, is_apart, is_raw_io, summarise
 from reports.analysis.tables import (
     COLUMNS,
     MEGABYTES,
@@ -41,7 +41,7 @@ APART, NONE = "apart", "none"
 OVERALL = "all data sets"
 TRACKS = {
     "plain": "plain: no codec",
-    "default": "default: the bare call",
+    "default": "default: the library default",
     "equal": "equal: zstd level 1",
     "codecs": "codecs beside each other",
 }
@@ -124,7 +124,7 @@ class Place:
 
     @cached_property
     def samples(self) -> Mapping[Cell, Sequence[Sample]]:
-        """Every execution of each cell, in the order in which they were stored; without rehearsals."""
+        """Every execution of each cell, in the order in which they were stored; without pilot rounds."""
         found: dict[Cell, list[Sample]] = {}
         for sample in self.run.samples:
             if sample.round > 0:
@@ -206,9 +206,9 @@ class RowView:
         return str(described.get("title") or self.format)
 
     @property
-    def is_floor(self) -> bool:
+    def is_raw_io(self) -> bool:
         """Whether it is the yardstick."""
-        return is_floor(self.row.variant)
+        return is_raw_io(self.row.variant)
 
     @property
     def is_apart(self) -> bool:
@@ -301,8 +301,8 @@ class TableView:
 
     @cached_property
     def formats(self) -> tuple[str, ...]:
-        """The formats that have a row, without the floor."""
-        return tuple(sorted({row.format for row in self.rows if not row.is_floor}))
+        """The formats that have a row, without raw I/O."""
+        return tuple(sorted({row.format for row in self.rows if not row.is_raw_io}))
 
     def unit(self, column: Column) -> Unit:
         """The unit of a column."""

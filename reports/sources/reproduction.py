@@ -186,7 +186,7 @@ def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
 
 
 def row_of(table: Table, name: str) -> Row | None:
-    """The row that stands for a format: as the bare call has it, so the one with the fewest settings."""
+    """The row that stands for a format: as the library default has it, so the one with the fewest settings."""
     rows = [
         row for row in table.rows if format_name(row.variant) == name and row.measured and not is_apart(row.variant)
     ]

@@ -72,7 +72,7 @@ def as_json(found: Comparison) -> str:
             {
                 "operation": drift.operation,
                 "ratio": drift.ratio,
-                "floor": drift.floor,
+                "raw_io": drift.yardstick,
                 "noise": drift.noise,
                 "cells": drift.cells,
             }
@@ -185,10 +185,10 @@ def _drift(drift: Drift) -> Iterator[str]:
     change = drift.ratio - 1
     if abs(change) >= DRIFT_WORTH_TELLING:
         slower = "slower" if change > 0 else "faster"
-        floor = "" if drift.floor is None else f"; the floor alone: {drift.floor - 1:+.1%}"
+        yardstick = "" if drift.yardstick is None else f"; raw I/O alone: {drift.yardstick - 1:+.1%}"
         yield (
-            f"all {drift.operation} times are {abs(change):.1%} {slower}{floor}: taken out, because the machine, or "
-            "what all formats share, has changed"
+            f"all {drift.operation} times are {abs(change):.1%} {slower}{yardstick}: taken out, because the machine, "
+            "or what all formats share, has changed"
         )
     yield f"noise of {drift.operation} times between the runs: {drift.noise:.1%} ({drift.cells} cells)"
 

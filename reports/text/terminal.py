@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from bench_runner.results.records import Failure, Run
-from bench_runner.results.statistics import CellSummary, Interval, is_apart, is_floor, overall, summarise
+from bench_runner.results.statistics import CellSummary, Interval, is_apart, is_raw_io, overall, summarise
 from reports.analysis import engines
 from reports.analysis.codecs import (
     CodecEffect,
@@ -157,7 +157,7 @@ def _grid(table: Table) -> Grid:
     size = unit_for(table, "size_bytes")
     headers = (
         *("n", f"save\n{time.name}", "", "save\n+sync", f"read\n{time.name}", "", f"size\n{size.name}"),
-        *("save\npeak MB", "read\npeak MB", "cores\ns/r", "x floor\ns/r", "fidelity"),
+        *("save\npeak MB", "read\npeak MB", "cores\ns/r", "x raw\ns/r", "fidelity"),
     )
     cells = [_values(table, row, time, size) for row in table.rows]
     label_width = label_width_of(headers, cells)
@@ -195,7 +195,7 @@ def folded(label: str, width: int) -> str:
 def _style(row: Row) -> str:
     if not row.measured:
         return "dim"
-    return "dim italic" if is_floor(row.variant) else ""
+    return "dim italic" if is_raw_io(row.variant) else ""
 
 
 def _values(table: Table, row: Row, time: Unit, size: Unit) -> list[Text]:
@@ -257,10 +257,10 @@ def cores_text(summary: CellSummary) -> str:
 
 
 def multiple_text(summary: CellSummary) -> str:
-    """How many times the floor."""
-    if summary.floor_multiple is None:
+    """How many times raw I/O."""
+    if summary.raw_io_multiple is None:
         return _NOTHING
-    ratio = summary.floor_multiple.ratio
+    ratio = summary.raw_io_multiple.ratio
     if ratio >= 1000:
         return f"{ratio / 1000:.1f}k" if ratio < 10_000 else f"{ratio / 1000:.0f}k"
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
@@ -375,7 +375,7 @@ def _codecs(table: Table) -> Grid:
         *(f"save\n{time.name}", "", f"read\n{time.name}", "", "size\nratio", "reads faster\nbelow MB/s"),
         "Pareto\nfrontier",
     )
-    rows = [row for row in by_format(table) if row.measured and not is_floor(row.variant)]
+    rows = [row for row in by_format(table) if row.measured and not is_raw_io(row.variant)]
     cells = []
     for row in rows:
         marks = " ".join(column.operation for column, front in fronts.items() if row in front)
@@ -446,7 +446,7 @@ def _legend() -> Iterator[str]:
     yield (
         "Medians of n counted rounds, by read time. ±: half of the 95 % interval; -a+b: minimum and maximum, "
         "under 5 rounds. * best, = tied with the best (the ratio paired by round holds 1); no marks under 5 "
-        "rounds. s/r: save/read. cores: CPU time / time. x floor: times a plain write and read of the same "
+        "rounds. s/r: save/read. cores: CPU time / time. x raw: times a plain write and read of the same "
         "buffers. Peak memory: private; ~ where it differs from the resident peak by over 5 %, because mapped "
         "file pages count in one of them."
     )

@@ -52,7 +52,7 @@ class AdapterContract:
         assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
 
     def test_the_tracks_can_be_built(self, adapter: Any) -> None:
-        for settings in (adapter.plain, adapter.bare_call, adapter.equal):
+        for settings in (adapter.plain, adapter.library_default, adapter.equal):
             type(adapter)(settings)
 
 

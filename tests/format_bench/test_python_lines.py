@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("target", ["pandas", "arrow"])
-@pytest.mark.parametrize("variant", [name for name in TABULAR if not name.startswith(("faulty", "example", "floor"))])
+@pytest.mark.parametrize("variant", [name for name in TABULAR if not name.startswith(("faulty", "example", "raw-io"))])
 def test_the_lines_of_a_format_run_and_store_what_was_measured(variant: str, target: str, folder: Path) -> None:
     lines = lines_of(variant, target)
     held = {"df": TABLE.to_pandas()} if target == "pandas" else {"table": TABLE}
@@ -57,7 +57,7 @@ def test_the_lines_of_a_format_run_and_store_what_was_measured(variant: str, tar
         assert adapter.stored(stored).codec == adapter.values["codec"]
 
 
-@pytest.mark.parametrize("variant", [name for name in STORAGE if not name.startswith("image-floor")])
+@pytest.mark.parametrize("variant", [name for name in STORAGE if not name.startswith("image-raw-io")])
 def test_the_lines_of_a_storage_run(variant: str, folder: Path) -> None:
     names: dict[str, object] = {"arrays": IMAGES, "labels": [3, 7]}
     exec(lines_of(variant, "images").text(), names)

@@ -1,4 +1,4 @@
-"""Settings are honoured or refused: levels by codec, and the tracks are what the libraries' bare calls write."""
+"""Settings are honoured or refused: levels by codec, and the tracks are what the libraries' library defaults write."""
 
 import importlib.metadata
 from pathlib import Path
@@ -176,7 +176,7 @@ BARE_CALLS: dict[str, Any] = {
 @pytest.mark.parametrize("name", BARE_CALLS)
 def test_the_track_default_is_the_bare_call(name: str, tmp_path: Path) -> None:
     engine = FORMATS.engines(name)[0]
-    adapter = engine(engine.bare_call)
+    adapter = engine(engine.library_default)
     adapter.load_library()
     BARE_CALLS[name](ordinary_table(), str(tmp_path / "bare"))
     adapter.save(ordinary_table(), tmp_path / "ours")
@@ -186,10 +186,10 @@ def test_the_track_default_is_the_bare_call(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "call"), [("parquet", "to_parquet"), ("feather", "to_feather"), ("orc", "to_orc")])
 def test_the_bare_call_of_pandas_is_the_same(name: str, call: str, tmp_path: Path) -> None:
     engine = FORMATS.engines(name)[0]
-    adapter = engine(engine.bare_call)
+    adapter = engine(engine.library_default)
     adapter.load_library()
     getattr(pd.DataFrame({"a": [1, 2, 3], "s": ["x", "y", "z"]}), call)(tmp_path / "bare")
-    assert adapter.stored(tmp_path / "bare").codec == engine.bare_call["codec"]
+    assert adapter.stored(tmp_path / "bare").codec == engine.library_default["codec"]
 
 
 def test_what_is_not_installed_is_said_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

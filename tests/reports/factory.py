@@ -33,7 +33,7 @@ PLAIN: dict[str, tuple[float, float, float, float, float, float]] = {
     "excel[save=xlsxwriter,read=calamine]": (81.8, 12.1, 66, 270, 486, 1.0),
     "feather[engine=pyarrow,codec=none]": (0.24, 0.042, 60, 65, 243, 1.2),
     "feather[engine=pyarrow,codec=none,mapped=true]": (0.24, 0.005, 60, 65, 3, 1.0),
-    "floor": (0.05, 0.02, 60, 1, 60, 1.0),
+    "raw-io": (0.05, 0.02, 60, 1, 60, 1.0),
     "hdf5-fixed[engine=pandas,format=fixed]": (1.78, 1.60, 69, 82, 277, 1.0),
     "hdf5-table[engine=pandas,format=table]": (1.92, 2.03, 62, 107, 314, 1.0),
     "json[engine=pandas]": (1.88, 2.68, 128, 630, 1564, 1.0),
@@ -115,7 +115,7 @@ def _chains(
         if variant.startswith(("xml", "excel")) and number > 1:
             continue
         scale = _SCALE[dataset] * rows / 1_000_000
-        conditions = Conditions(track=track, target="arrow" if variant == "floor" else "pandas")
+        conditions = Conditions(track=track, target="arrow" if variant == "raw-io" else "pandas")
         base = make_sample(
             dataset=dataset,
             rows=rows,

@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from bench_runner.plan.planning import Request, make_plan
-from bench_runner.results.statistics import Ratio, is_floor, ratio_interval, summarise
+from bench_runner.results.statistics import Ratio, is_raw_io, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
 from bench_runner.suites import SUITES
@@ -53,7 +53,7 @@ def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
     return {
         (cell.operation, cell.variant): summary.figures["wall_ns"].median / 1e9
         for cell, summary in summarise(run.samples).items()
-        if not is_floor(cell.variant) and "wall_ns" in summary.figures
+        if not is_raw_io(cell.variant) and "wall_ns" in summary.figures
     }
 
 

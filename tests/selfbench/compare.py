@@ -20,7 +20,7 @@ import click
 from bench_runner.errors import BenchError
 from bench_runner.plan.planning import Request, make_plan
 from bench_runner.results.records import Cell, Run, Sample, read_run
-from bench_runner.results.statistics import is_floor, summarise
+from bench_runner.results.statistics import is_raw_io, summarise
 from bench_runner.run.measuring import measure
 from bench_runner.run.session import Options
 from bench_runner.run.side_by_side import rounds_there, turns
@@ -79,7 +79,7 @@ def cells(run: Run) -> list[Cell]:
     found = [
         cell
         for cell, summary in summarise(run.samples).items()
-        if not is_floor(cell.variant)
+        if not is_raw_io(cell.variant)
         and "wall_ns" in summary.figures
         and LEAST_NS <= summary.figures["wall_ns"].median <= MOST_NS
     ]

@@ -22,7 +22,7 @@ from bench_runner.clock import now_ns
 from bench_runner.machine import doctor
 from bench_runner.plan.planning import Request, make_plan
 from bench_runner.results.records import Cell, Run
-from bench_runner.results.statistics import CellSummary, Ratio, is_floor, ranking, ratio_interval, summarise
+from bench_runner.results.statistics import CellSummary, Ratio, is_raw_io, ranking, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
 from bench_runner.suites import SUITES
@@ -54,12 +54,13 @@ MARKS = {True: "met", False: "NOT MET", None: "too noisy to tell"}
 
 def accounts(run: Run) -> Iterator[Check]:
     """wall = measured + prepare + settle + verify + harness, over the counted rounds of one run."""
-    samples = [sample for sample in run.samples if sample.round > 0 and sample.figures and not is_floor(sample.variant)]
-    floors = [sample for sample in run.samples if sample.round > 0 and sample.figures and is_floor(sample.variant)]
-    wall = sum(ns for stage, ns in run.info["stages_ns"].items() if stage.startswith("round "))
+    measured = [sample for sample in run.samples if sample.round > 0 and sample.figures]
+    samples = [sample for sample in measured if not is_raw_io(sample.variant)]
+    yardsticks = [sample for sample in measured if is_raw_io(sample.variant)]
+    wall = sum(spent for stage, spent in run.info.stages_ns.items() if stage.startswith("round "))
 
     def total(*names: str) -> int:
-        return sum(sample.figures.get(name, 0) for sample in [*samples, *floors] for name in names)
+        return sum(sample.figures.get(name, 0) for sample in [*samples, *yardsticks] for name in names)
 
     parts = {
         "measured": total("wall_ns", "sync_ns"),
@@ -183,7 +184,7 @@ def _cells(run: Run) -> dict[Cell, CellSummary]:
     return {
         cell: summary
         for cell, summary in summarise(run.samples).items()
-        if "wall_ns" in summary.figures and not is_floor(cell.variant)
+        if "wall_ns" in summary.figures and not is_raw_io(cell.variant)
     }
 
 

@@ -175,13 +175,13 @@
     let rows = chart.rows.filter((row) => !state.without.has(row.format));
     const bars = layer(spec, "bars").encoding;
     const log = isLog(chart.wide);
-    const values = rows.flatMap((row) => [row.value, row.low]).concat(chart.floor).filter((value) => value > 0);
+    const values = rows.flatMap((row) => [row.value, row.low]).concat(chart.raw_io).filter((value) => value > 0);
     spec.encoding.y.axis.labelLimit = Math.min(230, width * 0.4);
     spec.padding = { left: 0, top: 4, bottom: 4, right: 4 };
     const narrow = width < 480;
     spec.height = (narrow ? 29 : 23) * Math.max(rows.length, 1);
     if (narrow) Object.assign(spec.encoding.y.axis, { labelExpr: "split(replace(datum.label, '[', '\\n['), '\\n')", labelFontSize: 11, labelLineHeight: 12 });
-    layer(spec, "floor_line").data.values = chart.floor === null ? [] : [{ floor: chart.floor }];
+    layer(spec, "raw_io_line").data.values = chart.raw_io === null ? [] : [{ raw_io: chart.raw_io }];
     if (log && values.length) {
       const least = Math.min(...values) / 2;
       bars.x.scale = { type: "log", domainMin: least, nice: false };

@@ -40,7 +40,7 @@ def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
 
 
 def test_the_equal_track_is_zstd_for_all_that_have_it() -> None:
-    variants = [chain.variant for chain in plan(datasets=("eq",), tracks=("equal",)).chains if not chain.is_floor]
+    variants = [chain.variant for chain in plan(datasets=("eq",), tracks=("equal",)).chains if not chain.is_raw_io]
     assert {variant.partition("[")[0] for variant in variants} == {
         *("avro", "f3", "feather", "hdf5-fixed", "hdf5-table", "lance", "orc", "parquet")
     }
@@ -49,12 +49,12 @@ def test_the_equal_track_is_zstd_for_all_that_have_it() -> None:
 
 def test_a_variant_spelled_in_full_names_itself() -> None:
     made = plan(datasets=("eq",), formats=("parquet[engine=pyarrow,codec=snappy]",))
-    assert [chain.variant for chain in made.chains if not chain.is_floor] == ["parquet[engine=pyarrow,codec=snappy]"]
+    assert [chain.variant for chain in made.chains if not chain.is_raw_io] == ["parquet[engine=pyarrow,codec=snappy]"]
 
 
 def test_a_variant_spelled_in_part_names_the_one_that_its_settings_make() -> None:
     made = plan(datasets=("eq",), formats=("f3[decoder=wasm]", "parquet[codec=snappy]"))
-    assert [chain.variant for chain in made.chains if not chain.is_floor] == [
+    assert [chain.variant for chain in made.chains if not chain.is_raw_io] == [
         "f3[codec=none,decoder=wasm]",
         "parquet[engine=pyarrow,codec=snappy]",
     ]
@@ -62,7 +62,7 @@ def test_a_variant_spelled_in_part_names_the_one_that_its_settings_make() -> Non
 
 def test_beside_a_plain_call_stands_what_its_engine_names_for_that() -> None:
     made = plan(datasets=("eq",), formats=("^f3",))
-    assert [(chain.variant, chain.conditions.track) for chain in made.chains if not chain.is_floor] == [
+    assert [(chain.variant, chain.conditions.track) for chain in made.chains if not chain.is_raw_io] == [
         ("f3[codec=none]", "plain"),
         ("f3[codec=none,decoder=wasm]", "plain"),
     ]
@@ -71,9 +71,9 @@ def test_beside_a_plain_call_stands_what_its_engine_names_for_that() -> None:
 def test_a_variant_spelled_in_full_names_no_other_one() -> None:
     """Its brackets are no set of characters, and some would make no regular expression at all."""
     odd = plan(formats=("vortex[engine=vortex-data]",), datasets=("^eq$",))
-    assert {chain.variant for chain in odd.chains if not chain.is_floor} == {"vortex[engine=vortex-data]"}
+    assert {chain.variant for chain in odd.chains if not chain.is_raw_io} == {"vortex[engine=vortex-data]"}
     images = make_plan([SUITES["image"]], Request(formats=("sqlite[engine=sqlite3]",), rows=10))
-    assert {chain.variant for chain in images.chains if not chain.is_floor} == {"sqlite[engine=sqlite3]"}
+    assert {chain.variant for chain in images.chains if not chain.is_raw_io} == {"sqlite[engine=sqlite3]"}
 
 
 def test_webface_comes_beside_what_was_asked_for(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_default_track_holds_what_differs_from_plain() -> None:
     default = {chain.variant for chain in plan().chains if chain.conditions.track == "default"}
     assert "parquet[engine=pyarrow,codec=snappy]" in default
     assert "feather[engine=pyarrow,codec=lz4]" in default
-    assert not any(variant.startswith(("csv", "floor")) for variant in default)
+    assert not any(variant.startswith(("csv", "raw-io")) for variant in default)
 
 
 def test_every_variant_names_its_engine() -> None:
@@ -99,14 +99,14 @@ def test_every_variant_names_its_engine() -> None:
 
 def test_the_floor_stays_and_never_converts() -> None:
     made = plan(formats=("parquet",), datasets=("eq",))
-    floors = [chain for chain in made.chains if chain.is_floor]
-    assert len(floors) == 1
-    assert floors[0].target.kind == floors[0].conditions.target == "arrow"
+    yardsticks = [chain for chain in made.chains if chain.is_raw_io]
+    assert len(yardsticks) == 1
+    assert yardsticks[0].target.kind == yardsticks[0].conditions.target == "arrow"
 
 
 def test_formats_are_chosen_and_dropped() -> None:
     made = plan(formats=("parquet|csv",), formats_not=("snappy",), datasets=("^eq$",))
-    assert {chain.variant.partition("[")[0] for chain in made.chains} == {"csv", "parquet", "floor"}
+    assert {chain.variant.partition("[")[0] for chain in made.chains} == {"csv", "parquet", "raw-io"}
     assert not any("snappy" in chain.variant for chain in made.chains)
 
 
@@ -199,7 +199,7 @@ def test_the_compression_suite_is_the_thesiss_and_f3() -> None:
     made = make_plan([SUITES["compression"]], Request())
     assert list(made.datasets) == ["eq", "core", "tpch-lineitem[scale=1]", "webface"]
     assert {dataset.rows for dataset in made.datasets.values()} == {1_000_000}
-    variants = [chain.variant for chain in made.chains if chain.dataset == "eq" and not chain.is_floor]
+    variants = [chain.variant for chain in made.chains if chain.dataset == "eq" and not chain.is_raw_io]
     assert variants == [
         "hdf5-table[engine=pandas]",
         "hdf5-table[engine=pandas,codec=blosc:lz4,level=1]",
@@ -237,7 +237,7 @@ def test_all_codecs_of_all_formats() -> None:
 
 def test_a_codec_comes_with_its_format_without_one() -> None:
     made = codecs(codecs=("gzip",), formats=("parquet",))
-    assert [chain.variant for chain in made.chains if not chain.is_floor] == [
+    assert [chain.variant for chain in made.chains if not chain.is_raw_io] == [
         "parquet[engine=pyarrow,codec=none]",
         "parquet[engine=pyarrow,codec=gzip,level=1]",
     ]
@@ -335,20 +335,20 @@ def test_the_image_suite_holds_the_thesiss_storages() -> None:
     made = images()
     assert list(made.datasets) == ["cifar-like"]
     names = {chain.variant.partition("[")[0] for chain in made.chains}
-    assert names == {"png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb", "image-floor"}
+    assert names == {"png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb", "image-raw-io"}
     assert {chain.target.kind for chain in made.chains} == {"images"}
-    assert len([chain for chain in made.chains if chain.is_floor]) == 2, "one for arrays of their own, one for views"
+    assert len([chain for chain in made.chains if chain.is_raw_io]) == 2, "one for arrays of their own, one for views"
 
 
 def test_views_stand_beside_arrays_of_their_own() -> None:
-    variants = [chain.variant for chain in images(formats=("lmdb",)).chains if not chain.is_floor]
+    variants = [chain.variant for chain in images(formats=("lmdb",)).chains if not chain.is_raw_io]
     assert len(variants) == 2
     assert ["arrays=views" in variant for variant in variants] == [False, True]
 
 
 def test_other_storages_are_asked_for() -> None:
     names = {chain.variant.partition("[")[0] for chain in images(formats=("webdataset|webp",)).chains}
-    assert names == {"webdataset", "webp", "image-floor"}
+    assert names == {"webdataset", "webp", "image-raw-io"}
 
 
 def test_two_suites_in_one_plan_take_the_data_sets_that_are_theirs() -> None:

@@ -127,8 +127,8 @@ class TestSummarise:
         assert self._one(make_sample(), again).by_round["wall_ns"] == {1: 7}
 
     def test_the_floor_is_found_across_targets_and_tracks_but_not_across_machines(self) -> None:
-        floors = [
-            make_sample(variant="floor", round=number, figures={"wall_ns": 10}, conditions=Conditions(target="arrow"))
+        yardsticks = [
+            make_sample(variant="raw-io", round=number, figures={"wall_ns": 10}, conditions=Conditions(target="arrow"))
             for number in range(1, 6)
         ]
         reads = [
@@ -136,12 +136,12 @@ class TestSummarise:
             for number in range(1, 6)
         ]
         other = replace(reads[0], machine="another")
-        cells = statistics.summarise([*floors, *reads, other])
-        multiple = cells[reads[0].cell].floor_multiple
+        cells = statistics.summarise([*yardsticks, *reads, other])
+        multiple = cells[reads[0].cell].raw_io_multiple
         assert multiple is not None
         assert (multiple.ratio, multiple.rounds) == (3, 5)
-        assert cells[other.cell].floor_multiple is None
-        assert cells[floors[0].cell].floor_multiple is None
+        assert cells[other.cell].raw_io_multiple is None
+        assert cells[yardsticks[0].cell].raw_io_multiple is None
 
     def test_views_have_a_floor_of_their_own(self) -> None:
         images = Conditions(target="images")
@@ -149,13 +149,13 @@ class TestSummarise:
             make_sample(variant=variant, round=number, figures={"wall_ns": wall_ns}, conditions=images)
             for number in range(1, 6)
             for variant, wall_ns in {
-                "image-floor[engine=readinto]": 100,
-                "image-floor[engine=readinto,arrays=views]": 20,
+                "image-raw-io[engine=readinto]": 100,
+                "image-raw-io[engine=readinto,arrays=views]": 20,
                 "lmdb[engine=lmdb]": 200,
                 "lmdb[engine=lmdb,arrays=views]": 80,
             }.items()
         ]
-        multiples = {cell.variant: summary.floor_multiple for cell, summary in statistics.summarise(samples).items()}
+        multiples = {cell.variant: summary.raw_io_multiple for cell, summary in statistics.summarise(samples).items()}
         assert multiples["lmdb[engine=lmdb]"].ratio == 2
         assert multiples["lmdb[engine=lmdb,arrays=views]"].ratio == 4
 
@@ -187,7 +187,7 @@ class TestRanking:
                 "best": [10, 11, 12, 11, 12],
                 "feather[engine=pyarrow,mapped=true]": [1] * 5,
                 "hdf5-fixed[engine=pandas,nulls=numpy]": [1] * 5,
-                "floor": [1] * 5,
+                "raw-io": [1] * 5,
             }
         )
         assert list(ranks) == ["best", "near", "slow"]
@@ -209,7 +209,7 @@ class TestRanking:
 class TestEffects:
     def test_drift_of_the_floor_is_seen_from_ten_percent_on(self) -> None:
         for drift, warns in ((0.0, False), (0.3, True)):
-            effects = statistics.floor_drift(statistics.summarise(make_run(drift=drift).samples).values())
+            effects = statistics.raw_io_drift(statistics.summarise(make_run(drift=drift).samples).values())
             assert {effect.operation for effect in effects} == {"save", "read"}
             assert all(effect.warns == warns for effect in effects), effects
             assert all(abs(effect.change - drift) < 0.08 for effect in effects), effects

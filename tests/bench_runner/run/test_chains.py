@@ -522,7 +522,7 @@ def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.Monke
         watcher=SimpleNamespace(step=lambda text, seconds_left: None),
         keep_reason=lambda chain, failure: kept.append((chain, failure)),
     )
-    assert rounds.rehearse(session) == {small: prediction}
+    assert rounds.pilot_round(session) == {small: prediction}
     assert kept == [(huge, failure)]
 
 

@@ -52,11 +52,11 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, c
     assert done.returncode == (shape["recommended"] is None)
     sifting, second = read_run(tmp_path / "out" / choosing.SIFTING), read_run(tmp_path / "out")
     assert {(sample.rows, sample.round > 0) for sample in sifting.samples} == {(20_000, True)}
-    assert not [sample for sample in second.samples if sample.round == 0], "what sifted is rehearsed"
+    assert not [sample for sample in second.samples if sample.round == 0], "what sifted has a pilot round"
     assert "probe" not in sifting.info
     assert second.info["probe"]["error_bytes"] > 0
     named = {each["variant"] for each in (*shape["ranked"], *shape["left_out"])}
-    assert {sample.variant for sample in sifting.samples if not sample.variant.startswith("floor")} == named
+    assert {sample.variant for sample in sifting.samples if not sample.variant.startswith("raw-io")} == named
 
 
 def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     run = make_run(datasets=("eq",))
 
     def measured(plan: Any, request: Any, options: Options, folder: Path, *rest: object) -> tuple[Any, bool]:
-        seen.append(({chain.variant for chain in plan.chains if not chain.is_floor}, options, folder))
+        seen.append(({chain.variant for chain in plan.chains if not chain.is_raw_io}, options, folder))
         races.append(rest[2] if len(rest) > 2 else None)
         return run, False
 
@@ -200,7 +200,7 @@ def test_programs_use_the_same_words(tmp_path: Path, cache_folder: Path, monkeyp
     words = {"rows": 2_000, "datasets": ["^eq$"], "formats": "^(feather|pickle)", "no_fidelity": True, "quick": True}
     found = run("tabular", **words, out=tmp_path / "run")
     assert set(found["operation"]) == {"save", "read"}
-    assert {name.partition("[")[0] for name in found["variant"]} == {"feather", "pickle", "floor"}
+    assert {name.partition("[")[0] for name in found["variant"]} == {"feather", "pickle", "raw-io"}
     # A machine that is not at rest leaves cells without a counted round, and says nothing of them.
     assert (found["wall_ns"].dropna() > 0).all()
     assert found["wall_ns"].isna().equals(found["rounds"] == 0)

@@ -71,7 +71,7 @@ def test_a_run_leaves_verified_samples_and_nothing_else(tmp_path: Path, environm
     assert 0 < run.info["probe"]["error_bytes"] < 2e6
     assert run.info["libraries"]["pyarrow"]
     counted = [sample for sample in run.samples if sample.round > 0]
-    assert {sample.variant.partition("[")[0] for sample in counted} == {"csv", "parquet", "floor"}
+    assert {sample.variant.partition("[")[0] for sample in counted} == {"csv", "parquet", "raw-io"}
     assert all(sample.machine == "lab" for sample in run.samples)
     assert all(sample.failure is None for sample in run.samples)
     assert [sample.position for sample in run.samples] == list(range(len(run.samples)))
@@ -97,7 +97,7 @@ def test_failures_do_not_stop_the_rest(tmp_path: Path, environment: dict[str, st
     assert done.returncode == 1, done.stderr
     samples = read_run(out).samples
     kinds = {(sample.variant.partition("[")[0], sample.failure and sample.failure.kind) for sample in samples}
-    assert kinds == {("faulty", "skipped"), ("faulty", "mismatch"), ("floor", None), ("pickle", None)}
+    assert kinds == {("faulty", "skipped"), ("faulty", "mismatch"), ("raw-io", None), ("pickle", None)}
 
 
 def started(words: tuple[str, ...], environment: dict[str, str], out: Path) -> subprocess.Popen[str]:

@@ -139,7 +139,7 @@ def test_other_data_refuse(tmp_path: Path) -> None:
 
 
 def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
-    """A cell's rehearsal on more rows, or the same run with other --rows, is another execution."""
+    """A cell's pilot round on more rows, or the same run with other --rows, is another execution."""
     rows = [(0, 20_000), (0, 200_000), (1, 100_000), (1, 50_000)]
     written(tmp_path, *(sample(operation, number, size) for number, size in rows for operation in CHAIN.operations))
     earlier = earlier_part(tmp_path, INFO)
@@ -179,7 +179,7 @@ def test_a_run_that_begins_has_nothing() -> None:
 
 
 def test_a_reason_is_no_execution(tmp_path: Path) -> None:
-    """Why a chain is not run stands in round 0 without figures: its rehearsal is still to be done, after a change."""
+    """Why a chain is not run stands in round 0 without figures: its pilot round is still to be done, after a change."""
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
     earlier = earlier_part(written(tmp_path, *reasons), INFO)

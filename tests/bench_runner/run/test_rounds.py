@@ -1,4 +1,4 @@
-"""Rule 15 put together: what is rehearsed, who races, and when it ends. Nothing is executed here."""
+"""Rule 15 put together: what has a pilot round, who races, and when it ends. Nothing is executed here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench_runner.run.prediction import Prediction
 from bench_runner.run.session import Options, Race
 from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
 
-CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("floor")]
+CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("raw-io")]
 
 
 @pytest.fixture
@@ -67,19 +67,19 @@ def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: l
     rounds.count_rounds(session(Race(contending, None)), predictions)
     assert asked == ["the run so far"] * 7
     assert ran(executed, "csv") == [1, 2, 3, 4, 5]
-    assert ran(executed, "orc") == ran(executed, "feather") == ran(executed, "floor") == [*range(1, 10)]
+    assert ran(executed, "orc") == ran(executed, "feather") == ran(executed, "raw-io") == [*range(1, 10)]
 
 
 def test_a_race_whose_budget_is_short_halves_the_field(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight variants and a floor take 2 s each: in 50 s less than three rounds of all, but five of those in front."""
+    """Eight variants and raw I/O take 2 s each: in 50 s less than three rounds of all, but five of those in front."""
     monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
     ranked = [f"v{number}" for number in range(8)]
-    chains = [chain("floor"), *map(chain, ranked)]
+    chains = [chain("raw-io"), *map(chain, ranked)]
     race = Race(lambda run: ranked, None)
     rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
-    assert [ran(executed, each) for each in ["floor", *ranked[:4]]] == [
+    assert [ran(executed, each) for each in ["raw-io", *ranked[:4]]] == [
         [1, 2, 3, 4, 5],
         [1, 2, 3, 4, 5],
         [1, 2, 3, 4, 5],
@@ -105,7 +105,7 @@ def test_who_was_never_counted_is_not_dropped_for_it(
     monkeypatch.setattr(rounds, "_execution", execution)
     monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
     race = Race(lambda run: ranked, None)
-    chains = [chain("floor"), *(chain(f"v{number}") for number in range(8))]
+    chains = [chain("raw-io"), *(chain(f"v{number}") for number in range(8))]
     rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
     assert [ran(executed, each) for each in ("v0", "v3", "v4", "v7")] == [[1, 2, 3, 4, 5], [1, 2], [1], [1, 2]]
 
@@ -120,15 +120,15 @@ def test_what_was_sifted_is_not_rehearsed(executed: list[tuple[str, int, int]]) 
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
     sifting: Any = SimpleNamespace(samples=[*whole, *half])
-    predictions = rounds.rehearse(session(Race(lambda run: (), sifting)))
-    assert executed == [("csv", 0, 10_000), ("floor", 0, 10_000)]
+    predictions = rounds.pilot_round(session(Race(lambda run: (), sifting)))
+    assert executed == [("csv", 0, 10_000), ("raw-io", 0, 10_000)]
     # By a straight line from the sifting's 100 rows.
     assert predictions[CHAINS[0]].slowest_ns == 500 * SECOND
 
 
 def test_a_run_that_only_sifts_rehearses_no_small_table(executed: list[tuple[str, int, int]]) -> None:
-    predictions = rounds.rehearse(session(None, rows=20_000, brief=True))
+    predictions = rounds.pilot_round(session(None, rows=20_000, brief=True))
     assert executed == []
     assert {each.peak_bytes for each in predictions.values()} == {10 * 40 * 20_000}
-    rounds.rehearse(session(None, rows=20_000))
+    rounds.pilot_round(session(None, rows=20_000))
     assert len(executed) == len(CHAINS)

@@ -10,7 +10,7 @@ import pytest
 from bench_runner.operations.targets import Target
 from bench_runner.plan.planning import Chain
 from bench_runner.results.records import Conditions, Failure, Sample
-from bench_runner.run.prediction import Prediction, is_small, predict, rehearsal_rows
+from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict
 from bench_runner.run.schedule import Progress, Schedule, in_front, looks, racing, within_budget
 
 SECOND = 10**9
@@ -80,15 +80,15 @@ def test_rounds_that_the_user_fixed_are_all_run() -> None:
 
 
 def test_the_floor_takes_part_as_long_as_another_of_its_data_set() -> None:
-    chains = {chain("csv"): prediction(1), chain("floor"): prediction(0.1), chain("floor", "int"): prediction(0.1)}
+    chains = {chain("csv"): prediction(1), chain("raw-io"): prediction(0.1), chain("raw-io", "int"): prediction(0.1)}
     chains[chain("xml", "int")] = prediction(20)
     schedule = Schedule(chains, seed=1, rounds=None)
     by_dataset: dict[str, int] = {"eq": 0, "int": 0}
     for number in range(1, 20):
         for each in schedule.due(number):
-            wall = SECOND + number % 3 * SECOND // 2 if not each.is_floor else SECOND
+            wall = SECOND + number % 3 * SECOND // 2 if not each.is_raw_io else SECOND
             schedule.progress[each].add(samples(each, (wall, wall), number))
-            by_dataset[each.dataset] += each.is_floor
+            by_dataset[each.dataset] += each.is_raw_io
     assert by_dataset == {"eq": 7, "int": 3}
 
 
@@ -152,7 +152,7 @@ def test_predictions_scale_with_the_rows() -> None:
 
 @pytest.mark.parametrize(("rows", "expected"), [(1_000_000, 20_000), (10_000, 2_000), (1_500, 1_000), (400, 400)])
 def test_rehearsal_rows(rows: int, expected: int) -> None:
-    assert rehearsal_rows(rows, 60 * rows) == expected
+    assert pilot_rows(rows, 60 * rows) == expected
 
 
 IMAGES = [(50_000, 3_200, 5_000), (2_000, 100_000, 160), (3, 10**9, 1)]
@@ -160,7 +160,7 @@ IMAGES = [(50_000, 3_200, 5_000), (2_000, 100_000, 160), (3, 10**9, 1)]
 
 @pytest.mark.parametrize(("images", "each_bytes", "expected"), IMAGES)
 def test_large_rows_are_rehearsed_by_their_bytes(images: int, each_bytes: int, expected: int) -> None:
-    assert rehearsal_rows(images, images * each_bytes) == expected
+    assert pilot_rows(images, images * each_bytes) == expected
 
 
 def test_a_few_large_rows_are_no_small_data_set() -> None:
@@ -170,8 +170,8 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
 
 
 def test_a_race_goes_on_for_whoever_is_let_run() -> None:
-    """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; the floor is with them."""
-    chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("floor"): prediction(0.1)}
+    """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; raw I/O is with them."""
+    chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
     schedule = Schedule(chains, seed=1, rounds=None, race=True)
     let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
     ran: dict[str, list[int]] = {}
@@ -181,7 +181,7 @@ def test_a_race_goes_on_for_whoever_is_let_run() -> None:
         for each in schedule.due(number):
             schedule.progress[each].add(samples(each, (SECOND, SECOND), number))
             ran.setdefault(each.variant, []).append(number)
-    assert ran["feather"] == ran["floor"] == [*range(1, 15)]
+    assert ran["feather"] == ran["raw-io"] == [*range(1, 15)]
     assert ran["orc"] == [*range(1, 10), 12, 13, 14]
 
 
@@ -195,7 +195,7 @@ def test_a_race_looks_at_growing_intervals() -> None:
 
 
 def test_a_short_budget_goes_to_those_in_front() -> None:
-    """Of six that take 2 s a round each, and a floor that takes 1 s."""
+    """Of six that take 2 s a round each, and raw I/O that takes 1 s."""
     ranked = [*"abcdef"]
     costs_s = dict.fromkeys(ranked, 2.0)
 
@@ -216,18 +216,18 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
 
 def test_nobody_races_alone() -> None:
     """What is due without anybody beside it, or only on one of two sizes, tells nothing of who is the best."""
-    one, other, floor = chain("feather"), chain("orc"), chain("floor")
+    one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
     small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
-    everything = [one, other, small_one, small_other, floor]
+    everything = [one, other, small_one, small_other, yardstick]
     progress = {each: Progress(each.operations) for each in everything}
     for each in everything:
         for number in range(1, 6):
             progress[each].add(samples(each, (SECOND, SECOND), number))
     assert racing(everything, (), progress) == everything
-    assert racing([one, floor], (), progress) == []
-    assert racing([one, small_one, small_other, floor], [other], progress) == []
+    assert racing([one, yardstick], (), progress) == []
+    assert racing([one, small_one, small_other, yardstick], [other], progress) == []
     uncounted = {**progress, one: Progress(one.operations)}
-    assert racing([one, floor], (), uncounted) == [one, floor]
+    assert racing([one, yardstick], (), uncounted) == [one, yardstick]
 
 
 def test_what_was_not_rehearsed_is_given_up_when_it_fails_once() -> None:

@@ -26,7 +26,7 @@ NONE = "parquet[engine=pyarrow,codec=none]"
 ZSTD = "parquet[engine=pyarrow,codec=zstd,level=1]"
 LZ4 = "orc[engine=pyarrow,codec=lz4]"
 ORC = "orc[engine=pyarrow,codec=none]"
-FLOOR = "floor[engine=readinto]"
+RAW_IO = "raw-io[engine=readinto]"
 MS, MB = 1_000_000, 1_000_000
 
 
@@ -34,7 +34,7 @@ def samples(
     variant: str, save_ms: float, read_ms: float, size_mb: float, *, rounds: int = 5, dataset: str = "webface"
 ) -> Iterator[Sample]:
     """Rounds of one chain, each round slower than the one before by 10 ms, as a machine may be."""
-    conditions = Conditions(track="codecs", target="arrow" if variant == FLOOR else "pandas")
+    conditions = Conditions(track="codecs", target="arrow" if variant == RAW_IO else "pandas")
     for number in range(1, rounds + 1):
         base = make_sample(suite="compression", dataset=dataset, variant=variant, conditions=conditions, round=number)
         slower = 10 * number
@@ -64,7 +64,7 @@ def four() -> list[list[Sample]]:
         list(samples(ZSTD, 300, 140, 20)),
         list(samples(ORC, 250, 150, 60)),
         list(samples(LZ4, 260, 130, 60)),
-        list(samples(FLOOR, 20, 10, 80)),
+        list(samples(RAW_IO, 20, 10, 80)),
     ]
 
 
@@ -120,7 +120,7 @@ def test_the_frontier_holds_what_nothing_beats_in_both(four: list[list[Sample]])
 
 
 def test_each_format_stands_before_its_codecs(four: list[list[Sample]]) -> None:
-    assert [row.variant for row in by_format(table_of(*four))] == [NONE, ZSTD, ORC, LZ4, FLOOR]
+    assert [row.variant for row in by_format(table_of(*four))] == [NONE, ZSTD, ORC, LZ4, RAW_IO]
 
 
 def test_equal_points_are_both_on_the_frontier() -> None:

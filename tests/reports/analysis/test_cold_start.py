@@ -9,7 +9,7 @@ from bench_runner.results.records import Run
 from reports.analysis.cold_start import HEADERS, first_calls
 from tests.reports.factory import make_run, make_sample
 
-FLOOR = "floor[engine=readinto]"
+RAW_IO = "raw-io[engine=readinto]"
 PARQUET = "parquet[engine=pyarrow,codec=none]"
 CSV = "csv[engine=pandas]"
 
@@ -40,7 +40,7 @@ def test_medians_by_operation_beside_the_import() -> None:
 
 def test_the_cheapest_comes_first_and_the_floor_not_at_all() -> None:
     rows = first_calls(
-        run_of((PARQUET, "save", 9_000_000, 0), (CSV, "save", 3_000_000, 0), (FLOOR, "save", 1_000_000, 0))
+        run_of((PARQUET, "save", 9_000_000, 0), (CSV, "save", 3_000_000, 0), (RAW_IO, "save", 1_000_000, 0))
     )
     assert [row.variant for row in rows] == [CSV, PARQUET]
     assert rows[0].texts == ("-", "3.00", "-", "-", "0.000", "-")
@@ -63,5 +63,5 @@ def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
 
 def test_every_variant_of_a_run_has_a_row() -> None:
     run = make_run(datasets=("eq",))
-    variants = {sample.variant for sample in run.samples if sample.counted and sample.variant != "floor"}
+    variants = {sample.variant for sample in run.samples if sample.counted and sample.variant != "raw-io"}
     assert {row.variant for row in first_calls(run)} == variants

@@ -120,7 +120,7 @@ def test_what_shifts_all_cells_alike_is_drift() -> None:
     assert found.regressions == ()
     read = next(drift for drift in found.drifts if drift.operation == "read")
     assert read.ratio == pytest.approx(1.3, abs=0.03)
-    assert read.floor == pytest.approx(1.3, abs=0.05)
+    assert read.yardstick == pytest.approx(1.3, abs=0.05)
     assert "all read times are" in text(found)
 
 

@@ -32,9 +32,9 @@ def run_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7, 
     samples: list[Sample] = []
     for number in range(1, rounds + 1):
         slower = 1 + number / 10  # what slows a whole round down cancels out
-        for variant, (save_ms, read_ms) in {**times_ms, "floor": (5, 5)}.items():
+        for variant, (save_ms, read_ms) in {**times_ms, "raw-io": (5, 5)}.items():
             for operation, time_ms in (("save", save_ms), ("read", read_ms)):
-                target = "arrow" if variant == "floor" else "pandas"
+                target = "arrow" if variant == "raw-io" else "pandas"
                 samples.append(
                     make_sample(
                         suite="engines",

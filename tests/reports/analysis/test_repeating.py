@@ -11,7 +11,7 @@ import pytest
 
 from bench_runner.plan.planning import Chain, Plan, Request, make_plan
 from bench_runner.results.records import Conditions, Run
-from bench_runner.results.statistics import is_floor
+from bench_runner.results.statistics import is_raw_io
 from bench_runner.suites import SUITES
 from format_bench import cli
 from reports.analysis.repeating import PROGRAM, repeating_command
@@ -29,9 +29,9 @@ def chains(suite: str) -> list[Chain]:
     plan = planned(suite)
     everything = [*plan.chains, *(each.chain for each in plan.excluded)]
     first = everything[0].dataset
-    variants = {chain.variant for chain in everything if not chain.is_floor}
+    variants = {chain.variant for chain in everything if not chain.is_raw_io}
     one = min(variants)
-    return [chain for chain in everything if not chain.is_floor and (chain.dataset == first or chain.variant == one)]
+    return [chain for chain in everything if not chain.is_raw_io and (chain.dataset == first or chain.variant == one)]
 
 
 def table_of(chain: Chain, info: dict[str, object] | None = None, variant: str = "") -> tuple[Run, Table]:
@@ -72,7 +72,7 @@ def test_every_variant_and_every_data_set_is_planned_again_alone(chain: Chain) -
     run, table = table_of(chain)
     plan, options = plan_of(repeating_command(run, table, table.rows[0]))
     found = [*plan.chains, *(each.chain for each in plan.excluded)]
-    assert [(each.dataset, each.variant, each.conditions) for each in found if not each.is_floor] == [
+    assert [(each.dataset, each.variant, each.conditions) for each in found if not each.is_raw_io] == [
         (chain.dataset, chain.variant, chain.conditions)
     ]
     assert plan.datasets[chain.dataset].rows == 2000
@@ -120,9 +120,9 @@ def test_codecs_files_and_isolation_of_the_request_are_kept() -> None:
 def test_the_floor_is_repeated_with_a_variant_beside_which_it_is_measured() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     (table,) = tables(run)
-    (floor,) = [row for row in table.rows if is_floor(row.variant)]
+    (yardstick,) = [row for row in table.rows if is_raw_io(row.variant)]
     first = table.rows[0]
-    assert repeating_command(run, table, floor) == repeating_command(run, table, first)
+    assert repeating_command(run, table, yardstick) == repeating_command(run, table, first)
 
 
 def test_hostile_names_are_one_word_for_the_shell() -> None:

@@ -21,7 +21,7 @@ import platformdirs
 import pytest
 
 from bench_runner.results.records import Failure, Run, read_run
-from bench_runner.results.statistics import is_floor, summarise
+from bench_runner.results.statistics import is_raw_io, summarise
 from format_bench import cli
 from reports.analysis.codecs import READ, frontier
 from reports.analysis.tables import COLUMNS, tables
@@ -144,7 +144,7 @@ def test_every_number_of_the_overview_leads_to_samples_with_that_median(run: Run
         for row in table.rows:
             for column in COLUMNS:
                 interval = row.interval(column)
-                if interval is None or is_floor(row.variant):
+                if interval is None or is_raw_io(row.variant):
                     continue
                 address = f"samples/run-1-{slug(f'{table.dataset}-{table.conditions.track}')}.html"
                 address += f"#{column.operation}-{slug(row.variant)}"
@@ -171,7 +171,7 @@ def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> No
     for table in tables(run):
         section = sections[f"run-1-{table.dataset}-{table.conditions.track}"]
         assert len(section["charts"]["bars"]) == len(COLUMNS)
-        rows = {row.label: row for row in table.rows if not is_floor(row.variant)}
+        rows = {row.label: row for row in table.rows if not is_raw_io(row.variant)}
         for chart, column in zip(section["charts"]["bars"], COLUMNS, strict=True):
             assert {bar["label"] for bar in chart["rows"]} == set(rows)
             for bar in chart["rows"]:

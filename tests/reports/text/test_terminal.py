@@ -60,7 +60,7 @@ def test_best_and_ties_are_marked_by_a_sign() -> None:
     table = text.split("tabular: eq")[1]
     assert line_of(table, "vortex").count("*") == 1
     assert "=" in line_of(table, "parquet")
-    assert "*" not in line_of(table, "floor") + line_of(table, "xml")
+    assert "*" not in line_of(table, "raw-io") + line_of(table, "xml")
     mapped = line_of(table, "feather[mapped=true]").removeprefix("feather[mapped=true]")
     assert "*" not in mapped
     assert "=" not in mapped
@@ -163,8 +163,8 @@ def test_several_machines_are_never_mixed() -> None:
 
 
 def test_drift_of_the_floor_is_a_warning() -> None:
-    assert "the floor became" in shown(make_run(drift=0.3))
-    assert "the floor became" not in shown(make_run())
+    assert "raw I/O became" in shown(make_run(drift=0.3))
+    assert "raw I/O became" not in shown(make_run())
 
 
 @pytest.mark.parametrize("info", [{}, {"machine": None, "warnings": "no", "probe": 3, "datasets": None}])

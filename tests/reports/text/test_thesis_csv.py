@@ -56,7 +56,7 @@ def test_failed_cells_and_memory_below_the_probe_are_empty() -> None:
     table = pd.read_csv(io.StringIO(written(make_run(datasets=("core",)))["results-core-plain.csv"]))
     table = table.set_index("format_name")
     assert table.loc["avro[engine=fastavro,codec=none]"].isna().all()
-    assert pd.isna(table.loc["floor", "save_peak_mem (MB)"])
+    assert pd.isna(table.loc["raw-io", "save_peak_mem (MB)"])
     assert table.dtypes.eq("float64").all()
 
 

@@ -1,4 +1,4 @@
-"""Floor: what the machine can do without any format, for every figure to be set against.
+"""Raw I/O: what the machine can do without any format, for every figure to be set against.
 
 The table's own Arrow buffers go to a file by plain writes, each after a few bytes that say what it is (an Arrow IPC
 stream), and come back by one `readinto` into fresh memory that the table then lies in. Nothing is converted, encoded
@@ -23,15 +23,15 @@ _HEADER = struct.Struct("<8sQ")
 _MAGIC = b"FB-FLOOR"
 
 
-class Floor(TabularFormat):
+class RawIO(TabularFormat):
     """Arrow buffers by plain write and readinto."""
 
-    format = "floor"
+    format = "raw-io"
     engine = "readinto"
-    title = "Floor"
+    title = "RawIO"
     distributions = ("pyarrow",)
     native = Native.BUFFERS
-    suffix = ".floor"
+    suffix = ".raw"
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
 
     def load_library(self) -> None:
@@ -68,7 +68,7 @@ class Floor(TabularFormat):
 
     def _check(self, location: Path, header: bytes, size_bytes: int) -> None:
         if len(header) < _HEADER.size or not header.startswith(_MAGIC):
-            raise AdapterError(f"{location}: not a floor file (it begins with {header[:8]!r}, not {_MAGIC!r})")
+            raise AdapterError(f"{location}: not a raw I/O file (it begins with {header[:8]!r}, not {_MAGIC!r})")
         _, body_bytes = _HEADER.unpack(header)
         if body_bytes != size_bytes - _HEADER.size:
             raise AdapterError(
@@ -83,4 +83,4 @@ class Floor(TabularFormat):
         return Stored()
 
 
-ENGINES = (Floor,)
+ENGINES = (RawIO,)

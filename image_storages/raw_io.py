@@ -1,4 +1,4 @@
-"""Floor: what the machine can do without any storage, for every figure to be set against.
+"""Raw I/O: what the machine can do without any storage, for every figure to be set against.
 
 A checked header, the labels, the shapes and the pixels one after the other go to a file by plain writes, and come back
 by readinto: into arrays of their own, or as views of one block. It is a yardstick, not a storage to use.
@@ -29,15 +29,15 @@ _INDEX_BYTES = 8 + 3 * 4
 """Of each image: its label as int64, its height, width and channels as int32."""
 
 
-class Floor(ImageStorage):
+class RawIO(ImageStorage):
     """Labels, shapes and pixels, by plain write and readinto."""
 
-    format = "image-floor"
+    format = "image-raw-io"
     engine = "readinto"
-    title = "Floor"
+    title = "RawIO"
     distributions = ("numpy",)
     native = Native.IMAGES
-    suffix = ".floor"
+    suffix = ".raw"
     settings: ClassVar = {"arrays": arrays.ARRAYS}
     beside: ClassVar = ({"arrays": "views"},)
     capabilities = frozenset({Can.SINGLE_FILE, Can.NO_PICKLE})
@@ -99,7 +99,7 @@ def _header(file: FileIO, location: Path) -> tuple[int, int]:
     """Number of images and bytes of pixels, once the size of the file agrees with them."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):
-        raise AdapterError(f"{location}: not a floor file of images (it begins with {header[:8]!r}, not {_MAGIC!r})")
+        raise AdapterError(f"{location}: not a raw I/O file of images (it begins with {header[:8]!r}, not {_MAGIC!r})")
     _, count, pixels_bytes = _HEADER.unpack(header)
     told_bytes = count * _INDEX_BYTES + pixels_bytes
     there_bytes = location.stat().st_size - _HEADER.size
@@ -119,4 +119,4 @@ def _filled(file: FileIO, array: np.ndarray) -> np.ndarray:
     return array
 
 
-ENGINES = (Floor,)
+ENGINES = (RawIO,)

@@ -1,4 +1,4 @@
-"""The floor keeps the contract."""
+"""Raw I/O keeps the contract."""
 
 from pathlib import Path
 
@@ -6,19 +6,19 @@ import pyarrow as pa
 import pytest
 
 from adapters.errors import AdapterError
-from formats.floor import Floor
+from formats.raw_io import RawIO
 from tests.contracts.tabular import TabularFormatContract, ordinary_table
 
 
 class TestFloor(TabularFormatContract):
-    variant = "floor"
+    variant = "raw-io"
 
 
-def saved(location: Path) -> Floor:
-    floor = Floor()
-    floor.load_library()
-    floor.save(ordinary_table(), location)
-    return floor
+def saved(location: Path) -> RawIO:
+    yardstick = RawIO()
+    yardstick.load_library()
+    yardstick.save(ordinary_table(), location)
+    return yardstick
 
 
 def test_the_file_is_the_buffers_and_little_more(tmp_path: Path) -> None:
@@ -27,9 +27,9 @@ def test_the_file_is_the_buffers_and_little_more(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_table_is_stored_as_that_part(tmp_path: Path) -> None:
-    floor = saved(tmp_path / "whole")
-    floor.save(ordinary_table().slice(7, 10), tmp_path / "part")
-    assert floor.read(tmp_path / "part").equals(ordinary_table().slice(7, 10))
+    yardstick = saved(tmp_path / "whole")
+    yardstick.save(ordinary_table().slice(7, 10), tmp_path / "part")
+    assert yardstick.read(tmp_path / "part").equals(ordinary_table().slice(7, 10))
     assert (tmp_path / "part").stat().st_size < (tmp_path / "whole").stat().st_size / 10
 
 
@@ -40,17 +40,17 @@ def test_buffers_keep_the_alignment_of_arrow(tmp_path: Path) -> None:
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
-    floor = saved(tmp_path / "t")
+    yardstick = saved(tmp_path / "t")
     (tmp_path / "other").write_bytes(b"PAR1" * 40)
-    with pytest.raises(AdapterError, match="not a floor file"):
-        floor.read(tmp_path / "other")
+    with pytest.raises(AdapterError, match="not a raw I/O file"):
+        yardstick.read(tmp_path / "other")
 
 
 @pytest.mark.parametrize("cut", [1, 1_000])
 def test_a_file_cut_short_is_refused(cut: int, tmp_path: Path) -> None:
-    floor = saved(tmp_path / "t")
+    yardstick = saved(tmp_path / "t")
     whole = (tmp_path / "t").read_bytes()
     (tmp_path / "t").write_bytes(whole[:-cut])
-    for look in (floor.read, floor.stored):
+    for look in (yardstick.read, yardstick.stored):
         with pytest.raises(AdapterError, match="the save did not finish"):
             look(tmp_path / "t")

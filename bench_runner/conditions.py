@@ -1,0 +1,25 @@
+"""What a sample is taken under. Plans ask for conditions, workers keep them, records hold them.
+
+It knows neither who asks nor what is measured.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Samples with different conditions are never mixed in one figure.
+
+    cache: warm | cold | cold (guest), which is cold on a virtual machine; threads: default | 1;
+    target: pandas | arrow (what the user holds and wants back) | images;
+    track: plain | default | equal | codecs | choice; strings: str | object (the pandas dtype of text); work_dir: the
+    label of the working folder ('default', or the path as the user gave it).
+    """
+
+    cache: str = "warm"
+    threads: str = "default"
+    target: str = "pandas"
+    track: str = "plain"
+    strings: str = "str"
+    work_dir: str = "default"

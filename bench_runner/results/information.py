@@ -1,0 +1,213 @@
+"""`run.json` as types: what is needed to believe and to repeat a run.
+
+Every field may be missing, because runs are written as they go, by several versions and on many machines; one that is
+there has its type. Nothing here knows how these facts are found, nor how they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+SAVE, READ = "save", "read"
+
+
+class Facts(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the parts have in common: a field that has its default is not written, and one that this version does not
+    know is passed over."""
+
+
+class RunWarning(Facts):
+    """Something that the reader of a run must know, and what to do about it."""
+
+    text: str = ""
+    remedy: str = ""
+
+
+class MachineInfo(Facts):
+    """What was measured on. Sizes in bytes, times in ns; what could not be found out is None."""
+
+    name: str = ""
+    cpu: str | None = None
+    cores: int | None = None
+    physical_cores: int | None = None
+    affinity: str | None = None
+    cpu_limit_cores: float | None = None
+    governor: str | None = None
+    turbo: bool | None = None
+    numa_nodes: int | None = None
+    memory_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    swap_bytes: int | None = None
+    kernel: str | None = None
+    operating_system: str | None = None
+    virtualisation: str | None = None
+    container: str | None = None
+    python: str | None = None
+    timer_resolution_ns: int | None = None
+    clock_source: str | None = None
+    aslr: str | None = None
+    transparent_huge_pages: str | None = None
+    clock_time: str | None = None
+    time_zone: str | None = None
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it is a guest on somebody's machine."""
+        return self.virtualisation not in (None, "none")
+
+
+class FolderInfo(Facts):
+    """What lies under a working folder. Sizes in bytes."""
+
+    path: str = ""
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+    block_bytes: int | None = None
+    filesystem: str | None = None
+    mount_point: str | None = None
+    mount_options: str | None = None
+    device: str | None = None
+    rotational: bool | None = None
+    nvme: bool | None = None
+    device_model: str | None = None
+    journal: bool | None = None
+
+
+class DataSetInfo(Facts):
+    """One data set. `input_rows` is how many rows the whole has of which it is a sample."""
+
+    digest: str = ""
+    rows: int = 0
+    size_bytes: int = 0
+    title: str = ""
+    input_rows: int | None = None
+    sampled_rows: int | None = None
+    blocks: int | None = None
+
+    @property
+    def whole_rows(self) -> int | None:
+        """How many rows the table has of which this is a sample; None where it is all of it."""
+        return self.input_rows if self.input_rows is not None and self.input_rows > self.rows > 0 else None
+
+
+class VariantInfo(Facts):
+    """One variant: what its adapter says of itself, and what loading its libraries cost."""
+
+    title: str = ""
+    format: str = ""
+    library: str = ""
+    syncs_on_save: bool = False
+    capabilities: tuple[str, ...] | None = None
+    mapped: bool = False
+    import_ns: int | None = None
+    import_rss_bytes: int | None = None
+
+
+class OperationInfo(Facts):
+    """One operation, as reports need to know it."""
+
+    title: str = ""
+    """For people: 'save', 'project 10 columns'."""
+    writes: bool = False
+    """Whether it makes a stored copy; else it reads one."""
+    meaning: str = ""
+
+
+class KnownAnswer(Facts):
+    """One known allocation, and what the two probes said of it, in bytes."""
+
+    how: str = ""
+    size_bytes: int = 0
+    peak_private_bytes: int = 0
+    peak_rss_bytes: int = 0
+
+
+class ProbeInfo(Facts):
+    """How wrong the memory probe was on this machine."""
+
+    error_bytes: int | None = None
+    known_answers: tuple[KnownAnswer, ...] = ()
+
+
+class RequestInfo(Facts):
+    """What was asked for, as far as it decides what there was to measure."""
+
+    formats: tuple[str, ...] = ()
+    formats_not: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    webface: str | None = None
+    generated_webface: bool = False
+    data: str | None = None
+    rows: int | None = None
+    cache: str = "warm"
+    threads: str | None = None
+    target: str = "pandas"
+    tracks: tuple[str, ...] = ()
+    codecs: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
+    strings: str = "str"
+    work_dirs: tuple[str, ...] = ()
+
+
+def _unfinished() -> bool:
+    # A factory, so that it is always written: whoever looks at the file sees it.
+    return False
+
+
+class RunInfo(Facts):
+    """Everything that one command said of itself."""
+
+    id: str = ""
+    command: tuple[str, ...] = ()
+    started: str | None = None
+    finished: str | None = None
+    partial: bool = msgspec.field(default_factory=_unfinished)
+    resumed: tuple[str, ...] = ()
+    seed: int | None = None
+    quick: bool = False
+    rounds_asked: int | None = None
+    budget_s: float | None = None
+    timeout_s: float | None = None
+    isolate: str | None = None
+    request: RequestInfo = msgspec.field(default_factory=RequestInfo)
+    machine: MachineInfo = msgspec.field(default_factory=MachineInfo)
+    libraries: dict[str, str] = {}
+    commit: str | None = None
+    dirty: bool = False
+    changes: str | None = None
+    load_before: dict[str, float] = {}
+    load_after: dict[str, float] = {}
+    warnings: list[RunWarning] = []
+    suites: dict[str, str] = {}
+    operations: dict[str, OperationInfo] = {}
+    variants: dict[str, VariantInfo] = {}
+    datasets: dict[str, DataSetInfo] = {}
+    work_dirs: dict[str, FolderInfo] = {}
+    probe: ProbeInfo | None = None
+    stages_ns: dict[str, int] = {}
+
+    def warn(self, text: str, remedy: str) -> None:
+        """Keep a warning with its remedy; the same one only once."""
+        warning = RunWarning(text=text, remedy=remedy)
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def operation(self, spelled: str) -> OperationInfo:
+        """What is known of an operation; of runs that do not tell, by its name."""
+        told = self.operations.get(spelled)
+        return told or OperationInfo(title=spelled, writes=spelled == SAVE)
+
+    def shape(self) -> dict[str, Any]:
+        """As plain dicts, lists, texts and numbers, ready for JSON."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        # What holds nothing is not worth a line.
+        return {name: value for name, value in found.items() if value not in ({}, [])}
+
+
+def information(shape: Mapping[str, Any]) -> RunInfo:
+    """The information that a JSON object holds. Raises msgspec.ValidationError naming the place of what is wrong."""
+    return msgspec.convert(shape, RunInfo, strict=True)
