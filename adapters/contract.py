@@ -8,7 +8,7 @@ but store and return: it reads no clock, invents no path, removes no file, and l
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -65,6 +65,29 @@ class Can(Enum):
     SINGLE_FILE = "single-file"
     OTHER_LANGUAGES = "other-languages"
     NO_PICKLE = "no-pickle"
+
+
+class OwnCall(Enum):
+    """What an engine may have a call of its own for, beside save and read. The names are those of the operations."""
+
+    PROJECT = "project"
+
+
+def _nothing_to_close() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A stored copy that is open for reading in part.
+
+    Each call is there when the adapter's `own_calls` name it. What it gives is of the kind that `native_read` names, in
+    memory of its own, and stays valid after `close`.
+    """
+
+    project: Callable[[Sequence[str]], Any] | None = None
+    """All rows of these columns, in the order asked."""
+    close: Callable[[], None] = _nothing_to_close
 
 
 @dataclass(frozen=True)
@@ -235,6 +258,16 @@ class TabularFormat(Adapter):
     def calls(self) -> Calls | None:
         """The calls of `save` and `read` as a user writes them; None where that takes more than a line each."""
         return None
+
+    @property
+    def own_calls(self) -> frozenset[OwnCall]:
+        """What `open` offers with these settings. For what is not here the harness reads everything and selects, and
+        says so in every figure."""
+        return frozenset()
+
+    def open(self, location: Path) -> Handle:
+        """Open what lies at `location` for the calls that `own_calls` names. No schema is given, as for `read`."""
+        return Handle()
 
     takes_masked: ClassVar[bool] = True
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
