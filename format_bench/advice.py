@@ -13,7 +13,7 @@ from pathlib import Path
 from adapters.contract import Can
 from adapters.errors import AdapterError
 from bench_runner.errors import RunError
-from bench_runner.plan.planning import Request
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Run
 from bench_runner.run.choosing import Measured, measure_for_choice
 from bench_runner.run.session import Options, Watcher

@@ -23,7 +23,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench_runner.plan.planning import Plan, Request
+    from bench_runner.plan.chain import Plan
+    from bench_runner.plan.request import Request
     from bench_runner.results.records import Run
     from reports.analysis.compare import Comparison
     from reports.text.recommendation import Answer
@@ -356,7 +357,7 @@ def run(suites: tuple[str, ...], **options: Any) -> int:
 
 
 def _request(options: dict[str, Any]) -> Request:
-    from bench_runner.plan.planning import Request
+    from bench_runner.plan.request import Request
 
     webface = Path(options["webface"]) if options["webface"] else None
     if webface is not None and not webface.is_file():

@@ -65,7 +65,8 @@ def _datasets() -> Iterator[str]:
 
 
 def _cells() -> Iterator[str]:
-    from bench_runner.plan.planning import Request, make_plan
+    from bench_runner.plan.request import Request
+    from bench_runner.plan.planning import make_plan
 
     plan = make_plan(list(SUITES.values()), Request())
     for chain in plan.chains:

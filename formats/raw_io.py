@@ -28,7 +28,7 @@ class RawIO(TabularFormat):
 
     format = "raw-io"
     engine = "readinto"
-    title = "RawIO"
+    title = "Raw I/O"
     distributions = ("pyarrow",)
     native = Native.BUFFERS
     suffix = ".raw"

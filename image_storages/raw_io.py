@@ -34,7 +34,7 @@ class RawIO(ImageStorage):
 
     format = "image-raw-io"
     engine = "readinto"
-    title = "RawIO"
+    title = "Raw I/O"
     distributions = ("numpy",)
     native = Native.IMAGES
     suffix = ".raw"

@@ -109,6 +109,15 @@ def from_native(result: Any, target: Target, native: Native) -> Any:
     return _to_pandas(table, target) if target.kind == "pandas" else table
 
 
+def select(result: Any, native: Native, columns: list[str]) -> Any:
+    """Some columns of what a read returned, in this order. Inside the clock, where an engine has no call for it."""
+    if native is Native.RECORDS:
+        schema = pa.schema([result.schema.field(name) for name in columns])
+        return Records(schema, ({name: row[name] for name in columns} for row in result.rows))
+    # DataFrames of both kinds take a list of names in brackets.
+    return result.select(columns) if isinstance(result, pa.Table) else result[columns]
+
+
 def _to_polars(table: pa.Table) -> Any:
     """A polars DataFrame over the same values. Its adapter has loaded the library."""
     import polars

@@ -83,8 +83,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """Whether what was verified was all of the data: then the save of its chain is verified too."""
     fallback: str = ""
     """What stood for a call that the engine does not have: 'read-all' read everything and selected afterwards."""
-    only_verifies: bool = False
-    """Whether nobody asked for this operation: it was executed because the save has to be verified."""
+    in_service: bool = False
+    """Whether nobody asked for this: it was executed because another operation needs a stored copy, or the save has to
+    be verified."""
     losses: tuple[str, ...] = ()
     codec: str | None = None
     """Read back from the written file; None for a format without codecs, and for reads."""

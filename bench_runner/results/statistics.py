@@ -230,12 +230,12 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
     Counted are settled executions of counted rounds whose answer was verified. A save gives none: it counts when an
     operation of its chain (same data, variant, conditions and round) that saw all of the data passed. Where a round
     was measured twice, after a resume, the later one stands. The pilot round gives a reason for failure, never a
-    figure; an operation that only verified a save is no cell.
+    figure; what was only in the service of others is no cell.
     """
     samples = tuple(samples)
     verified = {_chain(sample) for sample in samples if sample.saw_all and sample.failure is None}
     grouped: dict[Cell, list[Sample]] = defaultdict(list)
-    for sample, cell in _with_full_rows([sample for sample in samples if not sample.only_verifies]):
+    for sample, cell in _with_full_rows([sample for sample in samples if not sample.in_service]):
         grouped[cell].append(sample)
     values = {cell: _by_round(_counted(group, verified)) for cell, group in grouped.items()}
     yardsticks = {

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from bench_runner.clock import now_ns
+from bench_runner.errors import Failure
 from bench_runner.machine import environment, linux
 from bench_runner.operations import OPERATIONS
-from bench_runner.plan.planning import Chain
-from bench_runner.results.records import Failure, Sample
+from bench_runner.plan.chain import Chain
+from bench_runner.results.records import Sample
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.worker.settle import Control, Rest, Settler
 from data_generator.cache import StoredDataset

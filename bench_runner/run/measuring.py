@@ -20,7 +20,8 @@ import data_generator.cache as data_cache
 from bench_runner.clock import utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
-from bench_runner.plan.planning import Plan, Request
+from bench_runner.plan.chain import Plan
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Run, SampleWriter, read_run, write_run_info
 from bench_runner.run import preparation, rounds
 from bench_runner.run.chains import Bench

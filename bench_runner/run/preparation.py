@@ -20,7 +20,8 @@ from bench_runner import registries
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, environment
 from bench_runner.plan import codecs
-from bench_runner.plan.planning import Chain, with_null_variants
+from bench_runner.plan.chain import Chain
+from bench_runner.plan.nulls import with_null_variants
 from bench_runner.results.records import Fidelity
 from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher, Outcome

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench_runner.errors import RunError
-from bench_runner.plan.planning import Chain
-from bench_runner.results.records import Conditions, Failure, Run, Sample, read_run
+from bench_runner.conditions import Conditions
+from bench_runner.errors import Failure, RunError
+from bench_runner.plan.chain import Chain
+from bench_runner.results.records import Run, Sample, read_run
 
 _MUST_BE_EQUAL = ("commit", "dirty", "changes", "isolate")
 _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "virtualisation", "python")

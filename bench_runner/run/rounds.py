@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from bench_runner.clock import now_ns
+from bench_runner.conditions import Conditions
+from bench_runner.errors import Failure
 from bench_runner.machine import environment
-from bench_runner.plan.planning import Chain
-from bench_runner.results.records import Conditions, Failure, Sample, read_run
+from bench_runner.plan.chain import Chain
+from bench_runner.results.records import Sample, read_run
 from bench_runner.run.chains import execute
 from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, pilot_rows, predict, without_pilot
 from bench_runner.run.schedule import (

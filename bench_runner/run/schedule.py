@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench_runner.plan.planning import Chain
+from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
 from bench_runner.results.statistics import half_width
 from bench_runner.run.prediction import Prediction

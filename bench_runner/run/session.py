@@ -13,9 +13,11 @@ from typing import Any, Protocol
 import data_generator.cache as data_cache
 from adapters.spelling import parse
 from bench_runner.clock import now_ns
+from bench_runner.conditions import Conditions
+from bench_runner.errors import Failure
 from bench_runner.machine import environment
-from bench_runner.plan.planning import Chain, Plan
-from bench_runner.results.records import Conditions, Failure, Run, Sample, SampleWriter, write_run_info
+from bench_runner.plan.chain import Chain, Plan
+from bench_runner.results.records import Run, Sample, SampleWriter, write_run_info
 from bench_runner.run.chains import Bench
 from bench_runner.run.resume import Earlier
 from data_generator.catalogue import CATALOGUE

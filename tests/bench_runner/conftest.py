@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench_runner.operations.targets import Target
-from bench_runner.plan.planning import Chain
+from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from bench_runner.plan.planning import Request
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Run, read_run
 from bench_runner.run.choosing import measure_for_choice, measure_race
 from bench_runner.run.session import Options, Race

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from bench_runner.machine import environment, linux
-from bench_runner.plan.planning import Chain
+from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Failure
 from bench_runner.results.statistics import summarise
 from bench_runner.run import rounds

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bench_runner.plan.planning import Request
+from bench_runner.plan.request import Request
 from bench_runner.results.records import read_run
 from bench_runner.run import choosing
 from bench_runner.run.session import Options

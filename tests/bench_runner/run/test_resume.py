@@ -13,7 +13,8 @@ import pytest
 
 from bench_runner.errors import RunError
 from bench_runner.operations.targets import Target
-from bench_runner.plan.planning import Chain, Request
+from bench_runner.plan.chain import Chain
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Conditions, Failure, Sample, SampleWriter, read_run, write_run_info
 from bench_runner.run import measuring
 from bench_runner.run.prediction import Prediction

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench_runner.plan.planning import Chain
+from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
 from bench_runner.run import rounds
 from bench_runner.run.prediction import Prediction

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bench_runner.operations.targets import Target
-from bench_runner.plan.planning import Chain
+from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions, Failure, Sample
 from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict
 from bench_runner.run.schedule import Progress, Schedule, in_front, looks, racing, within_budget

@@ -1,0 +1,88 @@
+"""Reading some columns of all rows.
+
+Which columns is decided by the digest of the data, so that all variants, rounds, runs and machines read the same ones.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
+
+from adapters.contract import OwnCall, TabularFormat
+from bench_runner.clock import Laps
+from bench_runner.operations import targets
+from bench_runner.operations.operation import Operation, Stage
+
+DEFAULT_COLUMNS = 4
+"""One of each type of the data set `eq`."""
+
+
+@dataclass(frozen=True)
+class Project(Operation):
+    """From the stored copy to some of its columns in private memory, in the order asked. Opening it lies inside the
+    clock. An engine without a call for it reads everything, and the columns are selected before they are converted."""
+
+    columns: int = DEFAULT_COLUMNS
+
+    name: ClassVar[str] = "project"
+    own_call: ClassVar[OwnCall] = OwnCall.PROJECT
+    meaning: ClassVar[str] = "read some columns of all rows, chosen by the digest of the data from all types alike"
+
+    @property
+    def title(self) -> str:
+        """'project 10 columns'."""
+        return f"project {self.columns} column{'s' * (self.columns != 1)}"
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """There must be as many columns."""
+        if self.columns <= len(schema):
+            return None
+        return f"{self.columns} columns are asked for, the table has {len(schema)}"
+
+    def take_input(self, stage: Stage, rows: int) -> list[str]:
+        """The names of the columns."""
+        return chosen_columns(stage.schema, stage.digest, self.columns)
+
+    def run(self, stage: Stage, held: list[str], location: Path, laps: Laps) -> Any:
+        """Open, read the columns, convert to the target, touch one byte in each page of the result."""
+        adapter = cast(TabularFormat, stage.adapter)
+        if self.fallback(adapter):
+            native = targets.select(adapter.read(location), adapter.native_read, held)
+        else:
+            handle = adapter.open(location)
+            assert handle.project is not None
+            native = handle.project(held)
+            handle.close()
+        laps.lap("engine_ns")
+        result = targets.from_native(native, stage.target, adapter.native_read)
+        del native
+        laps.lap("convert_ns")
+        targets.touch(result)
+        laps.lap("touch_ns")
+        return result
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """Those that were asked for, in that order."""
+        return chosen_columns(stage.schema, stage.digest, self.columns)
+
+
+def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:
+    """`count` names of columns, in an order that is not the stored one: each type in turn gives one of its columns, as
+    the digest shuffles them, so that no kind of column is left out while another has several."""
+    generator = random.Random(f"{digest}/project")
+    by_type: dict[str, list[str]] = {}
+    for field in schema:
+        by_type.setdefault(str(field.type), []).append(field.name)
+    piles = list(by_type.values())
+    generator.shuffle(piles)
+    for pile in piles:
+        generator.shuffle(pile)
+    chosen: list[str] = []
+    while len(chosen) < count and any(piles):
+        chosen += [pile.pop() for pile in piles if pile][: count - len(chosen)]
+    generator.shuffle(chosen)
+    return chosen

@@ -1,0 +1,77 @@
+"""What a plan is made of: chains, those that are not run with their reason, and the plan that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bench_runner.conditions import Conditions
+from bench_runner.errors import Failure
+from bench_runner.operations import SAVE, VERIFYING, operation_of
+from bench_runner.operations.targets import Target
+from bench_runner.suites import Suite
+from bench_runner.variants import is_raw_io
+from data_generator.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What shares one stored copy: one save, then each reading operation, then the removal.
+
+    `spelled` builds the adapter; `variant` is how records name it, which may add what the harness does for it
+    (nulls=numpy). `operations` are spelled, the save first.
+    """
+
+    suite: str
+    dataset: str
+    variant: str
+    spelled: str
+    library: str
+    suffix: str
+    mapped: bool
+    codec: str | None
+    target: Target
+    conditions: Conditions
+    operations: tuple[str, ...]
+
+    @property
+    def is_raw_io(self) -> bool:
+        """Whether this is raw I/O, which takes part in every round."""
+        return is_raw_io(self.spelled)
+
+    def needed_for(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """Of the chain's operations those that are wanted, with what they need besides: the save first, and for a save
+        that is wanted an operation that sees all of the data."""
+        chosen = {SAVE, *wanted}
+        in_order = [operation for operation in self.operations if operation in chosen]
+        if SAVE in wanted and not any(operation_of(operation).sees_all for operation in in_order):
+            in_order.append(VERIFYING)
+        return tuple(dict.fromkeys((SAVE, *in_order)))
+
+    def label(self, operation: str | None = None) -> str:
+        """How messages name it: 'tabular/save/eq/csv[engine=pandas]'."""
+        middle = f"{operation}/" if operation else ""
+        return f"{self.suite}/{middle}{self.dataset}/{self.variant}"
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Operations of a chain that are not run, and why: `chain` has no others."""
+
+    chain: Chain
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that one command will measure. `excluded` chains are recorded with their reason."""
+
+    suites: tuple[Suite, ...]
+    datasets: Mapping[str, Dataset]
+    chains: tuple[Chain, ...]
+    excluded: tuple[Excluded, ...] = ()
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The spelled variants that run, each once, in the order of the plan."""
+        return tuple(dict.fromkeys(chain.spelled for chain in self.chains))

@@ -1,0 +1,52 @@
+"""Rule 8: an engine that refuses Int64 and boolean is measured with numbers as numpy has them, apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from adapters.spelling import parse, spell
+from bench_runner.errors import Failure
+from bench_runner.plan.chain import Chain, Excluded, Plan
+from formats.registry import FORMATS
+
+
+def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[str]]) -> Plan:
+    """Rule 8: an engine that refuses Int64 and boolean says so, and is measured with nulls=numpy apart.
+
+    `columns_with_nulls` names, for each data set, the columns in which a value is missing: known once the data are
+    made, which `--list` does not do.
+    """
+    chains: list[Chain] = []
+    excluded = list(plan.excluded)
+    for chain in plan.chains:
+        if chain.target.is_images:
+            chains.append(chain)
+            continue
+        engine, _ = FORMATS.engine(chain.spelled)
+        schema = plan.datasets[chain.dataset].schema
+        masked = [
+            column.name
+            for column in schema
+            if column.name in columns_with_nulls[chain.dataset]
+            and (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type))
+        ]
+        if engine.takes_masked or not masked:
+            chains.append(chain)
+            continue
+        reason = (
+            f"{engine.engine} refuses the dtypes Int64 and boolean, which {len(masked)} columns need "
+            f"({', '.join(masked[:3])}); measured with nulls=numpy"
+        )
+        excluded.append(Excluded(chain, Failure(kind="refused", reason=reason)))
+        chains.append(with_numpy_nulls(chain))
+    return replace(plan, chains=tuple(chains), excluded=tuple(excluded))
+
+
+def with_numpy_nulls(chain: Chain) -> Chain:
+    """The variant that `with_null_variants` puts beside a chain whose engine refuses masked columns."""
+    name, settings = parse(chain.variant)
+    variant = spell(name, {**settings, "nulls": "numpy"})
+    return replace(chain, variant=variant, target=replace(chain.target, nulls="numpy"))

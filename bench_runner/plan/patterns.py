@@ -1,0 +1,84 @@
+"""How a user names variants and operations: spelled in full, by a known name, or by a regular expression.
+
+`parquet[codec=zstd]` is a spelling and means itself alone; `parquet` is that format and no other; anything else is
+searched for, and each of its alternatives has to find something. This module knows names, and not what takes part.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+
+from adapters.errors import RefusedSetting
+from bench_runner.errors import PlanError
+from bench_runner.operations import OPERATIONS
+from bench_runner.registries import registry_of
+from bench_runner.variants import format_name
+from formats.registry import FORMATS
+from image_storages.registry import STORAGES
+
+
+def alternatives(texts: Iterable[str]) -> list[str]:
+    """The texts, split at each '|' that stands in no bracket: 'parquet|csv' are two."""
+    found: list[str] = []
+    for text in texts:
+        start = depth = 0
+        for place, letter in enumerate(text):
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "|" and depth == 0 and text[place - 1 : place] != "\\":
+                found.append(text[start:place])
+                start = place + 1
+        found.append(text[start:])
+    return [text for text in dict.fromkeys(found) if text]
+
+
+def check(option: str, texts: Iterable[str]) -> None:
+    """Raises PlanError for a text that is neither a spelling nor a regular expression."""
+    for text in alternatives(texts):
+        if is_spelled(text):
+            continue
+        try:
+            re.compile(text)
+        except re.error as error:
+            raise PlanError(
+                f"{option} {text!r} is not a regular expression: {error}\n  a plain name such as 'parquet' is one"
+            ) from None
+
+
+def is_spelled(text: str) -> bool:
+    """Whether this is the name of a format, storage or operation with settings: 'parquet[engine=pyarrow]'."""
+    name, bracket, settings = text.partition("[")
+    known = name in FORMATS.entries or name in STORAGES.entries or name in OPERATIONS
+    return known and bool(bracket) and settings.endswith("]") and "=" in settings
+
+
+def matches(text: str, variant: str) -> bool:
+    """Whether one alternative means a variant. One that is spelled in full, as reports print it, means itself alone:
+    its brackets mean something else in a regular expression, or nothing that is one."""
+    if is_spelled(text):
+        return variant in (text, _honoured(text))
+    if text in FORMATS.entries or text in STORAGES.entries:
+        return format_name(variant) == text
+    return re.search(text, variant) is not None
+
+
+@cache
+def _honoured(text: str) -> str:
+    """How an adapter with these settings spells itself: with its engine and whatever else is always named."""
+    try:
+        engine, settings = registry_of(text.partition("[")[0]).engine(text)
+        return engine(settings).variant
+    except RefusedSetting:
+        return text
+
+
+def check_found(option: str, texts: Iterable[str], offered: Collection[str], names: Sequence[str], more: str) -> None:
+    """Raises PlanError for the first alternative that means nothing of what is `offered`, with the nearest of the
+    `names`; `more` says what else to do."""
+    for text in alternatives(texts):
+        if not any(matches(text, variant) for variant in offered):
+            near = difflib.get_close_matches(text.strip("^$"), names, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise PlanError(f"{option} {text!r} matches nothing{guess}\n  {more}")

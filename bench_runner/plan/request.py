@@ -1,0 +1,33 @@
+"""What a user asks for, as values: the command line and programs make it, the plan is made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+WITH_DATA = ("table", "cifar10", "imagenet100", "images")
+"""The data sets that are read from what --data names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for; the defaults are those of the command line."""
+
+    formats: tuple[str, ...] = ()
+    formats_not: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    webface: Path | None = None
+    """The user's own file, which adds the data set webface; `generated_webface` adds the one that we make."""
+    generated_webface: bool = False
+    data: Path | None = None
+    rows: int | None = None
+    cache: str = "warm"
+    threads: str | None = None
+    """None: the suite's."""
+    target: str = "pandas"
+    tracks: tuple[str, ...] = ()
+    codecs: tuple[str, ...] = ()
+    levels: tuple[int, ...] = ()
+    strings: str = "str"
+    work_dirs: tuple[str, ...] = ("default",)

@@ -1,0 +1,21 @@
+"""Images in every storage."""
+
+from bench_runner.suites.suite import Suite
+
+SUITE = Suite(
+    name="image",
+    question="Which storage saves and reads images fastest and smallest?",
+    operations=("save", "read"),
+    datasets=("cifar-like",),
+    on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
+    tracks=("plain",),
+    formats=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
+    images=True,
+    reasons={
+        "the six storages": "the thesis's; others by --formats",
+        "cifar-like": "50,000 small images with the shape and the entropy of CIFAR-10, made anywhere",
+        "imagenet-like": "larger images of differing shapes, some grey",
+        "cifar10, imagenet100, images": "the thesis's data sets; your own by --data",
+        "arrays=views": "slices of one block are another thing than arrays of their own: never ranked together",
+    },
+)

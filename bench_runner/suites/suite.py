@@ -1,0 +1,45 @@
+"""What a suite is: a question, what is measured to answer it, and the reason for each choice. It is data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+CODECS = "codecs"
+"""The track on which codecs are set against each other: never mixed with plain, default or equal (rule 10)."""
+
+
+CHOICE = "choice"
+"""The track on which everything is set against everything: whoever chooses for their own data chooses the codec too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """One question, and what answers it.
+
+    `operations` and `datasets` are measured always, the latter with `rows` rows where it is given; those `on_request`
+    when the user names them. `tracks` says with which settings every format takes part; with `codecs`, the track is
+    'codecs', and every format that has one of them takes part with each of them and with none; with `variants`, those
+    take part, spelled in full, and every format that none of them is of with the settings of its track plain. A format
+    that does not take part is in `left_out`, with why. `reasons` maps a choice to why it was made; `list suites` shows
+    both. With `images` the formats are image storages, and only those in `formats` take part unless others are asked
+    for. All is measured under each condition of `threads`.
+    """
+
+    name: str
+    question: str
+    operations: tuple[str, ...]
+    datasets: tuple[str, ...]
+    on_request: tuple[str, ...]
+    tracks: tuple[str, ...]
+    reasons: Mapping[str, str]
+    operations_on_request: tuple[str, ...] = ()
+    rows: int | None = None
+    codecs: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    fewest_engines: int = 1
+    """A format that `variants` do not name takes part with each of its engines when it has so many."""
+    images: bool = False
+    threads: tuple[str, ...] = ("default",)

@@ -1,0 +1,20 @@
+"""Whole tables in every format."""
+
+from bench_runner.suites.suite import Suite
+
+SUITE = Suite(
+    name="tabular",
+    question="Which format saves and reads a table fastest, smallest, and with the least memory?",
+    operations=("save", "read"),
+    operations_on_request=("project[columns=4]",),
+    datasets=("eq", "int", "float", "bool", "str", "core"),
+    on_request=("webface", "tpch-lineitem", "bi", "classic", "geo", "log", "ml", "table"),
+    tracks=("plain", "default"),
+    reasons={
+        "eq, int, float, bool, str": "the thesis's five presets (table 4.2): one kind of column dominates each",
+        "core": "uniform random data flatters some formats and hurts others as real data does not",
+        "webface": "10,000,000 rows take hours for the slow formats, so it is measured when asked for",
+        "track plain": "no codec, as the thesis measured",
+        "track default": "what a user gets who calls without options, where that differs from plain",
+    },
+)
