@@ -14,6 +14,13 @@ def cpu_ns() -> int:
     return time.process_time_ns()
 
 
+def cpu_of_process_ns(process: int) -> int:
+    """User and system time of all threads of another process, in nanoseconds, also when it has ended and not been
+    waited for. Raises OSError when there is none."""
+    # clock_getcpuclockid(3), which Python has for threads alone: the id is a function of the process id.
+    return time.clock_gettime_ns((~process << 3) | 2)
+
+
 def pause(seconds: float) -> None:
     """Do nothing for a while."""
     time.sleep(seconds)

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import struct
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ MANY_FILES = 1_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_KCMP = {"x86_64": 312, "aarch64": 272}
+_KCMP_VM = 1
 
 
 def _check(result: int, call: str) -> None:
@@ -36,7 +40,8 @@ def _check(result: int, call: str) -> None:
 
 def check_probes() -> None:
     """Raises BenchError, naming what is missing, where the kernel does not offer what every sample needs."""
-    for path in ("/proc/self/statm", "/proc/self/status", "/proc/self/io", "/proc/self/clear_refs", "/proc/meminfo"):
+    own = (f"/proc/self/{name}" for name in ("statm", "status", "io", "clear_refs"))
+    for path in (*own, "/proc/meminfo", "/proc/loadavg"):
         if not os.path.exists(path):
             raise BenchError(
                 f"this kernel has no {path}, without which memory and device reads cannot be measured\n"
@@ -56,6 +61,20 @@ def die_with_parent(parent: int) -> None:
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends: what daemonises stays below this process."""
+    _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def share_memory(process: int, other: int) -> bool:
+    """Whether two processes are in the same memory, as after vfork(2).
+
+    True as well where the kernel does not tell (kcmp(2)): what may be there already must not be counted twice.
+    """
+    call = _KCMP.get(os.uname().machine)
+    return call is None or _libc.syscall(call, process, other, _KCMP_VM, 0, 0) in (0, -1)
 
 
 def go_first_when_memory_runs_out() -> None:
@@ -164,6 +183,20 @@ def own_memory() -> MemoryLevel:
     if level is None:
         raise OSError("/proc/self/statm is empty")
     return level
+
+
+def inherited_bytes(process: int) -> int:
+    """Anonymous memory of a forked process that is still the same pages as another process's.
+
+    Where the kernel does not tell, it is all of it. Raises ProcessLookupError or FileNotFoundError when there is no
+    such process, or no memory of it any more.
+    """
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_bytes()
+    except PermissionError:
+        return sys.maxsize
+    kilobytes = {name: int(value) for name, value in re.findall(rb"^(\w+): +(\d+) kB", text, re.MULTILINE)}
+    return max(kilobytes.get(b"Anonymous", 0) - kilobytes.get(b"Private_Dirty", 0), 0) * 1024
 
 
 def trim_heap() -> None:

@@ -236,8 +236,11 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
 
 def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) -> dict[str, int]:
     highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
+    # What the worker has started has no high-water mark of its own that could be read when it has ended.
+    of_the_tree = outcome.peak_tree_resident_bytes - answer["resident_before_bytes"]
     return {
         "peak_private_bytes": max(highest - answer["private_before_bytes"], 0),
+        "peak_rss_bytes": max(answer["figures"]["peak_rss_bytes"], of_the_tree),
         "prepare_ns": answer["started_ns"] - outcome.launched_ns - rest.settle_ns,
         "settle_ns": rest.settle_ns,
         "control_write_ns": rest.control.write_ns,

@@ -1,4 +1,4 @@
-"""Starts workers and watches them from outside: memory every 2 ms, time limit, memory limit, and how they ended.
+"""Starts workers and watches them and what they start: memory every 2 ms, time limit, memory limit, and how they ended.
 
 A launcher holds one forkserver (or none, with isolate='spawn') for one thread condition. It is strictly serial: one
 worker at a time. It knows jobs as opaque requests; what they mean is the worker's and the runner's business.
@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from bench_runner.clock import now_ns
 from bench_runner.errors import BenchError
 from bench_runner.machine import linux
+from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
 from bench_runner.worker.jobs import PHASE_CLOCK
 
@@ -54,11 +55,14 @@ ONE_THREAD = dict.fromkeys(
 class Outcome:
     """What came of one job: the worker's answers, what was seen from outside, and how it ended.
 
+    `peak_private_bytes` is of the worker and all that it has started; so is `peak_tree_resident_bytes`, which is 0 where
+    it had started nothing.
     `failure` is (kind, reason) in the words of records.Failure, or None.
     """
 
     answers: list[dict[str, Any]] = field(default_factory=list)
     peak_private_bytes: int = 0
+    peak_tree_resident_bytes: int = 0
     launched_ns: int = 0
     ended_ns: int = 0
     printed: str = ""
@@ -72,7 +76,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a worker is ended from outside: seconds for each phase, and private memory."""
+    """When a worker is ended from outside: seconds for each phase, and private memory with all that it has started."""
 
     timeout_s: float
     memory_bytes: int
@@ -255,6 +259,7 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
     received = bytearray()
     killed_for = ""
     reader = linux.MemoryReader(worker.pid)
+    tree = ProcessTree(worker.pid)
     poll = select.poll()
     poll.register(answers, select.POLLIN)
     poll.register(handle, select.POLLIN)
@@ -263,11 +268,17 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
         alive = True
         while alive:
             ready = dict(poll.poll(POLL_MS))
+            tree.look()
             before = phase[0]
             level = reader.read()
             if level is not None:
+                if tree.members:
+                    level = total((level, tree.memory()))
                 if before == PHASE_CLOCK == phase[0]:
                     outcome.peak_private_bytes = max(outcome.peak_private_bytes, level.private_bytes)
+                    if tree.members:
+                        highest = max(outcome.peak_tree_resident_bytes, level.resident_bytes)
+                        outcome.peak_tree_resident_bytes = highest
                 if level.private_bytes > limits.memory_bytes:
                     killed_for = killed_for or "memory"
             if phase[0] != current_phase:
@@ -288,6 +299,7 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
         select.select([handle], [], [], KILL_LIMIT_S)
         os.close(handle)
         reader.close()
+        tree.close()
     return killed_for
 
 

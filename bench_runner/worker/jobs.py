@@ -27,6 +27,7 @@ from adapters.errors import RefusedData
 from bench_runner import registries
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
+from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
 from bench_runner.operations import OPERATIONS, Operation, Stage, targets
 from bench_runner.worker import fidelity, image_verify, memory_probe, verify
 from bench_runner.worker.settle import Control, Rest, Settler
@@ -114,9 +115,11 @@ def prepare(task: Mapping[str, Any]) -> Ready:
 
 
 def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
-    """One operation under the rules 2, 3, 6, 7, 11 and 13. Yields one answer with everything that was seen."""
+    """One operation under the rules 2, 3, 6, 7, 11, 13 and 20. Yields one answer with everything that was seen."""
     ready = prepare(task)
     figures = dict(ready.first_call)
+    # First, so that looking at other processes takes no memory between the reset and the clock.
+    started_cpu_before_ns, started_before = started_cpu_ns(), started_memory()
     linux.reset_high_water()
     high_water_before = linux.high_water_bytes()
     before = linux.own_memory()
@@ -131,6 +134,9 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     at_end = linux.own_memory()
     high_water = linux.high_water_bytes()
     phase[0] = PHASE_AFTER
+    # Never before the worker's own figures, which must be the same whether anything was started or not.
+    laps.parts["cpu_ns"] += max(started_cpu_ns() - started_cpu_before_ns, 0)
+    tree_before, tree_at_end = total((before, started_before)), total((at_end, started_memory()))
 
     device_read, dirtied = linux.io_bytes()
     figures |= laps.parts
@@ -138,8 +144,9 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     answer: Answer = {
         "event": "measured",
         "started_ns": started,
-        "private_before_bytes": before.private_bytes,
-        "private_end_bytes": at_end.private_bytes,
+        "private_before_bytes": tree_before.private_bytes,
+        "private_end_bytes": tree_at_end.private_bytes,
+        "resident_before_bytes": tree_before.resident_bytes,
         "rest": asdict(ready.rest),
     }
     if ready.operation.needs_stored_copy:
@@ -350,6 +357,7 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
     # A session of its own: whatever the library starts can be ended with the worker.
     if os.getsid(0) != os.getpid():
         os.setsid()
+    linux.adopt_orphans()
     linux.go_first_when_memory_runs_out()
     scratch = Path(task["scratch"])
     os.environ["TMPDIR"] = str(scratch)

@@ -21,6 +21,11 @@ from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 
+try:
+    import known_children  # in a worker this folder is on the path
+except ImportError:
+    from tests.plugins import known_children
+
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
 """What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""
 FAULTS = (
@@ -58,6 +63,18 @@ FAULTS = (
     "grows_100_mb",
     "copies_nothing",
     "aborts_on_load",
+    "child_takes",
+    "child_takes_then_worker",
+    "child_burns",
+    "child_burns_and_stays",
+    "was_there_and_takes",
+    "was_there_and_burns",
+    "was_there_and_ends",
+    "grandchild",
+    "grandchild_burns",
+    "daemon",
+    "fork",
+    "vforks",
 )
 
 
@@ -159,6 +176,8 @@ class Faulty(TabularFormat):
             child = os.fork()
             if child == 0:
                 time.sleep(3600)
+        if fault in known_children.STARTING:
+            known_children.STARTING[fault]()
         if fault == "grows_100_mb":
             grown = b"x" * 100_000_000
             time.sleep(0.05)

@@ -1,0 +1,115 @@
+"""Processes are found whoever started them and however the kernel tells, and cost nothing where there are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bench_runner.machine import linux, process_tree
+
+MB = 10**6
+TAKES = "kept = b'x' * 50_000_000; print(flush=True); input()"
+
+
+@pytest.fixture
+def grandparent() -> Iterator[subprocess.Popen[bytes]]:
+    """A process with one child, which has taken 50 MB."""
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {TAKES!r}])"
+    command = [sys.executable, "-S", "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        yield started
+        started.communicate(b"\n")
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_descendants_are_found_parents_first(
+    grandparent: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, lists: bool
+) -> None:
+    if lists and not process_tree._LISTS_CHILDREN:
+        pytest.skip("this kernel lists no children")
+    monkeypatch.setattr(process_tree, "_LISTS_CHILDREN", lists)
+    found = process_tree.descendants(os.getpid())
+    (child,) = process_tree.descendants(grandparent.pid)
+    assert found.index(grandparent.pid) < found.index(child)
+    assert process_tree.descendants(child) == []
+
+
+def test_a_tree_is_followed_as_it_grows_and_ends(grandparent: subprocess.Popen[bytes]) -> None:
+    tree = process_tree.ProcessTree(grandparent.pid)
+    try:
+        assert tree.memory() == process_tree.NOTHING
+        tree.look()
+        (child,) = tree.members
+        assert tree.memory().private_bytes == pytest.approx(50 * MB, abs=8 * MB)
+        grandparent.communicate(b"\n")
+        assert tree.memory() == process_tree.NOTHING
+        tree.look()
+        tree.look()
+    finally:
+        tree.close()
+
+
+def test_nobody_is_looked_for_again_while_no_process_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a poll costs where nothing is started: the kernel's last process id is read, no process is."""
+    walks: list[int] = []
+    monkeypatch.setattr(process_tree, "descendants", lambda root: walks.append(root) or [])
+    monkeypatch.setattr(process_tree, "LOOK_MS", 10**6)
+    last_id = [b"0.1 0.1 0.1 1/100 7\n"]
+    monkeypatch.setattr(os, "pread", lambda *arguments: last_id[0])
+    tree = process_tree.ProcessTree(1)
+    for _ in range(5):
+        tree.look()
+    assert len(walks) == 2, "at the first poll, and once more"
+    last_id[0] = b"0.1 0.1 0.1 1/100 8\n"
+    for _ in range(5):
+        tree.look()
+    assert len(walks) == 4
+    monkeypatch.setattr(process_tree, "LOOK_MS", 0)
+    tree.look()
+    assert len(walks) == 5, "and now and then all the same"
+    tree.close()
+
+
+def test_cpu_time_is_counted_once_whether_waited_for_or_not() -> None:
+    code = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True); input()"
+    before = process_tree.started_cpu_ns()
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        living = process_tree.started_cpu_ns() - before
+        os.kill(started.pid, 9)
+        os.waitid(os.P_PID, started.pid, os.WEXITED | os.WNOWAIT)
+        ended = process_tree.started_cpu_ns() - before
+        started.wait()
+        waited_for = process_tree.started_cpu_ns() - before
+    for seen in (living, ended, waited_for):
+        assert seen == pytest.approx(0.2e9, abs=0.06e9)
+
+
+def test_a_forked_process_has_only_what_is_its_own() -> None:
+    held = b"x" * (100 * MB)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        kept = b"y" * (30 * MB)
+        os.write(writing, b"\n")
+        os.kill(os.getpid(), 19)
+        os._exit(len(kept) + len(held))
+    try:
+        os.read(reading, 1)
+        assert process_tree.started_memory().private_bytes == pytest.approx(30 * MB, abs=8 * MB)
+        assert not linux.share_memory(os.getpid(), child)
+        assert linux.share_memory(child, child)
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)

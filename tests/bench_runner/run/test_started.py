@@ -1,0 +1,66 @@
+"""Rule 20: what a format does by processes that it starts is its own cost; each process here costs what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from bench_runner.results.records import Sample
+from bench_runner.run.chains import Bench, execute
+from bench_runner.run.launcher import Launcher
+from bench_runner.worker.settle import Settler
+from data_generator.cache import StoredDataset
+from tests.bench_runner.conftest import chain_of
+from tests.plugins.known_children import BURNT_S, HELD_BYTES, TAKEN_BYTES
+
+pytestmark = pytest.mark.slow
+
+MB = 10**6
+BURNT_NS = int(BURNT_S * 1e9)
+
+
+@pytest.fixture(params=["forkserver", "spawn"])
+def started_by(request: pytest.FixtureRequest, faulty: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A bench of either kind of worker."""
+    launcher = Launcher(isolate=request.param, threads=None, preload=["faulty"])
+    folder = tmp_path_factory.mktemp("work")
+    yield Bench(launcher, Settler(folder), folder, timeout_s=20, machine="test")
+    launcher.close()
+
+
+def save(bench: Bench, dataset: StoredDataset, fault: str) -> Sample:
+    chain = replace(chain_of(f"faulty[fault={fault}]"), operations=("save",))
+    (sample,) = execute(bench, chain, dataset, rows=2_000, round_number=1, position=0, need_bytes=0)
+    assert sample.failure is None, sample.failure
+    return sample
+
+
+@pytest.mark.parametrize(
+    ("fault", "peak_bytes"),
+    [
+        ("child_takes", TAKEN_BYTES),
+        ("child_takes_then_worker", TAKEN_BYTES),
+        ("was_there_and_takes", TAKEN_BYTES),
+        ("grandchild", TAKEN_BYTES),
+        ("daemon", TAKEN_BYTES),
+        ("fork", HELD_BYTES + TAKEN_BYTES),
+        ("vforks", HELD_BYTES),
+    ],
+)
+def test_memory_of_what_is_started_counts(
+    started_by: Bench, dataset: StoredDataset, fault: str, peak_bytes: int
+) -> None:
+    figures = save(started_by, dataset, fault).figures
+    for figure in ("peak_private_bytes", "peak_rss_bytes"):
+        assert abs(figures[figure] - peak_bytes) <= 0.05 * peak_bytes, figure
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["child_burns", "child_burns_and_stays", "grandchild_burns", "was_there_and_burns", "was_there_and_ends"],
+)
+def test_cpu_time_of_what_is_started_counts(started_by: Bench, dataset: StoredDataset, fault: str) -> None:
+    """Starting a process takes some as well; what burnt twice as much before the clock would show."""
+    assert 0.98 * BURNT_NS <= save(started_by, dataset, fault).figures["cpu_ns"] <= BURNT_NS + 250 * 10**6

@@ -1,0 +1,162 @@
+"""Processes that a format starts, each of which takes known memory and burns known CPU time (method rule 20)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+
+MB = 10**6
+TAKEN_BYTES = 400 * MB
+HELD_BYTES = 200 * MB
+"""What the worker itself holds where a child might be taken to have it too."""
+BURNT_S = 0.5
+
+BURN = """
+import sys, time
+def burn(seconds):
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+def take(size):
+    kept.append(b"x" * size)
+    time.sleep(0.1)
+def say():
+    print(flush=True)
+kept = []
+"""
+
+_waiting: list[subprocess.Popen[bytes]] = []
+
+
+def _start(code: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-S", "-c", BURN + code]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _run(code: str) -> None:
+    with _start(code):
+        pass
+
+
+def _ask(child: subprocess.Popen[bytes]) -> None:
+    """Have the child go on, and wait until it has done so."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(b"\n")
+    child.stdin.flush()
+    child.stdout.readline()
+
+
+def takes() -> None:
+    _run(f"take({TAKEN_BYTES})")
+
+
+def takes_then_worker() -> None:
+    takes()
+    held = b"x" * HELD_BYTES
+    time.sleep(0.05)
+    del held
+
+
+def burns() -> None:
+    _run(f"burn({BURNT_S})")
+
+
+def burns_and_stays() -> None:
+    """Its output is closed when it has burnt its share; then it sleeps on."""
+    child = _start(f"burn({BURNT_S}); say(); time.sleep(3600)")
+    _waiting.append(child)
+    assert child.stdout is not None
+    child.stdout.readline()
+
+
+def _was_there(first: str, then: str) -> bool:
+    """The first call, which primes, starts a child; the second one has it go on, and gives True."""
+    if not _waiting:
+        _waiting.append(_start(f"{first}; say(); sys.stdin.readline(); {then}; say(); time.sleep(3600)"))
+        assert _waiting[0].stdout is not None
+        _waiting[0].stdout.readline()
+        return False
+    _ask(_waiting[0])
+    return True
+
+
+def was_there_and_takes() -> None:
+    """It had taken 100 MB before."""
+    _was_there(f"take({100 * MB})", f"take({TAKEN_BYTES})")
+
+
+def was_there_and_burns() -> None:
+    """It had burnt twice as much before."""
+    _was_there(f"burn({2 * BURNT_S})", f"burn({BURNT_S})")
+
+
+def was_there_and_ends() -> None:
+    """What it burnt before comes along when it is waited for."""
+    if _was_there(f"burn({2 * BURNT_S})", f"burn({BURNT_S})"):
+        _waiting[0].kill()
+        _waiting[0].wait()
+
+
+def grandchild(code: str = f"take({TAKEN_BYTES})") -> None:
+    _run(f"import subprocess; subprocess.run([sys.executable, '-S', '-c', {BURN + code!r}])")
+
+
+def grandchild_burns() -> None:
+    grandchild(f"burn({BURNT_S})")
+
+
+def daemon() -> None:
+    """Its parent ends at once and it has a session of its own, so that it belongs to nobody."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.close(reading)
+            names: dict[str, Callable[..., None]] = {}
+            exec(BURN, names)
+            names["take"](TAKEN_BYTES)
+        os._exit(0)
+    os.close(writing)
+    os.wait()
+    os.read(reading, 1)
+    os.close(reading)
+
+
+def fork() -> None:
+    """A child that shares what the worker holds, and takes memory of its own."""
+    held = b"x" * HELD_BYTES
+    child = os.fork()
+    if child == 0:
+        kept = b"x" * TAKEN_BYTES
+        time.sleep(0.2)
+        os._exit(len(kept) % 1)
+    os.waitpid(child, 0)
+    del held
+
+
+def vforks() -> None:
+    """Fifty children that do nothing; until each runs its own program, it is in the worker's own memory."""
+    held = b"x" * HELD_BYTES
+    for _ in range(50):
+        subprocess.run(["true"], check=True)
+    del held
+
+
+STARTING: Mapping[str, Callable[[], None]] = {
+    "child_takes": takes,
+    "child_takes_then_worker": takes_then_worker,
+    "child_burns": burns,
+    "child_burns_and_stays": burns_and_stays,
+    "was_there_and_takes": was_there_and_takes,
+    "was_there_and_burns": was_there_and_burns,
+    "was_there_and_ends": was_there_and_ends,
+    "grandchild": grandchild,
+    "grandchild_burns": grandchild_burns,
+    "daemon": daemon,
+    "fork": fork,
+    "vforks": vforks,
+}
