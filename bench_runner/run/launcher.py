@@ -55,8 +55,8 @@ ONE_THREAD = dict.fromkeys(
 class Outcome:
     """What came of one job: the worker's answers, what was seen from outside, and how it ended.
 
-    `peak_private_bytes` is of the worker and all that it has started; so is `peak_tree_resident_bytes`, which is 0 where
-    it had started nothing.
+    `peak_private_bytes` is of the worker and all that it has started; so is `peak_tree_resident_bytes`, but 0 where it
+    had started nothing.
     `failure` is (kind, reason) in the words of records.Failure, or None.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -22,11 +23,10 @@ BURNT_NS = int(BURNT_S * 1e9)
 
 
 @pytest.fixture(params=["forkserver", "spawn"])
-def started_by(request: pytest.FixtureRequest, faulty: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def started_by(request: pytest.FixtureRequest, faulty: None, tmp_path: Path) -> Iterator[Bench]:
     """A bench of either kind of worker."""
     launcher = Launcher(isolate=request.param, threads=None, preload=["faulty"])
-    folder = tmp_path_factory.mktemp("work")
-    yield Bench(launcher, Settler(folder), folder, timeout_s=20, machine="test")
+    yield Bench(launcher, Settler(tmp_path), tmp_path, timeout_s=20, machine="test")
     launcher.close()
 
 
