@@ -172,7 +172,7 @@ def rules() -> dict[int, str]:
 
 
 def test_every_rule_has_its_heading_and_its_four_parts() -> None:
-    assert list(rules()) == list(range(1, 19))
+    assert list(rules()) == [*range(1, 19), 20]
     for number, text in rules().items():
         for part in ("**Problem.**", "**What we do", "**Tests.**", "**In the records.**"):
             assert part in text, f"rule {number} has no {part}"
@@ -213,6 +213,8 @@ SAID = {
     "statistics.POSITION_LIMIT": (0.05, "over 5 % slower or faster than earlier ones (`POSITION_LIMIT`)"),
     "statistics.MEMORY_DISAGREEMENT": (0.05, "differ by over 5 % (`MEMORY_DISAGREEMENT`)"),
     "statistics.PROBE_ERRORS": (3, "under 3 times that error (`PROBE_ERRORS`)"),
+    "process_tree.LOOK_MS": (20, "and every 20 ms (`LOOK_MS`)"),
+    "process_tree.INHERITED_MS": (100, "every 100 ms (`INHERITED_MS`)"),
     "launcher.POLL_MS": (2, "every 2 ms\n  (`POLL_MS`"),
     "jobs.COMPARE_GROUP_BYTES": (256 * 2**20, "at most about 256 MiB"),
     "targets.PAGE_BYTES": (4096, "each 4 KiB page"),

@@ -30,16 +30,28 @@ _LOW, _IS = Direction.LOWER, Direction.NEITHER
 
 FIGURES: Mapping[str, Figure] = {
     "wall_ns": Figure("ns", _LOW, "time", "wall clock of the operation, conversion to and from the target included"),
-    "cpu_ns": Figure("ns", _LOW, "CPU time", "user and system time of all threads during wall_ns"),
+    "cpu_ns": Figure(
+        "ns",
+        _LOW,
+        "CPU time",
+        "user and system time of all threads during wall_ns, and of processes that they start",
+    ),
     "engine_ns": Figure("ns", _LOW, "engine", "part of wall_ns spent in the engine's own call"),
     "convert_ns": Figure("ns", _LOW, "conversion", "part of wall_ns spent between the engine's object and the target"),
     "touch_ns": Figure("ns", _LOW, "touch", "part of wall_ns that reads one byte of each 4 KiB page of the result"),
     "sync_ns": Figure("ns", _LOW, "sync", "fsync of all files and folders of the save, after wall_ns"),
     "peak_private_bytes": Figure(
-        "bytes", _LOW, "peak memory", "highest resident minus shared memory during wall_ns, less the level before"
+        "bytes",
+        _LOW,
+        "peak memory",
+        "highest resident minus shared memory during wall_ns, with started processes, less the level before",
     ),
     "peak_rss_bytes": Figure(
-        "bytes", _LOW, "peak RSS", "VmHWM after its reset, less the level before; counts mapped file pages"
+        "bytes",
+        _LOW,
+        "peak RSS",
+        "VmHWM after its reset, or the highest resident memory with started processes if more, less the level before; "
+        "counts mapped file pages",
     ),
     "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy"),
     "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of the file system that those files take"),
