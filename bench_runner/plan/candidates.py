@@ -1,4 +1,4 @@
-"""Which variants take part in a suite: those of its tracks, its codecs, or those that it spells; and what a user spells.
+"""Which variants take part in a suite: those of its tracks, its codecs, or those that it spells; and the user's own.
 
 Settings may still be refused here: a candidate then says why. This module knows no data.
 """

@@ -1,7 +1,8 @@
-"""Execute one chain: save, size, read, removal; each operation in a fresh worker, on a machine at rest.
+"""Execute one chain: save, size, each operation that reads, removal; each in a fresh worker, on a machine at rest.
 
-What comes out is samples, complete with their conditions, or samples with the reason why there are no figures. This
-module decides nothing about order or number of rounds.
+What comes out is samples, complete with their conditions, or samples with the reason why there are no figures. An
+operation that fails costs its own cell alone, but for one that saw all of the data and found something else: then
+nobody knows what lies there. This module decides nothing about order or number of rounds.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench_runner.clock import now_ns
 from bench_runner.errors import Failure
 from bench_runner.machine import environment, linux
-from bench_runner.operations import OPERATIONS
+from bench_runner.operations import SAVE, operation_of
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Sample
+from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.worker.settle import Control, Rest, Settler
 from data_generator.cache import StoredDataset
@@ -65,17 +66,27 @@ class ChainFailed(Exception):
 
 
 def execute(
-    bench: Bench, chain: Chain, dataset: StoredDataset, *, rows: int, round_number: int, position: int, need_bytes: int
+    bench: Bench,
+    chain: Chain,
+    dataset: StoredDataset,
+    *,
+    rows: int,
+    round_number: int,
+    position: int,
+    need_bytes: int,
+    wanted: Sequence[str] | None = None,
 ) -> list[Sample]:
-    """One execution of a chain on the first `rows` rows; one sample for each of its operations, in order.
+    """One execution of a chain on the first `rows` rows; one sample for each operation, in order.
 
-    `need_bytes` is the memory that a sample is expected to use. A save counts only when its read passes, so both
-    samples come out together.
+    `wanted` are the operations whose cells want a sample, all of the chain's if None; what these need besides is
+    executed in their service. `need_bytes` is the memory that a sample is expected to use. A save counts only when an
+    operation that sees all of the data passes, so all samples come out together.
     """
+    asked = chain.operations if wanted is None else tuple(wanted)
+    operations = chain.needed_for(asked)
     samples: list[Sample] = []
-    failure: Failure | None = None
     with _chain_folder(bench.folder, position) as folder:
-        for number, operation in enumerate(chain.operations):
+        for number, operation in enumerate(operations):
             blank = Sample(
                 suite=chain.suite,
                 operation=operation,
@@ -88,41 +99,84 @@ def execute(
                 machine=bench.machine,
                 round=round_number,
                 position=position + number,
+                in_service=operation not in asked,
             )
-            if failure is not None:
-                samples.append(replace(blank, failure=_consequence(failure, chain.operations[number - 1])))
+            saved = samples[0].failure if samples else None
+            if saved is not None:
+                samples.append(changed(blank, failure=_consequence(saved)))
                 continue
-            last = number == len(chain.operations) - 1
-            try:
-                samples.append(_operation(bench, chain, blank, folder, dataset.path, need_bytes, last))
-            except ChainFailed as failed:
-                failure = failed.failure
-                samples.append(replace(blank, failure=failure))
-            except OSError as error:
-                failure = Failure(
-                    kind="disk" if error.errno == errno.ENOSPC else "error", reason=f"{type(error).__name__}: {error}"
-                )
-                samples.append(replace(blank, failure=failure))
-    if failure is not None:
-        samples = [_without_figures(sample, failure) for sample in samples]
-    return samples
+            last = number == len(operations) - 1
+            samples.append(_tried(bench, chain, blank, folder, dataset, need_bytes, last))
+    return _judged(samples)
 
 
-def _consequence(failure: Failure, operation: str) -> Failure:
-    """What an operation says when an earlier one of its chain went wrong."""
+def _tried(
+    bench: Bench,
+    chain: Chain,
+    blank: Sample,
+    folder: Path,
+    dataset: StoredDataset,
+    need_bytes: int,
+    last: bool,
+) -> Sample:
+    try:
+        return _operation(bench, chain, blank, folder, dataset, need_bytes, last)
+    except ChainFailed as failed:
+        return changed(blank, failure=failed.failure)
+    except OSError as error:
+        kind = "disk" if error.errno == errno.ENOSPC else "error"
+        return changed(blank, failure=Failure(kind=kind, reason=f"{type(error).__name__}: {error}"))
+
+
+def _consequence(failure: Failure) -> Failure:
+    """What an operation says when the save that it needs went wrong."""
     if not failure.is_failure:
         return failure
-    return Failure(kind="skipped", reason=f"its {operation} failed: {failure.reason}"[:400])
+    return Failure(kind="skipped", reason=f"its {SAVE} failed: {failure.reason}"[:400])
+
+
+def _judged(samples: Sequence[Sample]) -> list[Sample]:
+    """A save that nothing verified has no figures: nobody knows what it stored. Where an operation that saw all of the
+    data found something else, nothing of the chain has any."""
+    if samples[0].failure is not None or all(sample.in_service for sample in samples if sample.operation == SAVE):
+        unverified = None
+    else:
+        seeing = [sample for sample in samples if operation_of(sample.operation).sees_all]
+        failures = [sample.failure for sample in seeing if sample.failure is not None]
+        unverified = failures[0] if len(failures) == len(seeing) else None
+    wrong = next(
+        (
+            sample.failure
+            for sample in samples
+            if sample.failure is not None
+            and sample.failure.kind == "mismatch"
+            and operation_of(sample.operation).sees_all
+        ),
+        None,
+    )
+    if wrong is not None:
+        return [_without_figures(sample, wrong) for sample in samples]
+    if unverified is not None:
+        return [_without_figures(samples[0], unverified), *samples[1:]]
+    return list(samples)
 
 
 def _without_figures(sample: Sample, failure: Failure) -> Sample:
-    """A save whose read did not pass has no figures: nobody knows what it stored."""
+    """A sample of a chain whose stored copy nobody vouches for."""
     if sample.failure is not None:
         return sample
     kind = "skipped" if failure.is_failure else failure.kind
     unverified = Failure(kind=kind, reason=f"not verified, because the read failed: {failure.reason}"[:400])
-    return replace(
-        sample, figures={}, fidelity=None, losses=(), codec=None, encodings=(), unsettled=False, failure=unverified
+    return changed(
+        sample,
+        figures={},
+        fidelity=None,
+        saw_all=False,
+        losses=(),
+        codec=None,
+        encodings=(),
+        unsettled=False,
+        failure=unverified,
     )
 
 
@@ -146,7 +200,7 @@ def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
 def worker_task(
     chain: Chain,
     operation: str,
-    dataset: Path,
+    dataset: StoredDataset,
     folder: Path,
     *,
     rows: int,
@@ -160,7 +214,8 @@ def worker_task(
         "operation": operation,
         "variant": chain.spelled,
         "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
-        "dataset": str(dataset),
+        "dataset": str(dataset.path),
+        "digest": dataset.digest,
         "rows": rows,
         "location": str(stored_at(chain, folder)),
         "primer": str(folder / "primer" / f"table{chain.suffix}"),
@@ -179,17 +234,23 @@ def stored_at(chain: Chain, folder: Path) -> Path:
 
 
 def _operation(
-    bench: Bench, chain: Chain, blank: Sample, folder: Path, dataset: Path, need_bytes: int, last: bool
+    bench: Bench,
+    chain: Chain,
+    blank: Sample,
+    folder: Path,
+    dataset: StoredDataset,
+    need_bytes: int,
+    last: bool,
 ) -> Sample:
     began = now_ns()
-    operation = OPERATIONS[blank.operation]
+    operation = operation_of(blank.operation)
     location = stored_at(chain, folder)
     figures: dict[str, int] = {}
-    if operation.needs_stored_copy:
+    if not operation.writes:
         figures |= bring_into_cache(location, chain.conditions.cache)
     task = worker_task(
         chain,
-        operation.name,
+        operation.spelled,
         dataset,
         folder,
         rows=blank.rows,
@@ -206,19 +267,23 @@ def _operation(
     bench.settler.learn(rest.control)
     figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
-    if operation.needs_stored_copy:
-        why_not = why_not or _device_doubt(figures, chain.conditions.cache)
-    else:
+    if operation.writes:
         _refuse_strays(folder, location)
         figures |= _sizes(location)
+    else:
+        # Of a part of the data less than the whole copy may be fetched, however cold it was.
+        part = not operation.sees_all
+        why_not = why_not or _device_doubt(figures, chain.conditions.cache, part=part)
     if chain.conditions.threads == "1":
         refuse_more_than_one_core(figures)
     accounted = sum(figures.get(part, 0) for part in ("wall_ns", "sync_ns", "prepare_ns", "settle_ns", "verify_ns"))
     figures["harness_ns"] = max(now_ns() - began - accounted, 0)
-    return replace(
+    return changed(
         blank,
         figures=figures,
         fidelity=answer.get("fidelity"),
+        saw_all=answer.get("saw_all", False),
+        fallback=answer.get("fallback", ""),
         losses=tuple(answer.get("losses", ())),
         codec=answer.get("codec"),
         encodings=tuple(answer.get("encodings", ())),
@@ -306,7 +371,7 @@ def _residency(location: Path) -> tuple[int, int]:
     return sum(linux.resident_file_bytes(path) for path in files), sum(path.stat().st_size for path in files)
 
 
-def _device_doubt(figures: dict[str, int], wanted: str) -> str:
+def _device_doubt(figures: dict[str, int], wanted: str, *, part: bool = False) -> str:
     """Why a warm read is not counted: the device was read from while it ran. Empty where all is well.
 
     It is no failure of the format: the pages are mostly those of libraries that a large worker drove out of the page
@@ -314,7 +379,7 @@ def _device_doubt(figures: dict[str, int], wanted: str) -> str:
     """
     size = figures.pop("size_bytes")
     fetched = figures["device_read_bytes"]
-    if wanted == "cold" and fetched < COLD_DEVICE_SHARE * size:
+    if wanted == "cold" and fetched < (1 if part else COLD_DEVICE_SHARE * size):
         reason = f"a cold read fetched only {fetched:,} of {size:,} bytes from the device"
         raise ChainFailed(Failure(kind="cache", reason=reason))
     return warm_doubt(fetched, size, figures["wall_ns"]) if wanted == "warm" else ""

@@ -17,7 +17,7 @@ SUITE = Suite(
         "lance": "chooses encodings by itself, so that no file without any is there to set against",
     },
     reasons={
-        "hdf5-table, parquet, feather, orc": "the formats that the thesis found to take both codecs; others that do join them",
+        "hdf5-table, parquet, feather, orc": "the thesis found them to take both codecs; others that do join them",
         "f3": "packs by encodings first, so that a codec finds less: what is left for it?",
         "lz4, zstd": "its two codecs, at level 1 where a level is taken; --codecs and --levels open the rest",
         "eq": "uniform random values: what a codec does where there is little to find",

@@ -28,7 +28,7 @@ from bench_runner import registries
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
-from bench_runner.operations import OPERATIONS, Operation, Stage, targets
+from bench_runner.operations import Operation, Stage, operation_of, targets
 from bench_runner.worker import fidelity, image_verify, memory_probe, verify
 from bench_runner.worker.settle import Control, Rest, Settler
 from bench_runner.worker.verify import Mismatch
@@ -102,11 +102,11 @@ class Ready:
 
 def prepare(task: Mapping[str, Any]) -> Ready:
     """Everything before the clock, in this process."""
-    operation = OPERATIONS[task["operation"]]
+    operation = operation_of(task["operation"])
     adapter = _adapter(task)
     target = targets.Target(**task["target"])
     targets.apply_strings(target)
-    stage = Stage(adapter, target, Path(task["dataset"]), task["rows"])
+    stage = Stage(adapter, target, Path(task["dataset"]), task["digest"], task["rows"])
     first_call = _prime(stage, operation, Path(task["primer"]))
     held = operation.take_input(stage, stage.rows)
     rest = _settle(task)
@@ -149,17 +149,19 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         "resident_before_bytes": tree_before.resident_bytes,
         "rest": asdict(ready.rest),
     }
-    if ready.operation.needs_stored_copy:
-        figures["device_read_bytes"] = device_read - device_read_before
-        verify_started = now_ns()
-        answer |= verified(ready, result, last_reader=task["last_reader"])
-        figures["verify_ns"] = now_ns() - verify_started
-    else:
+    if ready.operation.writes:
         figures["dirtied_bytes"] = dirtied - dirtied_before
         sync_started = now_ns()
         linux.fsync_all(ready.location)
         figures["sync_ns"] = now_ns() - sync_started
         answer |= read_back(ready.stage.adapter, ready.location)
+    else:
+        figures["device_read_bytes"] = device_read - device_read_before
+        verify_started = now_ns()
+        answer |= verified(ready, result, last_reader=task["last_reader"])
+        figures["verify_ns"] = now_ns() - verify_started
+        answer["saw_all"] = ready.operation.sees_all
+        answer["fallback"] = ready.operation.fallback(ready.stage.adapter)
     answer["figures"] = figures
     yield answer
 
@@ -248,10 +250,10 @@ def _compare(stage: Stage, operation: Operation, result: Any) -> Answer:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
     if stage.target.is_images:
         return _compare_images(stage, result)
-    names = list(stage.table(0).column_names)
+    names = operation.expected_columns(stage)
     found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
     if found != names:
-        raise Mismatch(f"columns differ: stored {_few(names)}, came back {_few(found)}")
+        raise Mismatch(f"columns differ: expected {_few(names)}, came back {_few(found)}")
     losses: dict[str, None] = {}
     declared = cast(TabularFormat, stage.adapter).losses
     for group in _column_groups(names, stage.dataset.stat().st_size):
