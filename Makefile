@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python
 .PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
 
 tabular: $(VENV)/.ready  ## the tabular suite without codecs, at a size that ends within two minutes, with its report
-	$(RUN) main.py --tabular --datasets '^(eq|str|core)$$' --rows 2000 --track plain --budget 20s --report
+	$(RUN) main.py --tabular --datasets '^(eq|str|core)$$' --rows 2000 --track plain --budget 100s --report
 
 test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
 	$(RUN) -m pytest --numprocesses 2 -m "not browser"

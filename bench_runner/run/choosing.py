@@ -31,7 +31,8 @@ SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
 LEAST_BUDGET_S = 10.0
 """What the rounds get at least, however long the parts before them took."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
-"""About what a race does before its first round: testing its probe; and the pilot round, where nothing was sifted."""
+"""About what a race does before its first round: testing its probe; and the pilot round, where nothing was sifted. For
+the least that a race may have: else it is known when they are done what they left of the budget."""
 
 
 SMALLER = "table[share=0.25]"
@@ -89,7 +90,7 @@ def measure_for_choice(
     by what it has measured so far: they get rounds until one is left, or the budget is spent. Raises what
     `choosing_plan` and `measure` raise.
     """
-    began_ns = now_ns()
+    began_ns = now_ns() if options.began_ns is None else options.began_ns
 
     def told(name: str, rows: int) -> None:
         watcher.step(f"{name}: {rows:,} read", None)
@@ -114,8 +115,9 @@ def measure_for_choice(
         request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
     if is_sample(dataset):
         request = replace(request, datasets=(dataset.name, SMALLER))
-    left_s = budget_s - (now_ns() - began_ns) / 1e9 - PREPARATION_S - (PILOT_S if sifting is None else 0)
-    counted = replace(options, budget_s=max(left_s, LEAST_BUDGET_S))
+    now = now_ns()
+    least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if sifting is None else 0)
+    counted = replace(options, budget_s=max(budget_s - (now - began_ns) / 1e9, least_s), began_ns=now)
     return Measured(
         measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
     )

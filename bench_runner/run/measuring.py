@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import data_generator.cache as data_cache
-from bench_runner.clock import utc_now
+from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
 from bench_runner.plan.chain import Plan
@@ -53,6 +53,7 @@ def measure(
     Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
     Ctrl-C (with everything measured kept).
     """
+    began_ns = now_ns() if options.began_ns is None else options.began_ns
     folder = folder.resolve()
     linux.check_probes()
     with _alone_in(folder):
@@ -78,6 +79,7 @@ def measure(
                 earlier=earlier,
                 position=earlier.next_position,
                 race=race,
+                began_ns=began_ns,
             )
             try:
                 preparation.look_at_work_folders(session, work)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import data_generator.cache as data_cache
 from bench_runner import registries
+from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, environment
 from bench_runner.plan import codecs
@@ -27,6 +28,9 @@ from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 
+PREPARATION_SHARE = 1 / 3
+"""Of a budget: what it leaves of the imports and the losses when so much of it is spent is left out."""
+LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
 """More processes at once are not asked for losses: each loads all libraries into a forkserver of its own."""
 
@@ -102,7 +106,9 @@ def time_imports(session: Session) -> None:
     decision, whose budget is better spent on rounds."""
     session.stage("imports")
     untimed = session.options.brief or session.race is not None
+    _forget_left_out(session, "imports")
     seen: dict[object, dict[str, int]] = {}
+    late: set[str] = set()
     for chain in session.plan.chains:
         engine, _ = registries.engine_of(chain.spelled)
         described = session.info["variants"].setdefault(
@@ -119,6 +125,9 @@ def time_imports(session: Session) -> None:
         if "import_ns" in described or chain.is_raw_io or untimed:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
+        if key not in seen and _has_had_its_share(session):
+            late.add(chain.variant)
+            continue
         if key not in seen:
             session.watcher.step(chain.variant, None)
             bench = session.bench(chain)
@@ -130,6 +139,7 @@ def time_imports(session: Session) -> None:
                 continue
             seen[key] = outcome.answer("measured")["figures"]
         described.update(seen[key])
+    _warn_of_left_out(session, "imports", late)
     session.save_info()
 
 
@@ -146,7 +156,8 @@ def find_losses(session: Session) -> None:
     """Rule 12: what each variant does to each kind of column, for both targets.
 
     Nothing of it is timed, so all cores work. Variants that differ in their codec alone are asked once: a codec packs
-    bytes and knows no kinds of columns. What each of them gives back is verified with every sample all the same.
+    bytes and knows no kinds of columns. What each of them gives back is verified with every sample all the same. With a
+    budget what does not fit into its share is left out, and that is told.
     """
     if not session.options.fidelity:
         return
@@ -160,9 +171,38 @@ def find_losses(session: Session) -> None:
         for chain, kind in itertools.product(by_base.values(), ("pandas", "arrow"))
         if (chain.variant, kind) not in session.earlier.fidelity
     ]
+    kept = 0
     with _Lanes(session, min(len(os.sched_getaffinity(0)), MOST_LANES)) as lanes:
-        for chain, outcome in lanes.outcomes(asked):
-            _keep_fidelity(session, chain, outcome)
+        if not _has_had_its_share(session):
+            for chain, outcome in lanes.outcomes(asked):
+                _keep_fidelity(session, chain, outcome)
+                kept += 1
+                if _has_had_its_share(session):
+                    break
+    _forget_left_out(session, "fidelity")
+    _warn_of_left_out(session, "fidelity", {chain.variant for chain in asked[kept:]})
+
+
+def _has_had_its_share(session: Session) -> bool:
+    """Whether what comes before the rounds has taken what it may of the budget."""
+    end_ns = session.budget_ends_ns(PREPARATION_SHARE)
+    return end_ns is not None and now_ns() >= end_ns
+
+
+def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) -> None:
+    if not variants:
+        return
+    session.warn(
+        f"{part} of {len(variants)} variant{'' if len(variants) == 1 else 's'} {LEFT_OUT}: "
+        "what comes before the rounds may take a third of it",
+        "the same command without --budget finds it; with --out and --resume added it measures what is missing",
+    )
+
+
+def _forget_left_out(session: Session, part: str) -> None:
+    """Where a run goes on, what it left out before may be found now."""
+    warnings = session.info["warnings"]
+    warnings[:] = [each for each in warnings if not (each["text"].startswith(part) and LEFT_OUT in each["text"])]
 
 
 def _keep_fidelity(session: Session, chain: Chain, outcome: Outcome) -> None:

@@ -152,9 +152,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     look_after = looks()
     look = next(look_after)
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
-    deadline_ns = None
-    if session.options.budget_s is not None:
-        deadline_ns = now_ns() + int(session.options.budget_s * 1e9)
+    deadline_ns = session.budget_ends_ns()
     due: list[Chain] = []
     number = 0
     while True:

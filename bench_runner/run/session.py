@@ -31,6 +31,9 @@ class Options:
     rounds: int | None = None
     quick: bool = False
     budget_s: float | None = None
+    """For everything from `began_ns` on; each chain gets one round, however long what comes before it takes."""
+    began_ns: int | None = None
+    """When the command began, by bench_runner.clock; None: when measuring does."""
     timeout_s: float = 600.0
     seed: int | None = None
     isolate: str = "forkserver"
@@ -84,12 +87,19 @@ class Session:
     earlier: Earlier
     position: int
     race: Race | None = None
+    began_ns: int = field(default_factory=now_ns)
+    """From when on the budget is spent."""
     stage_began_ns: int = field(default_factory=now_ns)
     stage_name: str = "start"
 
     def bench(self, chain: Chain) -> Bench:
         """Where and by which processes the chain is executed."""
         return self.benches[chain.conditions.work_dir, chain.conditions.threads]
+
+    def budget_ends_ns(self, share: float = 1.0) -> int | None:
+        """When this share of the budget is spent, by the clock; None without a budget."""
+        budget_s = self.options.budget_s
+        return None if budget_s is None else self.began_ns + int(share * budget_s * 1e9)
 
     def stage(self, name: str) -> None:
         """Begin another part of the run, and keep what the last one took."""

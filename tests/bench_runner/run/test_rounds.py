@@ -37,9 +37,11 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
     dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
     nobody = SimpleNamespace(step=lambda *given: None)
+    how = Options(**options)
     return SimpleNamespace(
         race=race,
-        options=Options(**options),
+        options=how,
+        budget_ends_ns=lambda: None if how.budget_s is None else (how.began_ns or 0) + int(how.budget_s * SECOND),
         info={"seed": 1},
         folder=Path("nowhere"),
         datasets={"eq": dataset},
@@ -108,6 +110,16 @@ def test_who_was_never_counted_is_not_dropped_for_it(
     chains = [chain("raw-io"), *(chain(f"v{number}") for number in range(8))]
     rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
     assert [ran(executed, each) for each in ("v0", "v3", "v4", "v7")] == [[1, 2, 3, 4, 5], [1, 2], [1], [1, 2]]
+
+
+@pytest.mark.parametrize(("before_s", "counted"), [(0, [1, 2, 3, 4, 5, 6]), (30, [1, 2]), (500, [1])])
+def test_what_came_before_the_rounds_is_spent_of_the_budget(
+    before_s: int, counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round of all takes 8 s of 50; the first is taken in full, however late it is."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: (before_s + 2 * len(executed)) * SECOND)
+    rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
+    assert ran(executed, "csv") == counted
 
 
 def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:
