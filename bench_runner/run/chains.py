@@ -78,12 +78,12 @@ def execute(
 ) -> list[Sample]:
     """One execution of a chain on the first `rows` rows; one sample for each operation, in order.
 
-    `wanted` are the operations whose cells want a sample, all of the chain's if None; what these need besides is
-    executed in their service. `need_bytes` is the memory that a sample is expected to use. A save counts only when an
+    `wanted` are the operations whose cells want a sample, all of the chain's if None; what these need is executed as
+    well, and counts too where the chain has it. `need_bytes` is the memory that a sample is expected to use. A save counts only when an
     operation that sees all of the data passes, so all samples come out together.
     """
-    asked = chain.operations if wanted is None else tuple(wanted)
-    operations = chain.needed_for(asked)
+    operations = chain.needed_for(chain.operations if wanted is None else wanted)
+    verified = any(operation_of(operation).sees_all for operation in operations)
     samples: list[Sample] = []
     with _chain_folder(bench.folder, position) as folder:
         for number, operation in enumerate(operations):
@@ -99,7 +99,7 @@ def execute(
                 machine=bench.machine,
                 round=round_number,
                 position=position + number,
-                in_service=operation not in asked,
+                in_service=operation not in chain.operations or (operation == SAVE and not verified),
             )
             saved = samples[0].failure if samples else None
             if saved is not None:
@@ -138,26 +138,13 @@ def _consequence(failure: Failure) -> Failure:
 def _judged(samples: Sequence[Sample]) -> list[Sample]:
     """A save that nothing verified has no figures: nobody knows what it stored. Where an operation that saw all of the
     data found something else, nothing of the chain has any."""
-    if samples[0].failure is not None or all(sample.in_service for sample in samples if sample.operation == SAVE):
-        unverified = None
-    else:
-        seeing = [sample for sample in samples if operation_of(sample.operation).sees_all]
-        failures = [sample.failure for sample in seeing if sample.failure is not None]
-        unverified = failures[0] if len(failures) == len(seeing) else None
-    wrong = next(
-        (
-            sample.failure
-            for sample in samples
-            if sample.failure is not None
-            and sample.failure.kind == "mismatch"
-            and operation_of(sample.operation).sees_all
-        ),
-        None,
-    )
-    if wrong is not None:
-        return [_without_figures(sample, wrong) for sample in samples]
-    if unverified is not None:
-        return [_without_figures(samples[0], unverified), *samples[1:]]
+    seeing = [sample for sample in samples if operation_of(sample.operation).sees_all]
+    failures = [sample.failure for sample in seeing if sample.failure is not None]
+    for failure in failures:
+        if failure.kind == "mismatch":
+            return [_without_figures(sample, failure) for sample in samples]
+    if failures and len(failures) == len(seeing):
+        return [_without_figures(samples[0], failures[0]), *samples[1:]]
     return list(samples)
 
 

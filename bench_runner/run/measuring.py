@@ -14,15 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 import data_generator.cache as data_cache
 from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
+from bench_runner.operations import Operation, operation_of
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
-from bench_runner.results.records import Run, SampleWriter, read_run, write_run_info
+from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, information
+from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
 from bench_runner.run import preparation, rounds
 from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Launcher
@@ -63,7 +66,7 @@ def measure(
         with (
             _others_named(info),
             signals_stop(heeding),
-            work_folders(info["id"], folder, request.work_dirs) as work,
+            work_folders(info.id, folder, request.work_dirs) as work,
             _launchers(plan, options) as launchers,
         ):
             session = Session(
@@ -93,11 +96,11 @@ def measure(
                 preparation.find_losses(session)
                 predictions = rounds.pilot_round(session)
                 rounds.count_rounds(session, predictions)
-                info["partial"] = False
+                info.partial = False
             finally:
                 session.stage("end")
-                info["finished"] = utc_now().isoformat(timespec="seconds")
-                info["load_after"] = environment.load()
+                info.finished = utc_now().isoformat(timespec="seconds")
+                info.load_after = environment.load()
                 session.save_info()
         run = read_run(folder)
         failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
@@ -133,52 +136,50 @@ def new_folder(results: Path, machine: str) -> Path:
 
 def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
-) -> tuple[dict[str, Any], Earlier]:
-    repository = environment.repository_state(PROJECT_ROOT)
-    info: dict[str, Any] = {
-        "id": folder.name,
-        "command": list(command),
-        "started": utc_now().isoformat(timespec="seconds"),
-        "partial": True,
-        "seed": options.seed if options.seed is not None else random.SystemRandom().randrange(2**32),
-        "quick": options.quick,
-        "rounds_asked": options.rounds_asked,
-        "budget_s": options.budget_s,
-        "timeout_s": options.timeout_s,
-        "isolate": options.isolate,
-        "request": {key: str(value) if isinstance(value, Path) else value for key, value in asdict(request).items()},
-        "machine": environment.machine_facts(options.machine),
-        "libraries": environment.library_versions(),
-        **repository,
-        "load_before": environment.load(),
-        "warnings": [],
-        "suites": {suite.name: suite.question for suite in plan.suites},
-        "variants": {},
-    }
+) -> tuple[RunInfo, Earlier]:
+    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request).items()}
+    operations = dict.fromkeys(name for chain in plan.chains for name in chain.operations)
+    info = RunInfo(
+        id=folder.name,
+        command=tuple(command),
+        started=utc_now().isoformat(timespec="seconds"),
+        partial=True,
+        seed=options.seed if options.seed is not None else random.SystemRandom().randrange(2**32),
+        quick=options.quick,
+        rounds_asked=options.rounds_asked,
+        budget_s=options.budget_s,
+        timeout_s=options.timeout_s,
+        isolate=options.isolate,
+        request=msgspec.convert(asked, RequestInfo),
+        machine=msgspec.convert(environment.machine_facts(options.machine), MachineInfo),
+        libraries=environment.library_versions(),
+        load_before=environment.load(),
+        suites={suite.name: suite.question for suite in plan.suites},
+        operations={name: _described(operation_of(name)) for name in operations},
+        **environment.repository_state(PROJECT_ROOT),
+    )
     earlier = Earlier()
     if options.resume:
-        earlier = earlier_part(folder, environment.replace_host(info, options.machine))
+        earlier = earlier_part(folder, information(environment.replace_host(info.shape(), options.machine)))
         assert earlier.run is not None
         stored = earlier.run.info
-        for key in ("id", "seed", "started"):
-            info[key] = stored[key]
-        info["resumed"] = [*stored.get("resumed", []), utc_now().isoformat(timespec="seconds")]
-        for key in ("variants", "warnings", "stages_ns", "datasets", "probe"):
-            if key in stored:
-                info[key] = stored[key]
-    write_run_info(folder, environment.replace_host(info, options.machine))
+        resumed = (*stored.resumed, utc_now().isoformat(timespec="seconds"))
+        kept = ("id", "seed", "started", "variants", "warnings", "stages_ns", "datasets", "probe")
+        info = changed(info, resumed=resumed, **{name: getattr(stored, name) for name in kept})
+    write_run_info(folder, environment.replace_host(info.shape(), options.machine))
     return info, earlier
 
 
+def _described(operation: Operation) -> OperationInfo:
+    return OperationInfo(title=operation.title, writes=operation.writes, meaning=operation.meaning)
+
+
 @contextmanager
-def _others_named(info: dict[str, Any]) -> Iterator[None]:
+def _others_named(info: RunInfo) -> Iterator[None]:
     """Warn when another run measures on this machine at the same time."""
     with open_locked(data_cache.default_folder()) as alone:
         if not alone:
-            text = "another run of Format Bench was measuring on this machine"
-            warning = {"text": text, "remedy": "measure again when it has ended"}
-            if warning not in info["warnings"]:
-                info["warnings"].append(warning)
+            info.warn("another run of Format Bench was measuring on this machine", "measure again when it has ended")
         yield
 
 

@@ -6,7 +6,7 @@ is scaled too; they decide order, number of rounds and what cannot run here, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench_runner.results.records import Sample
@@ -25,24 +25,33 @@ MEMORY_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one execution of a chain at full size will need. `slowest_ns` is its slowest operation."""
+    """What one execution of a chain at full size will need: the time of each operation that passed, in ns."""
 
-    slowest_ns: int
-    total_ns: int
+    walls_ns: Mapping[str, int]
     peak_bytes: int
     size_bytes: int
+
+    @property
+    def slowest_ns(self) -> int:
+        """Its slowest operation."""
+        return max(self.walls_ns.values(), default=0)
+
+    @property
+    def total_ns(self) -> int:
+        """All of its operations."""
+        return sum(self.walls_ns.values())
 
     @property
     def dear(self) -> bool:
         """Whether it comes in the last block of each round."""
         return self.slowest_ns > DEAR_NS
 
-    @property
-    def rounds(self) -> int:
-        """How many counted rounds it gets when nobody says otherwise."""
-        if self.slowest_ns > VERY_DEAR_NS:
+    def rounds(self, operations: Iterable[str]) -> int:
+        """How many counted rounds a cell gets, when nobody says otherwise, that needs these operations for a sample."""
+        slowest_ns = max((self.walls_ns.get(operation, 0) for operation in operations), default=0)
+        if slowest_ns > VERY_DEAR_NS:
             return VERY_DEAR_ROUNDS
-        return DEAR_ROUNDS if self.dear else ROUNDS
+        return DEAR_ROUNDS if slowest_ns > DEAR_NS else ROUNDS
 
 
 def pilot_rows(rows: int, size_bytes: int) -> int:
@@ -57,18 +66,17 @@ def is_small(rows: int, size_bytes: int) -> bool:
     return rows <= PILOT_ROWS and size_bytes <= PILOT_BYTES
 
 
-def without_pilot(size_bytes: int) -> Prediction:
+def without_pilot(operations: Iterable[str], size_bytes: int) -> Prediction:
     """For a table so small that nothing has to be known of it."""
-    return Prediction(slowest_ns=0, total_ns=0, peak_bytes=UNPILOTED_NEED * size_bytes, size_bytes=size_bytes)
+    return Prediction(dict.fromkeys(operations, 0), peak_bytes=UNPILOTED_NEED * size_bytes, size_bytes=size_bytes)
 
 
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:
-    """Scale one execution of a chain, all of its samples measured, to `rows` rows."""
+    """Scale one execution of a chain, of which these samples were measured, to `rows` rows."""
     scale = rows / max(samples[0].rows, 1)
-    walls = [sample.figures["wall_ns"] + sample.figures.get("sync_ns", 0) for sample in samples]
+    walls_ns = {sample.operation: sample.figures["wall_ns"] + sample.figures.get("sync_ns", 0) for sample in samples}
     return Prediction(
-        slowest_ns=int(max(walls) * scale),
-        total_ns=int(sum(walls) * scale),
+        walls_ns={operation: int(wall_ns * scale) for operation, wall_ns in walls_ns.items()},
         peak_bytes=int(max(sample.figures["peak_private_bytes"] for sample in samples) * scale),
         size_bytes=int(max(sample.figures.get("allocated_bytes", 0) for sample in samples) * scale),
     )

@@ -15,6 +15,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 import data_generator.cache as data_cache
 from bench_runner import registries
 from bench_runner.clock import now_ns
@@ -23,6 +25,7 @@ from bench_runner.machine import doctor, environment
 from bench_runner.plan import codecs
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.nulls import with_null_variants
+from bench_runner.results.information import FolderInfo, KnownAnswer, ProbeInfo, VariantInfo
 from bench_runner.results.records import Fidelity
 from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher, Outcome
@@ -38,7 +41,7 @@ MOST_LANES = 4
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
     """Keep their facts, refuse a cold cache where it cannot be had, and warn of what is bad at a look."""
     facts = {label: environment.folder_facts(path) for label, path in work.items()}
-    session.info["work_dirs"] = facts
+    session.info.work_dirs = {label: msgspec.convert(about, FolderInfo) for label, about in facts.items()}
     for label, path in work.items():
         reason = environment.supports_cold(facts[label].get("filesystem"))
         if reason and any(chain.conditions.cache == "cold" for chain in session.plan.chains):
@@ -80,17 +83,17 @@ def record_excluded(session: Session) -> None:
 def test_probe(session: Session) -> None:
     """Rule 13: the memory probes against known allocations; their error goes with the run. Once: a run is resumed on
     the machine and with the code that it began with."""
-    if session.options.brief or "probe" in session.info:
+    if session.options.brief or session.info.probe is not None:
         return
     session.stage("memory probe")
     bench = next(iter(session.benches.values()), None)
     if bench is None:
         return
     answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step))
-    session.info["probe"] = {
-        "error_bytes": probe_check.error_bytes(answers),
-        "known_answers": [asdict(answer) for answer in answers],
-    }
+    session.info.probe = ProbeInfo(
+        error_bytes=probe_check.error_bytes(answers),
+        known_answers=tuple(KnownAnswer(**asdict(answer)) for answer in answers),
+    )
     session.save_info()
 
 
@@ -111,18 +114,18 @@ def time_imports(session: Session) -> None:
     late: set[str] = set()
     for chain in session.plan.chains:
         engine, _ = registries.engine_of(chain.spelled)
-        described = session.info["variants"].setdefault(
+        described = session.info.variants.setdefault(
             chain.variant,
-            {
-                "title": engine.title,
-                "format": engine.format,
-                "library": chain.library,
-                "syncs_on_save": engine.syncs_on_save,
-                "capabilities": sorted(can.value for can in engine.capabilities),
-                "mapped": chain.mapped,
-            },
+            VariantInfo(
+                title=engine.title,
+                format=engine.format,
+                library=chain.library,
+                syncs_on_save=engine.syncs_on_save,
+                capabilities=tuple(sorted(can.value for can in engine.capabilities)),
+                mapped=chain.mapped,
+            ),
         )
-        if "import_ns" in described or chain.is_raw_io or untimed:
+        if described.import_ns is not None or chain.is_raw_io or untimed:
             continue
         key = (engine, chain.spelled if engine.engine is None else engine.engine)
         if key not in seen and _has_had_its_share(session):
@@ -138,7 +141,7 @@ def time_imports(session: Session) -> None:
                 session.warn(f"{chain.variant}: {outcome.failure[1]}", "see what 'python -c \"import ...\"' says")
                 continue
             seen[key] = outcome.answer("measured")["figures"]
-        described.update(seen[key])
+        described.import_ns, described.import_rss_bytes = seen[key]["import_ns"], seen[key]["import_rss_bytes"]
     _warn_of_left_out(session, "imports", late)
     session.save_info()
 
@@ -201,15 +204,18 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
 
 def _forget_left_out(session: Session, part: str) -> None:
     """Where a run goes on, what it left out before may be found now."""
-    warnings = session.info["warnings"]
-    warnings[:] = [each for each in warnings if not (each["text"].startswith(part) and LEFT_OUT in each["text"])]
+    warnings = session.info.warnings
+    warnings[:] = [each for each in warnings if not (each.text.startswith(part) and LEFT_OUT in each.text)]
 
 
 def _keep_fidelity(session: Session, chain: Chain, outcome: Outcome) -> None:
     for answer in outcome.answers:
         if answer["event"] == "fidelity":
-            record = Fidelity(**answer["record"])
-            session.writer.append(replace(record, variant=chain.variant))
+            target = chain.target
+            record = Fidelity(
+                variant=chain.variant, target=target.kind, strings=target.strings, **answer["record"]
+            )
+            session.writer.append(record)
     if outcome.failure is not None:
         remedy = "its fidelity is known only as far as the matrix shows"
         session.warn(

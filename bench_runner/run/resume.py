@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, RunError
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Run, Sample, read_run
+from bench_runner.results.records import Run, RunInfo, Sample, read_run
 
 _MUST_BE_EQUAL = ("commit", "dirty", "changes", "isolate")
 _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "virtualisation", "python")
@@ -63,14 +62,17 @@ def _chain_identity(chain: Chain, conditions: Conditions) -> object:
     return chain.suite, chain.dataset, chain.variant, conditions
 
 
-def earlier_part(folder: Path, info: Mapping[str, Any]) -> Earlier:
+def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     """Read what is there. Raises RunError when this run, as `info` describes it, cannot go on with it, and RecordError
     when it cannot be read."""
     run = read_run(folder)
-    changes = [_change(key, run.info, info) for key in _MUST_BE_EQUAL]
-    changes += [_change(key, run.info.get("machine", {}), info["machine"]) for key in _MACHINE_MUST_BE_EQUAL]
-    before, now = run.info.get("libraries", {}), info["libraries"]
-    changes += [_change(name, before, now) for name in sorted({*before, *now})]
+    before, now = run.info, info
+    changes = [_change(name, getattr(before, name), getattr(now, name)) for name in _MUST_BE_EQUAL]
+    changes += [
+        _change(name, getattr(before.machine, name), getattr(now.machine, name)) for name in _MACHINE_MUST_BE_EQUAL
+    ]
+    libraries = sorted({*before.libraries, *now.libraries})
+    changes += [_change(name, before.libraries.get(name), now.libraries.get(name)) for name in libraries]
     found = [change for change in changes if change]
     if found:
         raise RunError(
@@ -85,18 +87,18 @@ def earlier_part(folder: Path, info: Mapping[str, Any]) -> Earlier:
     return Earlier(run, executions)
 
 
-def _change(key: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    if before.get(key) == now.get(key):
+def _change(name: str, before: object, now: object) -> str:
+    if before == now:
         return ""
-    if key == "changes":
+    if name == "changes":
         return "the uncommitted changes are others now"
-    return f"{key} was {before.get(key, 'absent')}, is {now.get(key, 'absent')}"
+    return f"{name} was {'absent' if before is None else before}, is {'absent' if now is None else now}"
 
 
 def refuse_other_data(earlier: Earlier, digests: Mapping[str, str]) -> None:
     """Raises RunError when a data set has another digest than in the earlier part."""
-    for name, facts in (earlier.run.info.get("datasets", {}) if earlier.run else {}).items():
-        if name in digests and digests[name] != facts["digest"]:
+    for name, facts in (earlier.run.info.datasets if earlier.run else {}).items():
+        if name in digests and digests[name] != facts.digest:
             raise RunError(
                 f"the run cannot be resumed, because the data set {name} has another digest now\n"
                 "  start a new run, without --resume and with another --out"

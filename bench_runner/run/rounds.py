@@ -51,7 +51,7 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
             small = is_small(dataset.rows, dataset.size_bytes)
             prediction = known.get((chain.variant, chain.conditions)) if small else None
             if small and session.options.brief:
-                prediction = without_pilot(dataset.size_bytes)
+                prediction = without_pilot(chain.operations, dataset.size_bytes)
             if prediction is None:
                 session.watcher.step(chain.label(), None)
                 prediction = _predicted(session, chain)
@@ -67,7 +67,7 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
 
 
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
-    """What the chain will need at full size; None when it fails on few rows already."""
+    """What the operations of the chain that pass on few rows will need at full size; None when none does."""
     dataset = session.datasets[chain.dataset]
     samples = _sifted(session, chain)
     if samples:
@@ -75,15 +75,21 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
     else:
         rows = pilot_rows(dataset.rows, dataset.size_bytes)
         samples = _execution(session, chain, rows=rows, round_number=0, need_bytes=dataset.size_bytes // 10)
-    if any(sample.failure is not None for sample in samples):
+    prediction = _of_passed(chain, samples, dataset.rows)
+    if prediction is None:
         return None
-    prediction = predict(samples, dataset.rows)
     if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
         return prediction
     # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
     need_bytes = prediction.peak_bytes // 5
     samples = _execution(session, chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
-    return None if any(sample.failure is not None for sample in samples) else predict(samples, dataset.rows)
+    return _of_passed(chain, samples, dataset.rows)
+
+
+def _of_passed(chain: Chain, samples: Sequence[Sample], rows: int) -> Prediction | None:
+    """An operation that fails costs its own cell alone."""
+    passed = [sample for sample in samples if sample.failure is None]
+    return predict(passed, rows) if any(sample.operation in chain.operations for sample in passed) else None
 
 
 def _sifted(session: Session, chain: Chain) -> list[Sample]:
@@ -121,10 +127,19 @@ def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure
     return None
 
 
-def _execution(session: Session, chain: Chain, *, rows: int, round_number: int, need_bytes: int) -> list[Sample]:
-    """One execution of the chain: what the earlier part of the run has of it, else measured now."""
+def _execution(
+    session: Session,
+    chain: Chain,
+    *,
+    rows: int,
+    round_number: int,
+    need_bytes: int,
+    wanted: Sequence[str] | None = None,
+) -> list[Sample]:
+    """One execution of the chain, or of the operations of it that are wanted: what the earlier part of the run has of
+    it, else measured now."""
     known = session.earlier.execution(chain, session.public(chain.conditions), round_number, rows)
-    if known is not None:
+    if known is not None and {sample.operation for sample in known}.issuperset(wanted or chain.operations):
         return known
     samples = execute(
         session.bench(chain),
@@ -134,6 +149,7 @@ def _execution(session: Session, chain: Chain, *, rows: int, round_number: int, 
         round_number=round_number,
         position=session.position,
         need_bytes=need_bytes,
+        wanted=wanted,
     )
     session.keep(samples)
     return samples
@@ -144,7 +160,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     race = session.race
     schedule = Schedule(
         predictions,
-        seed=session.info["seed"],
+        seed=session.seed,
         rounds=session.options.rounds_asked,
         race=race is not None,
         failures_allowed=1 if session.options.brief else FAILURES_ALLOWED,
@@ -178,7 +194,14 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
             # Memory and page cache: the peak of the call, and the file that it writes.
             predicted = predictions[chain]
             need_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
-            samples = _execution(session, chain, rows=dataset.rows, round_number=number, need_bytes=need_bytes)
+            samples = _execution(
+                session,
+                chain,
+                rows=dataset.rows,
+                round_number=number,
+                need_bytes=need_bytes,
+                wanted=schedule.wanted(chain, number),
+            )
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.progress[chain].add(samples)
 

@@ -1,7 +1,8 @@
 """Which chains run in which round, and in which order (method rule 15).
 
 Rounds are the outer loop, so that slow drift hits all alike; within a round the order is shuffled by the run's seed,
-dear chains last. A chain leaves when it has its rounds, when its interval is narrow enough, or when it fails again. In
+dear chains last. A cell leaves when it has its rounds, when its interval is narrow enough, or when it fails again, and a
+chain when none of its cells is left. In
 a race, which is for one decision, it leaves when whoever decides no longer asks for it, and not before. This module
 executes nothing and reads no clock: it is told what was measured.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -37,28 +38,27 @@ class Progress:
     """What is known of one chain so far."""
 
     operations: tuple[str, ...]
+    """Those that may run: an operation that failed on few rows already is none of them."""
     walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    failures: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Take in one execution of a counted round."""
-        self.failures += any(sample.failure is not None for sample in samples)
         for sample in samples:
+            self.failures[sample.operation] += sample.failure is not None
             if sample.counted:
                 self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
 
     @property
     def counted(self) -> int:
         """Rounds in which every operation was counted; the least over operations."""
-        return min(len(self.walls_ns[operation]) for operation in self.operations)
+        return min((len(self.walls_ns[operation]) for operation in self.operations), default=0)
 
-    @property
-    def narrow(self) -> bool:
-        """Whether every operation's interval is narrow enough to stop."""
-        if self.counted < EARLY_STOP_ROUNDS:
-            return False
-        widths = [half_width(walls) for walls in self.walls_ns.values()]
-        return all(width is not None and width < EARLY_STOP_HALF_WIDTH for width in widths)
+    def narrow(self, operation: str) -> bool:
+        """Whether an operation's interval is narrow enough to stop."""
+        walls_ns = self.walls_ns[operation]
+        width = half_width(walls_ns) if len(walls_ns) >= EARLY_STOP_ROUNDS else None
+        return width is not None and width < EARLY_STOP_HALF_WIDTH
 
 
 class Schedule:
@@ -80,15 +80,19 @@ class Schedule:
         self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
         self._failures_allowed = failures_allowed
         self._let_run: frozenset[str] | None = None
-        self.progress = {chain: Progress(chain.operations) for chain in predictions}
+        self.progress = {
+            chain: Progress(tuple(name for name in chain.operations if name in prediction.walls_ns))
+            for chain, prediction in predictions.items()
+        }
 
-    def planned_rounds(self, chain: Chain) -> int:
-        """How many rounds the chain is to get."""
+    def planned_rounds(self, chain: Chain, operation: str) -> int:
+        """How many rounds a cell is to get: by the slowest operation that a sample of it takes."""
         if self._asked is not None:
             return self._asked
         if chain.is_raw_io:
-            return max(self._predictions[other].rounds for other in self._companions(chain))
-        return self._predictions[chain].rounds
+            companions = self._companions(chain)
+            return max(self._predictions[other].rounds(other.needed_for([operation])) for other in companions)
+        return self._predictions[chain].rounds(chain.needed_for([operation]))
 
     def let_run(self, variants: Iterable[str]) -> None:
         """From now on only chains of these variants take part, until others are named."""
@@ -119,15 +123,31 @@ class Schedule:
 
     def remaining_rounds(self, chain: Chain) -> int:
         """At most this many more executions."""
+        return max((self._remaining(chain, operation) for operation in self.progress[chain].operations), default=0)
+
+    def wanted(self, chain: Chain, number: int) -> tuple[str, ...]:
+        """The operations of a chain whose cells want a sample in round `number`. Raw I/O gives one of each that
+        another chain of its data set has."""
+        if chain.is_raw_io:
+            return self.progress[chain].operations
+        return tuple(name for name in self.progress[chain].operations if self._cell_wants(chain, name, number))
+
+    def _remaining(self, chain: Chain, operation: str) -> int:
         progress = self.progress[chain]
-        if progress.failures >= self._failures_allowed or (self._asked is None and progress.narrow):
+        if progress.failures[operation] >= self._failures_allowed:
             return 0
-        return max(self.planned_rounds(chain) - progress.counted, 0)
+        if self._asked is None and progress.narrow(operation):
+            return 0
+        return max(self.planned_rounds(chain, operation) - len(progress.walls_ns[operation]), 0)
+
+    def _cell_wants(self, chain: Chain, operation: str, number: int) -> bool:
+        within = number <= self.planned_rounds(chain, operation) + EXTRA_ROUNDS
+        return within and self._remaining(chain, operation) > 0
 
     def _wants(self, chain: Chain, number: int) -> bool:
         if self._let_run is not None and chain.variant not in self._let_run:
             return False
-        return number <= self.planned_rounds(chain) + EXTRA_ROUNDS and self.remaining_rounds(chain) > 0
+        return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
         """The other chains that are shown as multiples of this raw I/O, or raw I/O itself where it is alone."""

@@ -6,9 +6,9 @@ This module decides neither what is measured nor when: bench_runner.run.preparat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import data_generator.cache as data_cache
 from adapters.spelling import parse
@@ -17,7 +17,8 @@ from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
-from bench_runner.results.records import Run, Sample, SampleWriter, write_run_info
+from bench_runner.results.information import DataSetInfo
+from bench_runner.results.records import Run, RunInfo, Sample, SampleWriter, changed, write_run_info
 from bench_runner.run.chains import Bench
 from bench_runner.run.resume import Earlier
 from data_generator.catalogue import CATALOGUE
@@ -41,7 +42,7 @@ class Options:
     machine: str | None = None
     fidelity: bool = True
     brief: bool = False
-    """A run that only sifts: its memory probe is not tested, imports are not timed, and small data not rehearsed."""
+    """A run that only sifts: its memory probe is not tested, imports are not timed, small data have no pilot round."""
 
     @property
     def rounds_asked(self) -> int | None:
@@ -80,7 +81,7 @@ class Session:
     folder: Path
     writer: SampleWriter
     watcher: Watcher
-    info: dict[str, Any]
+    info: RunInfo
     machine: str
     datasets: dict[str, data_cache.StoredDataset]
     benches: dict[tuple[str, str], Bench]
@@ -91,6 +92,12 @@ class Session:
     """From when on the budget is spent."""
     stage_began_ns: int = field(default_factory=now_ns)
     stage_name: str = "start"
+
+    @property
+    def seed(self) -> int:
+        """What shuffles the rounds."""
+        assert self.info.seed is not None
+        return self.info.seed
 
     def bench(self, chain: Chain) -> Bench:
         """Where and by which processes the chain is executed."""
@@ -103,7 +110,7 @@ class Session:
 
     def stage(self, name: str) -> None:
         """Begin another part of the run, and keep what the last one took."""
-        stages = self.info.setdefault("stages_ns", {})
+        stages = self.info.stages_ns
         now = now_ns()
         stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
         self.stage_name, self.stage_began_ns = name, now
@@ -112,8 +119,8 @@ class Session:
     def public(self, conditions: Conditions) -> Conditions:
         """The conditions as records hold them: with `--machine` the host's name is gone from the path, and on a virtual
         machine cold is the guest's cold, because nobody here can empty the host's cache (rule 14)."""
-        guest = self.info["machine"].get("virtualisation", "none") != "none"
-        return replace(
+        guest = self.info.machine.is_virtual
+        return changed(
             conditions,
             cache="cold (guest)" if conditions.cache == "cold" and guest else conditions.cache,
             work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
@@ -121,7 +128,7 @@ class Session:
 
     def keep(self, samples: Sequence[Sample]) -> None:
         """Write one execution, whole."""
-        self.writer.append(*(replace(sample, conditions=self.public(sample.conditions)) for sample in samples))
+        self.writer.append(*(changed(sample, conditions=self.public(sample.conditions)) for sample in samples))
         self.position += len(samples)
 
     def keep_reason(self, chain: Chain, failure: Failure) -> None:
@@ -151,22 +158,19 @@ class Session:
 
     def warn(self, text: str, remedy: str) -> None:
         """Store a warning with its remedy; the same one only once."""
-        warning = {"text": text, "remedy": remedy}
-        if warning not in self.info["warnings"]:
-            self.info["warnings"].append(warning)
+        self.info.warn(text, remedy)
 
     def save_info(self) -> None:
         """Write run.json as it stands."""
-        described = self.info.setdefault("datasets", {})
         for name, stored in self.datasets.items():
-            described[name] = {
-                "digest": stored.digest,
-                "rows": stored.rows,
-                "size_bytes": stored.size_bytes,
-                "title": CATALOGUE[parse(name)[0]].title,
+            self.info.datasets[name] = DataSetInfo(
+                digest=stored.digest,
+                rows=stored.rows,
+                size_bytes=stored.size_bytes,
+                title=CATALOGUE[parse(name)[0]].title,
                 **_sample_facts(self.plan.datasets[name]),
-            }
-        write_run_info(self.folder, environment.replace_host(self.info, self.options.machine))
+            )
+        write_run_info(self.folder, environment.replace_host(self.info.shape(), self.options.machine))
 
 
 def _sample_facts(dataset: Dataset) -> dict[str, int]:

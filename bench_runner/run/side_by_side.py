@@ -121,20 +121,15 @@ def rounds_there(folder: Path, most: int) -> int:
     if not (folder / "run.json").exists():
         return 0
     info = read_run(folder).info
-    asked = info.get("rounds_asked")
-    if not isinstance(asked, int):
+    if info.rounds_asked is None:
         return 0
-    return asked if info.get("partial") is False else max(min(asked, most) - 1, 0)
+    return max(min(info.rounds_asked, most) - 1, 0) if info.partial else info.rounds_asked
 
 
 def _rounds_a_turn(environment: Environment) -> int:
     """As many as fill a turn, going by the longest that is there: some make up for a few samples alone."""
-    stages = read_run(environment.folder).info.get("stages_ns")
-    spent_ns = [
-        spent
-        for name, spent in (stages.items() if isinstance(stages, dict) else ())
-        if name.startswith("round ") and isinstance(spent, int) and spent > 0
-    ]
+    stages_ns = read_run(environment.folder).info.stages_ns
+    spent_ns = [spent for name, spent in stages_ns.items() if name.startswith("round ") and spent > 0]
     return max(int(TURN_S * 1e9 / max(spent_ns, default=TURN_S * 1e9)), 1)
 
 

@@ -16,13 +16,25 @@ from adapters.contract import TabularFormat
 from adapters.losses import Cause, Loss
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
-from bench_runner.results.records import Fidelity
 from bench_runner.worker import verify
 from data_generator.generated.kinds import KINDS, Kind
 
 EXACT, LOSSY, REFUSED, ERROR = "exact", "lossy", "refused", "error"
 
 _ARROW = Target(kind="arrow")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of one kind of column; bench_runner.results.records.Fidelity says what each field means."""
+
+    kind: str
+    nulls: bool
+    outcome: str
+    how: str
+    bound: str
+    cause: str
+    target_alone: str
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,7 @@ class _Trip:
     losses: tuple[Loss, ...] = ()
 
 
-def probe(variant: str, adapter: TabularFormat, target: Target, folder: Path) -> Iterator[Fidelity]:
+def probe(adapter: TabularFormat, target: Target, folder: Path) -> Iterator[Verdict]:
     """Round trips of all kinds, each without and with nulls; the libraries must be loaded, the strings applied.
 
     Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is no refusal.
@@ -47,10 +59,7 @@ def probe(variant: str, adapter: TabularFormat, target: Target, folder: Path) ->
             trips[nulls] = _trip(adapter, target, kind.table(nulls), location)
         for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
             how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
-            yield Fidelity(
-                variant=variant,
-                target=target.kind,
-                strings=target.strings,
+            yield Verdict(
                 kind=kind.name,
                 nulls=nulls,
                 outcome=trip.outcome,

@@ -337,7 +337,7 @@ def look_for_losses(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answe
     adapter = _adapter(task)
     target = targets.Target(**task["target"])
     targets.apply_strings(target)
-    for record in fidelity.probe(task["variant"], adapter, target, Path(task["location"])):
+    for record in fidelity.probe(adapter, target, Path(task["location"])):
         yield {"event": "fidelity", "record": asdict(record)}
 
 
