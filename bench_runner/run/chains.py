@@ -79,8 +79,8 @@ def execute(
     """One execution of a chain on the first `rows` rows; one sample for each operation, in order.
 
     `wanted` are the operations whose cells want a sample, all of the chain's if None; what these need is executed as
-    well, and counts too where the chain has it. `need_bytes` is the memory that a sample is expected to use. A save counts only when an
-    operation that sees all of the data passes, so all samples come out together.
+    well, and counts too where the chain has it. `need_bytes` is the memory that a sample is expected to use. A save
+    counts only when an operation that sees all of the data passes, so all samples come out together.
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
     verified = any(operation_of(operation).sees_all for operation in operations)

@@ -1,10 +1,9 @@
 """Which chains run in which round, and in which order (method rule 15).
 
 Rounds are the outer loop, so that slow drift hits all alike; within a round the order is shuffled by the run's seed,
-dear chains last. A cell leaves when it has its rounds, when its interval is narrow enough, or when it fails again, and a
-chain when none of its cells is left. In
-a race, which is for one decision, it leaves when whoever decides no longer asks for it, and not before. This module
-executes nothing and reads no clock: it is told what was measured.
+dear chains last. A cell leaves when it has its rounds, when its interval is narrow enough, or when it fails again, and
+a chain when none of its cells is left. In a race, which is for one decision, it leaves when whoever decides no longer
+asks for it, and not before. This module executes nothing and reads no clock: it is told what was measured.
 """
 
 from __future__ import annotations
