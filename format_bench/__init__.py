@@ -1,6 +1,6 @@
 """The front door: the command line, one module a verb, and the Python API that the verbs call.
 
-    from format_bench import run, recommend, f3
+    from format_bench import run, recommend, report, compare, f3
 """
 
 from __future__ import annotations
@@ -8,9 +8,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_OFFERED = {"run": "format_bench.notebook", "recommend": "format_bench.notebook", "f3": "libraries.f3"}
+_OFFERED = {
+    "compare": "format_bench.api.compare",
+    "f3": "libraries.f3",
+    "recommend": "format_bench.api.recommend",
+    "report": "format_bench.api.report",
+    "run": "format_bench.api.run",
+}
 
-__all__ = ["f3", "recommend", "run"]
+__all__ = ["compare", "f3", "recommend", "report", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ import click
 import pytest
 
 from bench_runner.results.figures import FIGURES
-from format_bench import cli
+from format_bench import cli, terminal
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -66,7 +66,7 @@ def test_every_command_shown_parses(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`run` is planned with --list; the others are parsed to the point where they would begin."""
-    words = cli._expanded([PLACEHOLDERS.get(word, word) for word in words])
+    words = cli.expanded([PLACEHOLDERS.get(word, word) for word in words])
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "measurements.csv").write_text("number,text\n1,a\n2,b\n")
     monkeypatch.chdir(tmp_path)
@@ -294,5 +294,6 @@ def test_the_readme_lists_every_format() -> None:
 
 
 def test_exit_codes_are_those_of_the_program() -> None:
+    codes = (terminal.FAILED, terminal.WRONG_REQUEST, terminal.REGRESSION, terminal.INTERRUPTED)
     table = set(re.findall(r"^\| (\d+) \| ", PAGES["README.md"].read_text(), re.MULTILINE))
-    assert table == {"0", str(cli.FAILED), str(cli.WRONG_REQUEST), str(cli.REGRESSION), str(cli.INTERRUPTED)}
+    assert table == {"0", *map(str, codes)}

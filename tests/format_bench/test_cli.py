@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from format_bench import cli
+from tests.reports.factory import make_run, write_run
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -84,7 +85,7 @@ def test_listing_formats_imports_no_format_library() -> None:
     import sys
 
     code = (
-        "import sys\nfrom format_bench.listing import LISTINGS\nlist(LISTINGS['formats']())\n"
+        "import sys\nfrom format_bench.commands.listings import LISTINGS\nlist(LISTINGS['formats']())\n"
         "print(sorted({'pandas', 'pyarrow', 'lance', 'tables', 'vortex', 'openpyxl'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -96,3 +97,35 @@ def test_a_damaged_run_is_told_in_a_line(capsys: pytest.CaptureFixture[str], tmp
     code, _, err = run(capsys, "report", str(tmp_path))
     assert code == 2
     assert "not readable as JSON" in err
+
+
+def test_it_is_one_program_by_three_names() -> None:
+    import subprocess
+    import sys
+    import tomllib
+
+    root = Path(__file__).parents[2]
+    shown = [
+        subprocess.run([sys.executable, *words, "--help"], cwd=root, capture_output=True, text=True, timeout=60).stdout
+        for words in (["main.py"], ["-m", "format_bench"])
+    ]
+    assert shown[0] == shown[1] != ""
+    assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"] == {
+        "format-bench": "format_bench.cli:main"
+    }
+
+
+def test_every_report_is_made_from_a_stored_folder_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = write_run(make_run(datasets=("eq",), tracks=("plain",), rounds=5), tmp_path / "run")
+    for words, shown in (
+        ([], "tabular: eq"),
+        (["--fidelity"], "what comes back"),
+        (["--fidelity", "--markdown"], "| kind |"),
+        (["--against", "thesis"], "findings:"),
+        (["--against", "thesis", "--markdown"], "## Findings"),
+    ):
+        code, out, _ = run(capsys, "report", str(folder), *words)
+        assert code == 0
+        assert shown in out
+    assert sorted(path.name for path in folder.iterdir()) == ["fidelity.jsonl", "run.json", "samples.jsonl"]
+    assert run(capsys, "report", str(folder), "--csv") == (0, f"{folder / 'results-eq-plain.csv'}\n", "")

@@ -195,17 +195,32 @@ def test_several_data_sets_in_a_run_need_a_name(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_programs_use_the_same_words(tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_measure_and_ask_what_they_measured(
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
-    words = {"rows": 2_000, "datasets": ["^eq$"], "formats": "^(feather|pickle)", "no_fidelity": True, "quick": True}
-    found = run("tabular", **words, out=tmp_path / "run")
+    measured = run(
+        "tabular",
+        rows=2_000,
+        datasets=["^eq$"],
+        formats="^(feather|pickle)",
+        fidelity=False,
+        quick=True,
+        out=tmp_path / "run",
+    )
+    assert (measured.folder, measured.failed) == (tmp_path / "run", False)
+    assert measured.run == read_run(tmp_path / "run")
+    assert (tmp_path / "run" / "results-eq-plain.csv").exists()
+    (command,) = measured.run.info["command"]
+    assert command.startswith("run('tabular', formats='^(feather|pickle)', datasets=['^eq$'], rows=2000, quick=True,")
+    found = measured.frame()
     assert set(found["operation"]) == {"save", "read"}
     assert {name.partition("[")[0] for name in found["variant"]} == {"feather", "pickle", "raw-io"}
     # A machine that is not at rest leaves cells without a counted round, and says nothing of them.
     assert (found["wall_ns"].dropna() > 0).all()
     assert found["wall_ns"].isna().equals(found["rounds"] == 0)
     assert found.attrs["folder"] == str(tmp_path / "run")
-    answer = recommend(stored=tmp_path / "run", prefer={"read": 1, "size": 2})
+    answer = recommend(stored=tmp_path / "run", weights={"read": 1, "size": 2})
     told = [each.candidate.variant for each in answer.found.ranked] + [variant for variant, _ in answer.found.dropped]
     assert {name.partition("[")[0] for name in told} == {"feather", "pickle"}
     assert answer.read.startswith("df = ") or not answer.found.ranked
@@ -238,12 +253,3 @@ def test_a_wrong_question_is_told_in_two_lines(
     assert said in err
     assert "Traceback" not in err
     assert not list(tmp_path.glob("results/*")), "a refused question leaves no result folder"
-
-
-def test_a_wrong_keyword_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match=r"No such option.*--colour"):
-        run("tabular", colour="red")
-    with pytest.raises(ValueError, match="name what it is about"):
-        recommend()
-    with pytest.raises(ValueError, match="no suite is called 'tabluar'"):
-        run("tabluar")

@@ -16,6 +16,8 @@ from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
 from bench_runner.suites import SUITES
 from format_bench import cli
+from format_bench.api.request import requested
+from format_bench.commands.run import selected
 from reports.analysis.repeating import PROGRAM, repeating_command
 from reports.analysis.tables import Table, tables
 from tests.reports.factory import make_run, make_sample
@@ -63,7 +65,7 @@ def plan_of(command: str) -> tuple[Plan, dict[str, object]]:
     assert run is not None
     context = run.make_context("run", words, parent=click.Context(cli.cli, help_option_names=["-h", "--help"]))
     suites = context.params.pop("suites")
-    return make_plan([SUITES[name] for name in suites], cli._request(context.params)), context.params
+    return make_plan([SUITES[name] for name in suites], requested(**selected(context.params))), context.params
 
 
 ALL = [chain for suite in SUITES for chain in chains(suite)]

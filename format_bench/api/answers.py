@@ -1,7 +1,7 @@
-"""From a question to an answer: what to measure for it, or which stored run, and what the reports make of it.
+"""What runs say to a question: an Answer, of a run made for it or of a stored one.
 
-The command line and programs (format_bench.notebook) come through here. It puts together what others do, weighs
-nothing and prints nothing.
+It puts together what bench_runner measures and what the reports rank, weighs nothing by itself and prints nothing. It
+does not know where a question comes from.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def measured_answer(
     images: bool,
     budget_s: float,
 ) -> Answer:
-    """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when
-    nothing could be measured."""
+    """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when nothing could be
+    measured."""
 
     def asked(run: Run, chosen: Callable[[Recommendation], Iterable[Ranked]]) -> list[str]:
         question, candidates = _only(run)

@@ -1,0 +1,153 @@
+"""From a question to an answer: which format, and which call, for my data and my use of it.
+
+A question is checked here; what is measured for it, and what the reports make of that, is format_bench.api.answers'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench_runner.clock import now_ns
+from bench_runner.plan.planning import Request
+from bench_runner.results.records import Run, read_run
+from bench_runner.run.measuring import machine_name, new_folder
+from bench_runner.run.session import Options, Watcher
+from bench_runner.suites import SUITES
+from data_generator.errors import DataError
+from data_generator.imported import image_input
+from format_bench.api.answers import measured_answer, stored_answer
+from format_bench.api.request import (
+    RESULTS,
+    Texts,
+    above_zero,
+    at_least,
+    call_text,
+    checked_machine,
+    requested,
+    result_folder,
+    several,
+    texts,
+)
+from format_bench.errors import RequestError
+from format_bench.progress import Silent
+from reports.analysis.preferences import NEEDS, WEIGHED, Preferences
+from reports.text.recommendation import Answer
+
+USUAL_WEIGHTS: Mapping[str, float] = Preferences().weights
+
+
+def recommend(
+    *,
+    data: Path | str | None = None,
+    datasets: Texts = (),
+    stored: Run | Path | str | None = None,
+    weights: Mapping[str, float] = USUAL_WEIGHTS,
+    needs: Sequence[str] = (),
+    max_memory_bytes: int | None = None,
+    reads_per_save: float | None = None,
+    bandwidth_bytes_per_s: float | None = None,
+    budget_s: float = 120.0,
+    rows: int | None = None,
+    formats: Texts = (),
+    formats_not: Texts = (),
+    cache: str = "warm",
+    threads: str | None = None,
+    target: str = "pandas",
+    strings: str = "str",
+    work_dirs: Sequence[Path | str] = (),
+    seed: int | None = None,
+    out: Path | str | None = None,
+    machine: str | None = None,
+    watcher: Watcher | None = None,
+    command: Sequence[str] = (),
+    began_ns: int | None = None,
+) -> Answer:
+    """Say which variant to use for some data: an Answer, whose `found.ranked` is best first (empty where nothing
+    satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
+
+    About what: `data` is your own table or folder of images, `datasets` a data set of ours; or `stored` is a run, or
+    its folder, of which `datasets` chooses one, and nothing is measured.
+
+    What for: `weights` of 'read', 'save', 'size', 'read_memory' and 'save_memory', numbers from 0 on; `needs` of
+    'append', 'projection', 'types', 'nested', 'no-pickle', 'other-languages', 'single-file'; `max_memory_bytes`, above
+    which a variant is dropped; `reads_per_save` joins both times; `bandwidth_bytes_per_s` of your storage adds the
+    transfer to them.
+
+    How: `budget_s` are seconds for all of it from `began_ns` on; `rows` is the most that is measured; the other
+    keywords are those of `run`. Raises as `run` does, and RunError when nothing could be measured.
+    """
+    given = dict(locals())
+    began_ns = now_ns() if began_ns is None else began_ns
+    preferences = Preferences(
+        weights=_weights(weights),
+        needs=_needs(needs),
+        max_memory_bytes=above_zero("--max-memory", max_memory_bytes, "bytes"),
+        reads_per_save=above_zero("--reads-per-save", reads_per_save, "how often you read what you save once"),
+        bandwidth_bytes_per_s=above_zero("--bandwidth", bandwidth_bytes_per_s, "bytes a second"),
+    )
+    datasets = texts("--datasets", datasets)
+    if (data is not None and stored is not None) or not (data is not None or stored is not None or datasets):
+        raise RequestError(
+            "name what it is about\n  --data PATH for your own, --from RUN for a stored run, or --datasets NAME"
+        )
+    if stored is not None:
+        return stored_answer(stored if isinstance(stored, Run) else read_run(Path(stored)), preferences, datasets)
+    request = requested(
+        formats=formats,
+        formats_not=formats_not,
+        datasets=datasets,
+        data=data,
+        rows=rows,
+        cache=cache,
+        threads=threads,
+        target=target,
+        strings=strings,
+        work_dirs=work_dirs,
+    )
+    options = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
+    return measured_answer(
+        request,
+        options,
+        lambda: result_folder(out, False, lambda: new_folder(RESULTS, machine_name(options))),
+        command or [call_text(recommend, (), given)],
+        watcher or Silent(),
+        preferences,
+        images=_is_of_images(request),
+        budget_s=above_zero("--budget", budget_s, "seconds") or budget_s,
+    )
+
+
+def _weights(given: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        raise RequestError(f"--prefer {given!r}: are no weights\n  give a mapping, e.g. {{'read': 3, 'size': 1}}")
+    for name, weight in given.items():
+        if name not in WEIGHED:
+            raise RequestError(f"--prefer: nothing is called {name!r}\n  there are: {', '.join(WEIGHED)}")
+        if not (isinstance(weight, int | float) and math.isfinite(weight) and weight >= 0):
+            raise RequestError(f"--prefer: {name} has the weight {weight!r}\n  a weight is a number from 0 on")
+    if not any(given.values()):
+        raise RequestError("--prefer: gives nothing a weight\n  give e.g. {'read': 3, 'size': 2, 'save': 1}")
+    return {name: float(weight) for name, weight in given.items()}
+
+
+def _needs(given: Sequence[str]) -> tuple[str, ...]:
+    needs = several("--need", given, str, "('append', 'types')")
+    for need in needs:
+        if need not in NEEDS:
+            raise RequestError(f"--need {need!r} is not known\n  there are: {', '.join(NEEDS)}")
+    return tuple(dict.fromkeys(needs))
+
+
+def _is_of_images(request: Request) -> bool:
+    """Whether the data named are images: ours by their name, the user's by what the files' names say."""
+    if request.data is None:
+        names = (*SUITES["image"].datasets, *SUITES["image"].on_request)
+        return any(name.partition("[")[0] in names for name in request.datasets)
+    try:
+        found = image_input.find(request.data)
+    except DataError:
+        return False
+    # Parquet files are taken for a table, whatever their columns hold.
+    return found.kind != image_input.PARQUET

@@ -1,0 +1,57 @@
+"""Make reports of stored runs again: CSV files, the PDF, the interactive site.
+
+It only decides which files are wanted and where; what stands in them is that of reports. Nothing is shown here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench_runner.results.records import Run, read_run
+from format_bench.errors import RequestError
+
+
+def report(
+    *runs: Run | Path | str, csv: bool = False, pdf: bool = False, html: Path | str | None = None
+) -> tuple[Path, ...]:
+    """Write reports of runs, each a result folder or what was read of it; the paths of what was written.
+
+    `csv` and `pdf` go into each run's own folder; `html` names the folder of one site of all of them, whose front page
+    is the first path. Raises RequestError when nothing is asked for, when a library is missing, and when `html` holds
+    something else than a site of ours; RecordError when a folder holds no run; OSError when the disk refuses.
+    """
+    if not runs or not (csv or pdf or html is not None):
+        raise RequestError("report: nothing to write\n  name a run, and what to make of it: csv, pdf or html")
+    stored = [each if isinstance(each, Run) else read_run(Path(each)) for each in runs]
+    written = [] if html is None else [_site(stored, Path(html))]
+    for each in stored:
+        written += files_of(each, each.folder, csv=csv, pdf=pdf)
+    return tuple(written)
+
+
+def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
+    """Write what is wanted of one run into a folder; their paths. Raises RequestError without
+    matplotlib, OSError when the disk refuses."""
+    from reports.pdf.report import write_pdf
+    from reports.text.thesis_csv import write_csv
+
+    if pdf:
+        check_matplotlib()
+    return [*([write_pdf(run, folder / "report.pdf")] if pdf else ()), *(write_csv(run, folder) if csv else ())]
+
+
+def check_matplotlib() -> None:
+    """Raises RequestError without it: a missing library is said before an hour of measuring, not after it."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise RequestError("the PDF needs matplotlib, not installed here: pip install -e '.[pdf]'")
+
+
+def _site(runs: Sequence[Run], folder: Path) -> Path:
+    from reports.site.pages import SiteError, write_site
+
+    try:
+        return write_site(runs, folder)
+    except SiteError as error:
+        raise RequestError(str(error)) from None

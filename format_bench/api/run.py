@@ -1,0 +1,192 @@
+"""Measure suites: what `format-bench run` does, for programs and for the command line.
+
+It plans, measures, and leaves the files of the result folder; how samples are taken is bench_runner's business, and
+what is shown of them is that of reports.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench_runner.clock import now_ns
+from bench_runner.plan.planning import Plan, Request, make_plan
+from bench_runner.results.records import Run
+from bench_runner.run.measuring import machine_name, measure, new_folder
+from bench_runner.run.session import Options, Watcher
+from bench_runner.suites import SUITES
+from format_bench.api.report import check_matplotlib, files_of
+from format_bench.api.request import (
+    RESULTS,
+    Texts,
+    above_zero,
+    at_least,
+    call_text,
+    checked_machine,
+    one_of,
+    requested,
+    result_folder,
+)
+from format_bench.errors import Interrupted, RequestError
+from format_bench.progress import Silent
+from reports.analysis.frame import frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class Measured:
+    """What a run left: `run` as read back from its files in `folder`, and whether some cells `failed`.
+
+    In a notebook it shows itself as the DataFrame of `frame()`.
+    """
+
+    run: Run
+    folder: Path
+    failed: bool
+
+    def frame(self) -> pd.DataFrame:
+        """One row a cell, with medians and the ends of their intervals: see reports.analysis.frame.frame. Its
+        `attrs["folder"]` names the result folder."""
+        figures = frame(self.run)
+        figures.attrs["folder"] = str(self.folder)
+        return figures
+
+    def __repr__(self) -> str:
+        # The samples of a long run would fill the screen.
+        failed = ", some cells failed" if self.failed else ""
+        return f"Measured({str(self.folder)!r}, {len(self.run.samples):,} samples{failed})"
+
+    def _repr_html_(self) -> str:
+        return self.frame().to_html()
+
+
+def run(
+    *suites: str,
+    formats: Texts = (),
+    formats_not: Texts = (),
+    datasets: Texts = (),
+    operations: Texts = (),
+    webface: Path | str | None = None,
+    generated_webface: bool = False,
+    data: Path | str | None = None,
+    rows: int | None = None,
+    tracks: Texts = (),
+    codecs: Sequence[str] = (),
+    levels: Sequence[int] = (),
+    cache: str = "warm",
+    threads: str | None = None,
+    target: str = "pandas",
+    strings: str = "str",
+    work_dirs: Sequence[Path | str] = (),
+    rounds: int | None = None,
+    quick: bool = False,
+    budget_s: float | None = None,
+    timeout_s: float = 600.0,
+    seed: int | None = None,
+    isolate: str = "forkserver",
+    fidelity: bool = True,
+    out: Path | str | None = None,
+    resume: bool = False,
+    machine: str | None = None,
+    report: bool = False,
+    watcher: Watcher | None = None,
+    command: Sequence[str] = (),
+    began_ns: int | None = None,
+) -> Measured:
+    """Measure one or more suites. A cell that fails is a row with its reason, and raises nothing.
+
+    What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
+    `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table or folder of images, `webface` an HDF5
+    file, `generated_webface` adds the one that we make. `rows` are those of each data set, of your own table of the
+    sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression.
+
+    Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
+    or 'arrow'; `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of its own.
+
+    How: `rounds` for every cell, or `quick`, which is one; `budget_s` are seconds for all of it from `began_ns` on
+    (a moment of bench_runner.clock; None: now), with one round of everything at least; `timeout_s` seconds for one
+    operation. `seed` orders the rounds; `isolate` is 'forkserver' or 'spawn'; `fidelity` tries every kind of column.
+
+    Where: `out` is a new or empty folder (None: results/<time>-<machine>), or with `resume` that of a run to go on
+    with. `machine` stands in all records in place of the host's name. CSV files are left in the folder, with `report` a
+    PDF too. `watcher` hears how it goes; `command` is what the records say was asked (the usual: this call).
+
+    Raises RequestError, bench_runner's BenchError, data_generator's DataError, adapters' AdapterError or RecordError
+    for a request that cannot be met; Interrupted after Ctrl-C, with all kept that was measured.
+    """
+    given = dict(locals())
+    began_ns = now_ns() if began_ns is None else began_ns
+    watcher = watcher or Silent()
+    request = requested(
+        formats=formats,
+        formats_not=formats_not,
+        datasets=datasets,
+        operations=operations,
+        webface=webface,
+        generated_webface=generated_webface,
+        data=data,
+        rows=rows,
+        tracks=tracks,
+        codecs=codecs,
+        levels=levels,
+        cache=cache,
+        threads=threads,
+        target=target,
+        strings=strings,
+        work_dirs=work_dirs,
+    )
+    plan = planned(suites, request, watcher)
+    if quick and rounds is not None:
+        raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
+    options = Options(
+        rounds=at_least("--rounds", rounds, 1),
+        quick=quick,
+        budget_s=above_zero("--budget", budget_s, "seconds"),
+        timeout_s=above_zero("--timeout", timeout_s, "seconds") or timeout_s,
+        seed=at_least("--seed", seed, 0),
+        isolate=one_of("--isolate", isolate, ("forkserver", "spawn")),
+        resume=resume,
+        machine=checked_machine(machine),
+        fidelity=fidelity,
+        began_ns=began_ns,
+    )
+    if report:
+        check_matplotlib()
+    folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(options)))
+    try:
+        asked = command or [call_text(run, suites, given)]
+        measured, failed = measure(plan, request, options, folder, asked, watcher)
+    except KeyboardInterrupt:
+        if not (folder / "run.json").exists():
+            raise
+        raise Interrupted(folder) from None
+    # The CSV files first: they are there, whatever becomes of the PDF.
+    files_of(measured, folder, csv=True, pdf=False)
+    if report:
+        watcher.stage("report")
+        files_of(measured, folder, csv=False, pdf=True)
+    return Measured(measured, folder, failed)
+
+
+def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
+    """All that the suites of these names would measure under the request. Your own data are read for it. Raises
+    RequestError, PlanError and DataError."""
+    if not suites:
+        raise RequestError(f"name a suite: {', '.join(SUITES)}\n  'list suites' says what each answers")
+    for name in suites:
+        if name not in SUITES:
+            near = difflib.get_close_matches(name, SUITES, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise RequestError(f"no suite is called {name!r}{guess}\n  there are: {', '.join(SUITES)}")
+    heard = watcher or Silent()
+    heard.stage("plan")
+    return make_plan(
+        [SUITES[name] for name in dict.fromkeys(suites)],
+        request,
+        on_rows=lambda name, rows: heard.step(f"{name}: {rows:,} read", None),
+    )

@@ -1,0 +1,93 @@
+"""`format-bench recommend`: which format, and which call, for my data and my use of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench_runner.clock import now_ns
+from format_bench.options import UNDER
+from format_bench.parameter_types import DURATION, Wish
+from format_bench.terminal import FAILED, console, errors_told
+
+
+@click.command()
+@click.option(
+    "--data",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Your own table or images, as for 'run'.",
+)
+@click.option(
+    "-d", "--datasets", metavar="NAME", multiple=True, help="A data set of ours in place of yours, or one of a run's."
+)
+@click.option("--from", "stored", metavar="RUN", type=click.Path(path_type=Path), help="A stored run: measure nothing.")
+@click.option(
+    "--prefer",
+    "weights",
+    type=Wish("parse_weights", "weights"),
+    default="read=3,size=2,save=1",
+    show_default=True,
+    help="Weights of read, save, size, read_memory, save_memory.",
+)
+@click.option(
+    "--need",
+    "needs",
+    type=Wish("parse_needs", "needs"),
+    default="",
+    help="Drop what lacks one of: append, projection, types, nested, no-pickle, other-languages, single-file.",
+)
+@click.option(
+    "--max-memory",
+    "max_memory_bytes",
+    type=Wish("parse_bytes", "bytes"),
+    help="Drop what needs more, e.g. 8G.",
+)
+@click.option(
+    "--reads-per-save",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How often you read what you save once: their times become one.",
+)
+@click.option(
+    "--bandwidth",
+    "bandwidth_bytes_per_s",
+    type=Wish("parse_bandwidth", "bandwidth"),
+    help="Of your storage, e.g. 200MB/s: added to the times.",
+)
+@click.option(
+    "--budget", "budget_s", type=DURATION, default="2m", show_default=True, help="Time for all of it, e.g. 10m."
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    help="Rows that are measured at most (default: 200,000 of a table, 10,000 images, fewer large ones).",
+)
+@click.option("-f", "--formats", metavar="REGEX", multiple=True, help="Only variants whose name matches (repeatable).")
+@click.option("--formats-not", metavar="REGEX", multiple=True, help="None whose name matches (repeatable).")
+@UNDER
+@click.option("--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run).")
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Result folder.")
+@click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with every figure, for programs.")
+@click.pass_obj
+def recommend(words: list[str], as_json: bool, **options: Any) -> int:
+    """Say which variant to use for your data and your use of it, how sure that is, and why.
+
+    Every candidate is measured once on few rows, and those that may win by rounds on all of them; each round trip is
+    verified. A score is the weighted geometric mean of the figures. Ends with the lines of Python to paste.
+    """
+    began_ns = now_ns()
+    with errors_told():
+        from format_bench.api.recommend import recommend as answered
+        from format_bench.progress import watching
+        from reports.text import recommendation
+
+        with watching() as watcher:
+            answer = answered(**options, watcher=watcher, command=words, began_ns=began_ns)
+        if as_json:
+            click.echo(recommendation.as_json(answer))
+        else:
+            recommendation.show(answer, console())
+    return 0 if answer.found.ranked else FAILED

@@ -1,0 +1,86 @@
+"""`format-bench report`: the reports of stored runs again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from format_bench.terminal import console, errors_told
+
+if TYPE_CHECKING:
+    from bench_runner.results.records import Run
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder.")
+@click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files into the result folder.")
+@click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
+@click.option("--against", type=click.Choice(["thesis"]), help="Set the figures beside published ones.")
+@click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
+@click.option(
+    "--html",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write an interactive site of all RUNs into this folder; it opens from a disk, without network.",
+)
+def report(
+    runs: tuple[Path, ...],
+    pdf: bool,
+    csv_files: bool,
+    fidelity: bool,
+    against: str | None,
+    markdown: bool,
+    html: Path | None,
+) -> None:
+    """Make reports again from stored samples: the table, or what the options name."""
+    if markdown and not (against or fidelity):
+        raise click.UsageError("--markdown goes with --against or --fidelity")
+    with errors_told():
+        from bench_runner.results.records import read_run
+        from format_bench.api.report import report as written
+        from reports.text import terminal
+
+        if html is not None:
+            click.echo(_site(runs, html))
+        for folder in runs:
+            stored = read_run(folder)
+            for path in written(stored, pdf=pdf, csv=csv_files) if pdf or csv_files else ():
+                click.echo(path)
+            if fidelity:
+                _show_fidelity(stored, markdown)
+            if against:
+                _show_against_thesis(stored, markdown)
+            if not (pdf or csv_files or fidelity or against or html):
+                terminal.show(stored, console())
+
+
+def _site(folders: tuple[Path, ...], html: Path) -> Path:
+    from format_bench.api.report import report as written
+    from reports.site.pages import slow_pages
+
+    front, *_ = written(*folders, html=html)
+    for name, size_bytes in slow_pages(html).items():
+        text = f"warning: {name} has {size_bytes / 1e6:.1f} MB and is slow to open; name fewer runs for one site"
+        click.echo(text, err=True)
+    return front
+
+
+def _show_fidelity(run: Run, markdown: bool) -> None:
+    from reports.analysis.fidelity import fidelity_markdown, show_fidelity
+
+    if markdown:
+        click.echo(fidelity_markdown(run))
+    else:
+        show_fidelity(run, console())
+
+
+def _show_against_thesis(run: Run, markdown: bool) -> None:
+    from reports.sources.reproduction import reproduction_markdown, show_reproduction
+
+    if markdown:
+        click.echo(reproduction_markdown(run))
+    else:
+        show_reproduction(run, console())

@@ -1,0 +1,86 @@
+"""`format-bench run`: measure suites, and show the result."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench_runner.clock import now_ns
+from format_bench.errors import Interrupted
+from format_bench.options import HOW, UNDER, WHERE, WHICH
+from format_bench.terminal import FAILED, console, errors_told, forget_output
+
+
+@click.command()
+@click.argument("suites", nargs=-1, metavar="SUITE...")
+@WHICH
+@HOW
+@UNDER
+@WHERE
+@click.pass_obj
+def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity: bool, **options: Any) -> int:
+    """Measure one or more suites, and show the result.
+
+    Every figure stands behind a verified round trip; a cell without figures shows the reason. The result folder holds
+    run.json, samples.jsonl, fidelity.jsonl and CSV files; docs/results.md describes them.
+    """
+    began_ns = now_ns()
+    with errors_told():
+        selection = selected(options)
+        if list_only:
+            _print_plan(suites, selection)
+            return 0
+        return _measure(suites, **selection, **options, fidelity=not no_fidelity, command=words, began_ns=began_ns)
+
+
+def selected(options: dict[str, Any]) -> dict[str, Any]:
+    """Takes what is to be measured, and under which conditions, out of the options: keywords of
+    format_bench.api.request.requested."""
+    from inspect import signature
+
+    from format_bench.api.request import requested
+
+    webface = options.pop("webface")
+    # The bare option is a flag.
+    options |= {"webface": Path(webface) if webface else None, "generated_webface": webface == ""}
+    return {name: options.pop(name) for name in signature(requested).parameters}
+
+
+def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
+    from format_bench.api.run import run as measured_run
+    from format_bench.progress import watching
+    from reports.text import terminal as tables
+
+    try:
+        with watching() as watcher:
+            measured = measured_run(*suites, **keywords, watcher=watcher)
+    except Interrupted as stopped:
+        click.echo(str(stopped), err=True)
+        raise
+    click.echo(f"results: {measured.folder}", err=True)
+    # The files are there: whoever reads our output may stop reading, as `| head` does.
+    try:
+        tables.show(measured.run, console())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+    return FAILED if measured.failed else 0
+
+
+def _print_plan(suites: tuple[str, ...], selection: dict[str, Any]) -> None:
+    from format_bench.api.request import requested
+    from format_bench.api.run import planned
+    from format_bench.progress import watching
+
+    request = requested(**selection)
+    with watching() as watcher:
+        plan = planned(suites, request, watcher)
+    for chain in plan.chains:
+        threads = "  threads=1" if chain.conditions.threads == "1" else ""
+        for operation in chain.operations:
+            click.echo(f"{chain.label(operation)}  track={chain.conditions.track}{threads}")
+    for excluded in plan.excluded:
+        click.echo(f"{excluded.chain.label()}  {excluded.failure.kind}: {excluded.failure.reason}")

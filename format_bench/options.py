@@ -1,0 +1,192 @@
+"""Options that several commands have, in groups: each is a decorator, and its values are the API's keywords.
+
+What an option is called and says stands here; how its value is read in format_bench.parameter_types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from format_bench.parameter_types import DURATION, LEVELS, NAMES, PERCENT
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def grouped(*several: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order of the help."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(several):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+WHICH = grouped(
+    click.option(
+        "-f",
+        "--formats",
+        metavar="REGEX",
+        multiple=True,
+        help="Keep variants whose name matches, e.g. '^parquet' (repeatable).",
+    ),
+    click.option(
+        "--formats-not", metavar="REGEX", multiple=True, help="Drop variants whose name matches (repeatable)."
+    ),
+    click.option(
+        "-d",
+        "--datasets",
+        metavar="REGEX",
+        multiple=True,
+        help="Keep data sets whose name matches; name one on request, e.g. webface, in full; or spell one: "
+        "'synthetic[int=5,str=1]' (repeatable).",
+    ),
+    click.option(
+        "--operations",
+        metavar="REGEX",
+        multiple=True,
+        help="Keep operations whose name matches; a save always comes with a read, which verifies it (repeatable).",
+    ),
+    click.option(
+        "--webface",
+        metavar="[PATH]",
+        is_flag=False,
+        flag_value="",
+        help="Add the data set webface: from this HDF5 file, or without a path a generated one.",
+    ),
+    click.option(
+        "--data",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        help="Your own data instead of ours: a table (CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, a folder of "
+        "Parquet files; of a large one a sample), or, for the suite image, images (in folders by class, in Parquet, or "
+        "saved by the datasets library).",
+    ),
+    click.option(
+        "--rows",
+        type=click.IntRange(min=1),
+        help="Rows of each data set, or of the sample of your own table (default: its own, 1,000,000 for most).",
+    ),
+    click.option(
+        "--track",
+        "tracks",
+        type=click.Choice(["plain", "default", "equal"]),
+        multiple=True,
+        help="No codec, the bare call, or zstd level 1 for all that have it (default: the suite's; repeatable).",
+    ),
+    click.option(
+        "--codecs",
+        type=NAMES,
+        default="",
+        metavar="NAME,...",
+        help="For the suite compression: codecs of every format that has them, e.g. 'zstd,gzip', or 'all'.",
+    ),
+    click.option(
+        "--levels",
+        type=LEVELS,
+        default="",
+        metavar="N,...",
+        help="For the suite compression: levels, e.g. '1,3,9' (default: 1); one that a codec does not take is refused.",
+    ),
+)
+UNDER = grouped(
+    click.option(
+        "--cache",
+        type=click.Choice(["warm", "cold"]),
+        default="warm",
+        show_default=True,
+        help="Page cache before a read; cold evicts the stored copy, and proves it.",
+    ),
+    click.option(
+        "--threads",
+        type=click.Choice(["default", "1"]),
+        help="The libraries' own choice, or one thread on one core (default: the suite's, which is the first but for "
+        "engines, which has both).",
+    ),
+    click.option(
+        "--target",
+        type=click.Choice(["pandas", "arrow"]),
+        default="pandas",
+        show_default=True,
+        help="What you hold and want back: a DataFrame or an Arrow table.",
+    ),
+    click.option(
+        "--strings",
+        type=click.Choice(["str", "object"]),
+        default="str",
+        show_default=True,
+        help="The pandas dtype of text: pandas 3's, or Python objects as in the thesis.",
+    ),
+    click.option(
+        "--work-dir",
+        "work_dirs",
+        metavar="PATH",
+        multiple=True,
+        help="Where files are written and read (repeatable: each is a condition with its device; "
+        "default: the result folder).",
+    ),
+)
+HOW = grouped(
+    click.option(
+        "--rounds",
+        type=click.IntRange(min=1),
+        help="Rounds for every cell (default: 7; 3 for cells over 10 s, 1 over 60 s; a cell whose interval is narrow "
+        "stops after 5).",
+    ),
+    click.option("--quick", is_flag=True, help="One round; every report says so."),
+    click.option(
+        "--budget",
+        "budget_s",
+        type=DURATION,
+        help="Time for all of it, e.g. 10m: cheap cells get more rounds, every cell gets one, however long that takes.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        type=DURATION,
+        default="600s",
+        show_default=True,
+        help="Longest time for one operation.",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run)."
+    ),
+    click.option(
+        "--isolate",
+        type=click.Choice(["forkserver", "spawn"]),
+        default="forkserver",
+        show_default=True,
+        help="How fresh processes are made; spawn is slower and the reference.",
+    ),
+    click.option("--no-fidelity", is_flag=True, help="Leave out the round trips of every kind of column."),
+)
+WHERE = grouped(
+    click.option(
+        "--out",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Result folder (default: results/<time>-<machine>).",
+    ),
+    click.option("--resume", is_flag=True, help="Measure what the run in --out lacks."),
+    click.option("--report", is_flag=True, help="Leave a PDF in the result folder as well."),
+    click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name."),
+    click.option("--list", "list_only", is_flag=True, help="Print what would be measured, and stop."),
+)
+FAIL_ABOVE = click.option(
+    "--fail-above",
+    "least_change",
+    type=PERCENT,
+    default="5%",
+    show_default=True,
+    help="Changes up to this are neither told nor failed on.",
+)
+ANYWAY = click.option("--anyway", is_flag=True, help="Compare runs of different machines or data all the same.")
+FORM = grouped(
+    click.option("--markdown", "form", flag_value="markdown", help="Print Markdown, for a comment on a pull request."),
+    click.option("--json", "form", flag_value="json", help="Print JSON with every figure, for programs."),
+)

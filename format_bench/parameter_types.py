@@ -1,0 +1,89 @@
+"""How the command line reads values: times, names, levels, shares, and what a user wants of a format.
+
+Words become typed values here and nowhere else; what a value means is the API's business.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+
+class Duration(click.ParamType):
+    """'90s', '10m', '2h', in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or fail with what is allowed."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", str(value).strip())
+        if match is None or float(match[1]) == 0:
+            self.fail(f"{value!r} is not a time; write 90s, 10m or 2h", param, ctx)
+        return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+class Names(click.ParamType):
+    """'zstd,gzip', as a tuple of texts."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Split at commas."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+
+
+class Levels(click.ParamType):
+    """'1,3,9', as a tuple of integers."""
+
+    name = "levels"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Split at commas; fail with what is allowed."""
+        parts = Names().convert(value, param, ctx)
+        if not all(re.fullmatch(r"\d{1,3}", str(part)) for part in parts):
+            self.fail(f"{value!r} are not levels; write numbers with commas, e.g. 1,3,9", param, ctx)
+        return tuple(int(part) for part in parts)
+
+
+class Percent(click.ParamType):
+    """'10%', as 0.1."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse, or fail with what is allowed."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(value).strip())
+        if match is None:
+            self.fail(f"{value!r} is not a share; write it in percent, e.g. 10%", param, ctx)
+        return float(match[1]) / 100
+
+
+class Wish(click.ParamType):
+    """What a user wants of a format, by a parser of reports.analysis.preferences."""
+
+    def __init__(self, parser: str, name: str) -> None:
+        """`parser` is the name of its function, which is loaded when there is something to parse."""
+        self.name = name
+        self._parser = parser
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse, or fail with what is allowed."""
+        from reports.analysis import preferences
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return getattr(preferences, self._parser)(value)
+        except preferences.PreferenceError as error:
+            self.fail(str(error), param, ctx)
+
+
+DURATION, NAMES, LEVELS, PERCENT = Duration(), Names(), Levels(), Percent()

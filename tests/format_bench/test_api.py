@@ -1,0 +1,235 @@
+"""The Python API: typed values in, a result out, and a wrong request is a ValueError of two lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import format_bench
+from bench_runner.clock import now_ns
+from bench_runner.results.records import RecordError, read_run
+from bench_runner.run.session import Options
+from format_bench import compare, recommend, report, run
+from format_bench.api import run as running
+from format_bench.api.request import call_text, requested, result_folder
+from format_bench.errors import Interrupted, RequestError
+from tests.reports.factory import make_run, write_run
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An invented run of one table."""
+    return write_run(make_run(datasets=("eq",), tracks=("plain",), rounds=7), tmp_path_factory.mktemp("stored") / "run")
+
+
+def test_what_is_offered_is_loaded_when_it_is_asked_for() -> None:
+    heavy = {"matplotlib", "scipy", "numpy", "pandas", "pyarrow", "rich"}
+    code = f"import sys, format_bench.cli; sys.exit(str({heavy} & set(sys.modules) or ''))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip() == ""
+    for name in format_bench.__all__:
+        assert getattr(format_bench, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = format_bench.nothing
+
+
+# --- wrong requests --------------------------------------------------------------------------------------------------
+
+WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str]] = [
+    (run, (), {}, "name a suite: tabular"),
+    (run, ("tabluar",), {}, "did you mean 'tabular'"),
+    (run, ("tabular",), {"rows": 0}, "--rows 0: is no whole number from 1 on"),
+    (run, ("tabular",), {"rows": "1000"}, "--rows '1000'"),
+    (run, ("tabular",), {"rounds": True}, "--rounds True"),
+    (run, ("tabular",), {"rounds": 3, "quick": True}, "--quick is one round"),
+    (run, ("tabular",), {"budget_s": "10m"}, "--budget '10m': is no number above 0\n  give seconds"),
+    (run, ("tabular",), {"budget_s": 0}, "--budget 0"),
+    (run, ("tabular",), {"timeout_s": float("inf")}, "--timeout inf"),
+    (run, ("tabular",), {"seed": -1}, "--seed -1"),
+    (run, ("tabular",), {"cache": "hot"}, "--cache 'hot': is not known\n  there are: 'warm', 'cold'"),
+    (run, ("tabular",), {"threads": 1}, "--threads 1: is not known"),
+    (run, ("tabular",), {"target": "polars"}, "--target 'polars'"),
+    (run, ("tabular",), {"tracks": "fast"}, "--track 'fast'"),
+    (run, ("tabular",), {"strings": "bytes"}, "--strings 'bytes'"),
+    (run, ("tabular",), {"isolate": "thread"}, "--isolate 'thread'"),
+    (run, ("tabular",), {"formats": [1]}, "--formats [1]: takes several values of str"),
+    (run, ("compression",), {"codecs": "zstd"}, "--codecs 'zstd': takes several values of str\n  write e.g. ("),
+    (run, ("compression",), {"levels": "1,3"}, "--levels '1,3'"),
+    (run, ("tabular",), {"data": "/nosuch/file"}, "--data /nosuch/file: no such file"),
+    (run, ("tabular",), {"webface": "/nosuch/file"}, "--webface /nosuch/file: no such file"),
+    (run, ("tabular",), {"work_dirs": ["/nosuch"]}, "--work-dir /nosuch: no such directory"),
+    (run, ("tabular",), {"work_dirs": "/tmp"}, "--work-dir /tmp: takes several folders"),
+    (run, ("tabular",), {"machine": "my machine"}, "--machine 'my machine'"),
+    (run, ("tabular",), {"resume": True}, "--resume needs --out"),
+    (recommend, (), {}, "name what it is about"),
+    (recommend, (), {"data": "x", "stored": "y"}, "name what it is about"),
+    (recommend, (), {"datasets": "eq", "weights": "read=3"}, "--prefer 'read=3': are no weights"),
+    (recommend, (), {"datasets": "eq", "weights": {"speed": 3}}, "--prefer: nothing is called 'speed'"),
+    (recommend, (), {"datasets": "eq", "weights": {"read": -1}}, "--prefer: read has the weight -1"),
+    (recommend, (), {"datasets": "eq", "weights": {"read": 0}}, "--prefer: gives nothing a weight"),
+    (recommend, (), {"datasets": "eq", "needs": ["magic"]}, "--need 'magic' is not known"),
+    (recommend, (), {"datasets": "eq", "max_memory_bytes": "8G"}, "--max-memory '8G'"),
+    (recommend, (), {"datasets": "eq", "bandwidth_bytes_per_s": 0}, "--bandwidth 0"),
+    (recommend, (), {"datasets": "eq", "reads_per_save": -2}, "--reads-per-save -2"),
+    (report, (), {"csv": True}, "report: nothing to write"),
+    (report, ("results/mine",), {}, "report: nothing to write"),
+]
+
+
+@pytest.mark.parametrize(("verb", "positional", "keywords", "said"), WRONG)
+def test_a_wrong_request_is_a_value_error_of_two_lines(
+    verb: Callable[..., object],
+    positional: tuple[Any, ...],
+    keywords: dict[str, Any],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert issubclass(RequestError, ValueError)
+    with pytest.raises(RequestError) as refused:
+        verb(*positional, **keywords)
+    assert said in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 2
+    assert list(tmp_path.iterdir()) == [], "a refused request leaves nothing behind"
+
+
+def test_an_unknown_keyword_is_a_type_error() -> None:
+    for verb in (run, recommend):
+        with pytest.raises(TypeError, match="colour"):
+            verb(**{"colour": "red"})
+
+
+def test_one_text_is_taken_for_several() -> None:
+    wanted = requested(formats="csv", formats_not="xml", datasets="eq", operations="save", tracks="plain")
+    assert wanted == requested(
+        formats=("csv",), formats_not=["xml"], datasets=["eq"], operations=["save"], tracks=("plain",)
+    )
+
+
+def test_a_result_folder_is_new_or_gone_on_with(tmp_path: Path) -> None:
+    def made() -> Path:
+        return tmp_path / "made"
+
+    assert result_folder(None, False, made) == made()
+    assert result_folder(tmp_path / "new", False, made).is_dir()
+    (tmp_path / "new" / "file").touch()
+    assert result_folder(str(tmp_path / "new"), True, made) == tmp_path / "new"
+    for taken in (tmp_path / "new", tmp_path / "new" / "file"):
+        with pytest.raises(RequestError, match="is there already and not an empty folder"):
+            result_folder(taken, False, made)
+    with pytest.raises(RequestError, match="cannot be made"):
+        result_folder(tmp_path / "new" / "file" / "below", False, made)
+
+
+def test_a_call_is_told_without_what_is_as_usual() -> None:
+    given = {"formats": "csv", "rows": 1000, "quick": True, "seed": None, "began_ns": 3, "watcher": object()}
+    assert call_text(run, ("tabular",), given) == "run('tabular', formats='csv', rows=1000, quick=True)"
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+def fake_measure(monkeypatch: pytest.MonkeyPatch, then: Callable[[Path], Any]) -> list[Options]:
+    asked: list[Options] = []
+
+    def measure(plan: Any, request: Any, options: Options, folder: Path, *rest: object) -> Any:
+        asked.append(options)
+        return then(folder)
+
+    monkeypatch.setattr(running, "measure", measure)
+    return asked
+
+
+def test_a_run_is_told_whole_and_leaves_its_files(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = fake_measure(monkeypatch, lambda folder: (read_run(stored), True))
+    before_ns = now_ns()
+    measured = run("tabular", formats="csv", rows=1000, budget_s=60, fidelity=False, out=tmp_path / "out")
+    (options,) = asked
+    assert (options.budget_s, options.fidelity, options.rounds, options.timeout_s) == (60, False, None, 600)
+    assert options.began_ns is not None
+    assert before_ns <= options.began_ns <= now_ns()
+    assert (measured.folder, measured.failed) == (tmp_path / "out", True)
+    assert [path.name for path in measured.folder.iterdir()] == ["results-eq-plain.csv"]
+    figures = measured.frame()
+    assert figures.attrs["folder"] == str(tmp_path / "out")
+    assert set(figures["operation"]) == {"save", "read"}
+    assert "some cells failed" in repr(measured)
+    assert len(repr(measured)) < 200
+    assert "<table" in measured._repr_html_()
+
+
+def test_an_interrupted_run_says_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(begun: bool) -> Callable[[Path], Any]:
+        def then(folder: Path) -> Any:
+            if begun:
+                (folder / "run.json").touch()
+            raise KeyboardInterrupt
+
+        return then
+
+    for begun, kind in ((True, Interrupted), (False, KeyboardInterrupt)):
+        fake_measure(monkeypatch, interrupted(begun))
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            run("tabular", formats="csv", out=tmp_path / str(begun))
+        assert type(stopped.value) is kind
+    assert f"--out {tmp_path / 'True'} --resume" in str(Interrupted(tmp_path / "True"))
+
+
+# --- stored runs -----------------------------------------------------------------------------------------------------
+
+
+def test_reports_are_made_of_a_folder_or_of_what_was_read_of_it(stored: Path, tmp_path: Path) -> None:
+    folder = write_run(read_run(stored), tmp_path / "run")
+    before = {path.name for path in folder.iterdir()}
+    assert report(str(folder), csv=True) == (folder / "results-eq-plain.csv",)
+    assert report(read_run(folder), pdf=True) == (folder / "report.pdf",)
+    assert {path.name for path in folder.iterdir()} == before | {"results-eq-plain.csv", "report.pdf"}
+    site = tmp_path / "site"
+    assert report(folder, html=site) == (site / "index.html",)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.doc").touch()
+    with pytest.raises(RequestError, match="holds no site of ours"):
+        report(folder, html=tmp_path / "other")
+    with pytest.raises(RecordError, match=r"no run\.json"):
+        report(tmp_path, csv=True)
+
+
+def test_a_missing_matplotlib_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "matplotlib" else found(name, *more)
+    )
+    with pytest.raises(RequestError, match=r"the PDF needs matplotlib, not installed here: pip install"):
+        run("tabular", formats="csv", report=True)
+
+
+def test_two_runs_are_compared(stored: Path, tmp_path: Path) -> None:
+    assert not compare(stored, read_run(stored)).failed
+    other = write_run(make_run(datasets=("str",), tracks=("plain",)), tmp_path / "other")
+    with pytest.raises(RequestError, match="nothing to compare"):
+        compare(stored, str(other))
+    with pytest.raises(RequestError, match="is below 0"):
+        compare(stored, stored, least_change=-0.1)
+
+
+def test_a_stored_run_answers(stored: Path) -> None:
+    run_with_capabilities = read_run(stored)
+    described = {
+        name: {**about, "capabilities": ["types"]} for name, about in run_with_capabilities.info["variants"].items()
+    }
+    asked = replace(run_with_capabilities, info={**run_with_capabilities.info, "variants": described})
+    answer = recommend(stored=asked, weights={"size": 1}, needs=("types",))
+    assert answer.found.ranked
+    assert answer.read.startswith("df = ")
+    assert recommend(stored=asked, needs=("append",)).found.ranked == ()
