@@ -2,12 +2,15 @@
 
 Data goes to standard output, progress and warnings to standard error. Exit codes (format_bench.terminal): 0 all
 measured (not installed and refused are no failures), 1 some cells failed, 2 the request was wrong, 3 a regression was
-found, 130 Ctrl-C. This module knows what the verbs are called; what they do stands in format_bench.commands, which import what is heavy when they are called.
+found, 130 Ctrl-C. This module knows what the verbs are called, and what to say of a word that is none; what they do
+stands in format_bench.commands, which import what is heavy when they are called.
 """
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable
 from typing import NoReturn
 
 import click
@@ -42,7 +45,27 @@ Examples:
 """
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG)
+class Program(click.Group):
+    """The group of all verbs, which knows what a word was meant for that is none of them."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click has it; of a suite's name, or of one that is near to a verb's, it says what to write."""
+        name = args[0]
+        if self.get_command(ctx, name) is not None or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        suite = _near(name, _suites())
+        verb = _near(name, self.commands)
+        if suite is not None and verb is None:
+            raise click.UsageError(f"No such command {name!r}; suites are run by name: run {suite}", ctx)
+        guess = f" (did you mean {verb!r}?)" if verb else ""
+        raise click.UsageError(f"No such command {name!r}{guess}; there are: {', '.join(self.commands)}", ctx)
+
+
+@click.group(
+    cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
+)
 def cli() -> None:
     """Format Bench: which storage format, and which call, for my data and my use of it?
 
@@ -62,6 +85,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = cli.main(words, prog_name=PROGRAM, standalone_mode=False, obj=[PROGRAM, *words])
     except click.exceptions.Abort:
         sys.exit(INTERRUPTED)
+    except click.NoSuchOption as error:
+        _with_hint(error).show()
+        sys.exit(WRONG_REQUEST)
     except click.ClickException as error:
         error.show()
         sys.exit(WRONG_REQUEST)
@@ -79,6 +105,27 @@ def expanded(words: list[str]) -> list[str]:
     rest = [word for word in words if word not in SUITE_FLAGS]
     command = rest.pop(0) if rest[:1] in (["run"], ["side-by-side"]) else "run"
     return [command, *suites, *rest]
+
+
+def _with_hint(error: click.NoSuchOption) -> click.UsageError:
+    """The error; of an option that is called like a suite, with what to write instead."""
+    name = error.option_name.lstrip("-")
+    suite = name if name in _suites() else None if error.possibilities else _near(name, _suites())
+    if suite is None:
+        return error
+    if f"--{suite}" in SUITE_FLAGS:
+        return click.UsageError(f"no option {error.option_name}; did you mean --{suite}?", error.ctx)
+    return click.UsageError(f"no option {error.option_name}; suites are run by name: run {suite}", error.ctx)
+
+
+def _suites() -> Iterable[str]:
+    from bench_runner.suites import SUITES
+
+    return SUITES
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,26 @@ def test_a_damaged_run_is_told_in_a_line(capsys: pytest.CaptureFixture[str], tmp
     assert "not readable as JSON" in err
 
 
+HINTS = [
+    (["--engines"], "no option --engines; suites are run by name: run engines"),
+    (["--engine", "--quick"], "no option --engine; suites are run by name: run engines"),
+    (["run", "tabular", "--choice"], "no option --choice; suites are run by name: run choice"),
+    (["--tabluar", "--report"], "no option --tabluar; did you mean --tabular?"),
+    (["run", "tabular", "--form"], "No such option '--form'"),
+    (["--nosuch"], "No such option '--nosuch'"),
+    (["reprot"], "No such command 'reprot' (did you mean 'report'?)"),
+    (["engines"], "No such command 'engines'; suites are run by name: run engines"),
+    (["nosuch"], "there are: run, recommend, report, compare, side-by-side, list, doctor"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), HINTS)
+def test_a_word_that_is_none_gets_a_hint(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split())
+
+
 def test_it_is_one_program_by_three_names() -> None:
     import subprocess
     import sys
