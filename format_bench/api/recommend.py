@@ -80,12 +80,19 @@ def recommend(
     """
     given = dict(locals())
     began_ns = now_ns() if began_ns is None else began_ns
+    for option, number, unit in (
+        ("--max-memory", max_memory_bytes, "bytes"),
+        ("--reads-per-save", reads_per_save, "how often you read what you save once"),
+        ("--bandwidth", bandwidth_bytes_per_s, "bytes a second"),
+    ):
+        if number is not None:
+            above_zero(option, number, unit)
     preferences = Preferences(
         weights=_weights(weights),
         needs=_needs(needs),
-        max_memory_bytes=above_zero("--max-memory", max_memory_bytes, "bytes"),
-        reads_per_save=above_zero("--reads-per-save", reads_per_save, "how often you read what you save once"),
-        bandwidth_bytes_per_s=above_zero("--bandwidth", bandwidth_bytes_per_s, "bytes a second"),
+        max_memory_bytes=max_memory_bytes,
+        reads_per_save=reads_per_save,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
     )
     datasets = texts("--datasets", datasets)
     if (data is not None and stored is not None) or not (data is not None or stored is not None or datasets):
@@ -115,7 +122,7 @@ def recommend(
         watcher or Silent(),
         preferences,
         images=_is_of_images(request),
-        budget_s=above_zero("--budget", budget_s, "seconds") or budget_s,
+        budget_s=above_zero("--budget", budget_s, "seconds"),
     )
 
 

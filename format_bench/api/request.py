@@ -108,10 +108,8 @@ def at_least(option: str, given: int | None, least: int) -> int | None:
     return given
 
 
-def above_zero(option: str, given: Number | None, unit: str) -> Number | None:
-    """`given`, if it is a number above 0, or None; `unit` is what it counts. Raises RequestError."""
-    if given is None:
-        return None
+def above_zero(option: str, given: Number, unit: str) -> Number:
+    """`given`, if it is a number above 0; `unit` is what it counts. Raises RequestError."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not (math.isfinite(given) and given > 0):
         raise RequestError(f"{option} {given!r}: is no number above 0\n  give {unit}, as a number")
     return given

@@ -140,14 +140,13 @@ def run(
         strings=strings,
         work_dirs=work_dirs,
     )
-    plan = planned(suites, request, watcher)
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
     options = Options(
         rounds=at_least("--rounds", rounds, 1),
         quick=quick,
-        budget_s=above_zero("--budget", budget_s, "seconds"),
-        timeout_s=above_zero("--timeout", timeout_s, "seconds") or timeout_s,
+        budget_s=None if budget_s is None else above_zero("--budget", budget_s, "seconds"),
+        timeout_s=above_zero("--timeout", timeout_s, "seconds"),
         seed=at_least("--seed", seed, 0),
         isolate=one_of("--isolate", isolate, ("forkserver", "spawn")),
         resume=resume,
@@ -157,6 +156,7 @@ def run(
     )
     if report:
         check_matplotlib()
+    plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(options)))
     try:
         asked = command or [call_text(run, suites, given)]

@@ -6,18 +6,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import format_bench
 from bench_runner.clock import now_ns
 from bench_runner.results.records import RecordError, read_run
 from bench_runner.run.session import Options
-from format_bench import compare, recommend, report, run
+from format_bench import cli, compare, recommend, report, run
 from format_bench.api import run as running
-from format_bench.api.request import call_text, requested, result_folder
+from format_bench.api.request import UNSAID, call_text, requested, result_folder
+from format_bench.commands.run import selected
 from format_bench.errors import Interrupted, RequestError
 from tests.reports.factory import make_run, write_run
 
@@ -131,6 +134,20 @@ def test_a_result_folder_is_new_or_gone_on_with(tmp_path: Path) -> None:
 def test_a_call_is_told_without_what_is_as_usual() -> None:
     given = {"formats": "csv", "rows": 1000, "quick": True, "seed": None, "began_ns": 3, "watcher": object()}
     assert call_text(run, ("tabular",), given) == "run('tabular', formats='csv', rows=1000, quick=True)"
+
+
+def test_the_command_line_has_an_option_for_each_keyword_with_the_same_default() -> None:
+    for command, verb in ((cli.run, run), (cli.recommend, recommend)):
+        program = click.Context(cli.cli)
+        words = ["tabular"] if verb is run else []
+        said = dict(command.make_context(command.name, words, parent=program, obj=[]).params)
+        keywords = {name: each.default for name, each in signature(verb).parameters.items() if name not in UNSAID}
+        if verb is run:
+            assert (said.pop("list_only"), said.pop("suites")) == (False, ("tabular",))
+            said |= {"fidelity": not said.pop("no_fidelity"), **selected(said)}
+        else:
+            assert said.pop("as_json") is False
+        assert said == keywords
 
 
 # --- run -------------------------------------------------------------------------------------------------------------
