@@ -18,10 +18,6 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import psutil
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from bench_runner import registries
 from bench_runner.clock import now_ns
@@ -87,22 +83,6 @@ def verdict(findings: list[Finding]) -> str:
     if hints:
         return f"Fit to measure; {_count(hints, 'hint')} above will help to read the figures."
     return "Fit to measure: nothing was found that would spoil a figure."
-
-
-def render(findings: list[Finding], console: Console) -> None:
-    """Print the findings, the worst last and nearest to the prompt, and the verdict: at most 100 columns."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    table.add_column("looked at", no_wrap=True)
-    table.add_column("found; what to do")
-    style = {"good": "green", "hint": "yellow", "bad": "bold red"}
-    for finding in sorted(findings, key=lambda finding: LEVELS.index(finding.level)):
-        found = Text(finding.measured)
-        if finding.remedy:
-            found.append(f"\n{finding.remedy}", style="dim")
-        table.add_row(Text(finding.level, style=style[finding.level]), finding.what, found)
-    console.print(table, width=min(console.width, 100), soft_wrap=False)
-    console.print(Text(verdict(findings)), width=min(console.width, 100))
 
 
 # --- what looking tells -------------------------------------------------------------------------------------

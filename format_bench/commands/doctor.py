@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from format_bench.terminal import console, errors_told
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench_runner.machine.doctor import Finding
 
 
 @click.command()
@@ -19,6 +25,28 @@ from format_bench.terminal import console, errors_told
 def doctor(work_dir: Path) -> None:
     """Say whether this machine is fit to measure, and what to do about it."""
     with errors_told():
-        from bench_runner.machine import doctor as examination
+        from bench_runner.machine.doctor import examine
 
-        examination.render(examination.examine(work_dir), console())
+        show(examine(work_dir), console())
+
+
+def show(findings: list[Finding], console: Console) -> None:
+    """Print the findings, the worst last and nearest to the prompt, and the verdict: at most 100 columns."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from bench_runner.machine.doctor import LEVELS, verdict
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    table.add_column("looked at", no_wrap=True)
+    table.add_column("found; what to do")
+    style = {"good": "green", "hint": "yellow", "bad": "bold red"}
+    for finding in sorted(findings, key=lambda finding: LEVELS.index(finding.level)):
+        found = Text(finding.measured)
+        if finding.remedy:
+            found.append(f"\n{finding.remedy}", style="dim")
+        table.add_row(Text(finding.level, style=style[finding.level]), finding.what, found)
+    console.print(table, width=min(console.width, 100), soft_wrap=False)
+    console.print(Text(verdict(findings)), width=min(console.width, 100))
