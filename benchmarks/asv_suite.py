@@ -31,9 +31,9 @@ from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import environment, linux
 from bench_runner.operations import OPERATIONS
 from bench_runner.plan.chain import Chain, Plan
-from bench_runner.plan.request import Request
-from bench_runner.plan.planning import make_plan
 from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.registries import engine_of
 from bench_runner.results.records import Failure
 from bench_runner.results.statistics import PROBE_ERRORS

@@ -77,7 +77,7 @@ WHICH = grouped(
         "tracks",
         type=click.Choice(["plain", "default", "equal"]),
         multiple=True,
-        help="No codec, the bare call, or zstd level 1 for all that have it (default: the suite's; repeatable).",
+        help="No codec, the library default, or zstd level 1 for all that have it (default: the suite's; repeatable).",
     ),
     click.option(
         "--codecs",

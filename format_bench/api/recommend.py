@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench_runner.clock import now_ns
-from bench_runner.plan.planning import Request
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Run, read_run
 from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher

@@ -13,7 +13,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TypeVar
 
-from bench_runner.plan.planning import Request
+from bench_runner.plan.request import Request
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]

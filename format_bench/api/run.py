@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_runner.clock import now_ns
-from bench_runner.plan.planning import Plan, Request, make_plan
+from bench_runner.plan.chain import Plan
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Run
 from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.session import Options, Watcher

@@ -65,8 +65,8 @@ def _datasets() -> Iterator[str]:
 
 
 def _cells() -> Iterator[str]:
-    from bench_runner.plan.request import Request
     from bench_runner.plan.planning import make_plan
+    from bench_runner.plan.request import Request
 
     plan = make_plan(list(SUITES.values()), Request())
     for chain in plan.chains:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import click
 
-from bench_runner.plan.request import Request
 from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.results.statistics import Ratio, is_raw_io, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options

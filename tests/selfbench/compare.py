@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 
 from bench_runner.errors import BenchError
-from bench_runner.plan.request import Request
 from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Cell, Run, Sample, read_run
 from bench_runner.results.statistics import is_raw_io, summarise
 from bench_runner.run.measuring import measure

@@ -20,8 +20,8 @@ import click
 
 from bench_runner.clock import now_ns
 from bench_runner.machine import doctor
-from bench_runner.plan.request import Request
 from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import CellSummary, Ratio, is_raw_io, ranking, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench_runner.operations.targets import Target
-from bench_runner.plan.planning import Chain
+from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions
 from bench_runner.run import preparation
 from bench_runner.run.launcher import Outcome

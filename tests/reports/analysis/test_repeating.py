@@ -10,8 +10,8 @@ import click
 import pytest
 
 from bench_runner.plan.chain import Chain, Plan
-from bench_runner.plan.request import Request
 from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
 from bench_runner.suites import SUITES
