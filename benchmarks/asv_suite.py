@@ -1,67 +1,22 @@
-"""The classes that asv finds in benchmarks/: save and read time by asv's clock, memory and size by our own worker.
+"""The classes that asv finds in this folder: times by asv's clock, memory and size by our own worker.
 
-Cells, data, priming, settling and verification are the runner's; asv brings its processes, its clock and its history.
-Each process of asv makes one sample, as each of our workers does: `rounds` processes, one call in each, no warm-up.
-This module must not know asv, which finds what it needs by name. Nothing is made or downloaded when it is imported.
-
-A cell that is refused, or whose library is not installed, raises NotImplementedError, which asv shows as 'n/a'. What
-would make a figure wrong (another result, a machine not at rest) raises another error, and asv shows 'failed'.
+They are made from bench_runner.suites; what one process of asv does is bench_runner.run.trial's. `rounds` processes,
+one call in each, no warm-up. Nothing is made or downloaded when this is imported.
 """
 
 from __future__ import annotations
 
 import gc
-import json
-import math
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
-from tempfile import mkdtemp
+import re
+from collections.abc import Callable
 from typing import Any
 
-import data_generator.cache as data_cache
-from adapters.contract import TabularFormat
-from adapters.errors import RefusedData
-from bench_runner.clock import Laps, now_ns
-from bench_runner.machine import environment, linux
-from bench_runner.operations import OPERATIONS
-from bench_runner.plan.chain import Chain, Plan
-from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
-from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
-from bench_runner.registries import engine_of
-from bench_runner.results.records import Failure
-from bench_runner.results.statistics import PROBE_ERRORS
-from bench_runner.run.chains import (
-    Bench,
-    bring_into_cache,
-    execute,
-    make_places,
-    stored_at,
-    warm_doubt,
-    worker_task,
-)
-from bench_runner.run.launcher import Launcher
-from bench_runner.run.prediction import UNPILOTED_NEED
-from bench_runner.run.probe_check import error_bytes, known_answers
+from bench_runner.run.trial import TIMEOUT_S, Trial, cells, operations, rows
 from bench_runner.suites import SUITES
-from bench_runner.worker import jobs as worker
-from bench_runner.worker.settle import Control, Settler
-from data_generator.cache import StoredDataset
 
-ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
-TABLE_ROWS = 100_000
-IMAGES = 2_000
-"""History repeats a suite for years: a tenth of the rows of a run shows the same changes in a tenth of the time."""
+__all__ = ["TIMEOUT_S", "suite_class"]
+
 ROUNDS = 5
-TIMEOUT_S = 3600
-SETTLE_TRIES = 5
-"""A sample cannot be marked 'not counted' in asv, so settling is tried again before the cell is given up."""
 
 
 def suite_class(name: str) -> type:
@@ -70,33 +25,13 @@ def suite_class(name: str) -> type:
     asv keeps one cache for each place at which a `setup_cache` is written, so each class writes its own, which calls
     `make_data`.
     """
-    trial = _Trial(name)
-
-    def time_save(self: object, dataset: str, variant: str) -> None:
-        gc.enable()
-        trial.run()
-
-    def time_read(self: object, dataset: str, variant: str) -> None:
-        gc.enable()
-        trial.run()
-
-    def track_size(self: object, dataset: str, variant: str) -> int:
-        return trial.size()
-
-    def track_save_peak_memory(self: object, dataset: str, variant: str) -> float:
-        return trial.peak_memory("save")
-
-    def track_read_peak_memory(self: object, dataset: str, variant: str) -> float:
-        return trial.peak_memory("read")
-
-    timed: tuple[tuple[str, Callable[..., Any]], ...] = (("save", time_save), ("read", time_read))
-    for operation, function in timed:
-        function.setup = _hook(trial, operation)  # type: ignore[attr-defined]
-        function.teardown = trial.finish  # type: ignore[attr-defined]
-    tracked: tuple[Callable[..., Any], ...] = (track_size, track_save_peak_memory, track_read_peak_memory)
-    for function in tracked:
-        function.setup = trial.execute  # type: ignore[attr-defined]
-        function.unit = "bytes"  # type: ignore[attr-defined]
+    trial = Trial(name)
+    functions: dict[str, Callable[..., Any]] = {}
+    for operation in operations(name):
+        word = identifier(operation)
+        functions[f"time_{word}"] = _timed(trial, operation)
+        functions[f"track_{word}_peak_memory"] = _tracked(trial, _peak_memory(trial, operation))
+    functions["track_size"] = _tracked(trial, trial.size)
     datasets, variants = (list(dict.fromkeys(names)) for names in zip(*cells(name), strict=True))
     attributes: dict[str, Any] = {
         "__doc__": SUITES[name].question,
@@ -112,294 +47,38 @@ def suite_class(name: str) -> type:
         "min_run_count": 1,
         "timeout": TIMEOUT_S,
     }
-    for function in (*(function for _, function in timed), *tracked):
-        attributes[function.__name__] = function
+    for attribute, function in functions.items():
+        function.__name__ = attribute
+        attributes[attribute] = function
     return type(name.capitalize(), (), attributes)
 
 
-def _hook(trial: _Trial, operation: str) -> Callable[[str, str], None]:
+def identifier(operation: str) -> str:
+    """An operation as a part of a name in Python: 'project_columns_4' of 'project[columns=4]'."""
+    return re.sub(r"[^a-z0-9]+", "_", operation).strip("_")
+
+
+def _timed(trial: Trial, operation: str) -> Callable[..., Any]:
     def setup(dataset: str, variant: str) -> None:
         trial.prepare(operation, dataset, variant)
 
-    return setup
+    def timed(self: object, dataset: str, variant: str) -> None:
+        gc.enable()
+        trial.run()
+
+    timed.setup = setup  # type: ignore[attr-defined]
+    timed.teardown = trial.finish  # type: ignore[attr-defined]
+    return timed
 
 
-# --- which cells ---------------------------------------------------------------------------------------------------
+def _tracked(trial: Trial, figure: Callable[[], float]) -> Callable[..., Any]:
+    def tracked(self: object, dataset: str, variant: str) -> float:
+        return figure()
+
+    tracked.setup = trial.execute  # type: ignore[attr-defined]
+    tracked.unit = "bytes"  # type: ignore[attr-defined]
+    return tracked
 
 
-def rows(suite: str) -> int:
-    """Rows of each table, or number of images: ours for a history, or what FORMAT_BENCH_ROWS says."""
-    asked = os.environ.get(ROWS_VARIABLE, "")
-    if asked and not (asked.isdecimal() and int(asked)):
-        raise ValueError(f"{ROWS_VARIABLE}={asked}: it has to be a number of rows, e.g. {ROWS_VARIABLE}=10000")
-    return int(asked) if asked else IMAGES if SUITES[suite].images else TABLE_ROWS
-
-
-@cache
-def _plan(suite: str) -> Plan:
-    return make_plan([SUITES[suite]], Request(rows=rows(suite), threads="default"))
-
-
-@cache
-def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
-    """What each pair of parameters stands for. Whether masked nulls are refused is known only with the data, so both
-    variants of such a cell are listed; the one that does not apply is 'n/a'.
-
-    Variants are spelled in full: a shorter name would mean something else as soon as there is another variant, and asv
-    knows a cell's history by its name.
-    """
-    plan = _plan(suite)
-    chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
-    chains += [with_numpy_nulls(chain) for chain in chains if _refuses_masked(chain)]
-    return {(chain.dataset, chain.variant): chain for chain in chains}
-
-
-def _refuses_masked(chain: Chain) -> bool:
-    engine, _ = engine_of(chain.spelled)
-    return issubclass(engine, TabularFormat) and not engine.takes_masked
-
-
-# --- what one process of asv does ----------------------------------------------------------------------------------
-
-
-class _Trial:
-    """The one cell that this process of asv is about. asv's current folder is its own for the whole run of a suite, and
-    removed by it at the end: copies, figures and what is known of failures lie there."""
-
-    def __init__(self, suite: str) -> None:
-        self._suite = suite
-        self._ready: worker.Ready | None = None
-        self._result: Any = None
-        self._folder = Path()
-        self._figures: Mapping[str, Mapping[str, int]] = {}
-        self._fetched_bytes = self._prepared_ns = 0
-
-    def make_data(self) -> None:
-        """Make or find every data set, once for all processes."""
-        _refuse_memory_folder(Path.cwd())
-        for dataset in _plan(self._suite).datasets.values():
-            data_cache.prepare(dataset, data_cache.default_folder())
-
-    def prepare(self, operation: str, dataset: str, variant: str) -> None:
-        """All that comes before the clock."""
-        chain, stored = self._cell(dataset, variant)
-        with _remembered(_marker(operation, chain)):
-            settler = _settler(Path.cwd())
-            if operation == "read":
-                self._folder = self._stored_copy(chain, stored, settler)
-                bring_into_cache(stored_at(chain, self._folder), chain.conditions.cache)
-            else:
-                self._folder = Path(mkdtemp(prefix="save-", dir=Path.cwd()))
-                make_places(self._folder)
-            task = _task(chain, operation, stored, self._folder, settler.best)
-            try:
-                self._ready = worker.prepare(task)
-            except BaseException:
-                self._remove_saved()
-                raise
-        self._come_to_rest(settler, task["need_bytes"])
-        self._fetched_bytes, self._prepared_ns = linux.io_bytes()[0], now_ns()
-
-    def _come_to_rest(self, settler: Settler, need_bytes: int) -> None:
-        assert self._ready is not None
-        rest = self._ready.rest
-        for _ in range(SETTLE_TRIES):
-            if rest.settled:
-                return
-            rest = settler.settle(need_bytes)
-            worker.clean_slate()
-        if not rest.settled:
-            self._remove_saved()
-            raise RuntimeError(f"not measured, the machine was not at rest: {rest.why_not}")
-
-    def run(self) -> None:
-        """What lies inside asv's clock."""
-        assert self._ready is not None
-        self._result = self._ready.run(Laps())
-
-    def finish(self, dataset: str, variant: str) -> None:
-        """After the clock: what was timed is verified (rule 11), and a saved copy is removed."""
-        ready, result = self._ready, self._result
-        wall_ns = now_ns() - self._prepared_ns
-        fetched_bytes = linux.io_bytes()[0] - self._fetched_bytes
-        self._ready = self._result = None
-        if ready is None:
-            return
-        chain, _ = self._cell(dataset, variant)
-        try:
-            with _remembered(_marker(ready.operation.name, chain)):
-                if not ready.operation.needs_stored_copy:
-                    worker.read_back(ready.stage.adapter, ready.location)
-                    verifying = replace(ready, operation=OPERATIONS["read"], held=None)
-                    worker.verified(verifying, verifying.run(Laps()), last_reader=False)
-                    return
-                worker.verified(ready, result, last_reader=False)
-        finally:
-            self._remove_saved()
-        size_bytes = sum(path.stat().st_size for path in linux.files_below(ready.location))
-        if doubt := warm_doubt(fetched_bytes, size_bytes, wall_ns):
-            raise RuntimeError(f"not measured: {doubt}")
-
-    def _remove_saved(self) -> None:
-        if self._folder.name.startswith("save-"):
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def execute(self, dataset: str, variant: str) -> None:
-        """One execution of the cell's chain in our own workers, for all the figures that are tracked of it."""
-        chain, stored = self._cell(dataset, variant)
-        known = Path(f"figures-{_key(chain)}.json")
-        if not known.exists():
-            with _remembered(_marker("chain", chain)):
-                figures = _executed(chain, stored)
-            known.write_text(json.dumps(figures))
-        self._figures = json.loads(known.read_text())
-
-    def size(self) -> int:
-        """Bytes of the copy that the execution saved."""
-        return int(self._figures["save"]["size_bytes"])
-
-    def peak_memory(self, operation: str) -> float:
-        """Peak private memory of the execution in bytes; not a number, which asv shows as n/a, where the probe cannot
-        tell it (rule 13)."""
-        peak_bytes = self._figures[operation]["peak_private_bytes"]
-        return peak_bytes if peak_bytes >= PROBE_ERRORS * _probe_error_bytes() else math.nan
-
-    def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:
-        """The chain of a pair of parameters. Raises NotImplementedError where there is none, or it is not run."""
-        if (dataset, variant) not in cells(self._suite):
-            raise NotImplementedError(f"{variant} has no cell on {dataset}")
-        plan = _plan(self._suite)
-        stored = data_cache.prepare(plan.datasets[dataset], data_cache.default_folder())
-        chains = tuple(chain for chain in plan.chains if chain.dataset == dataset)
-        final = with_null_variants(
-            replace(plan, chains=chains), {dataset: data_cache.columns_with_nulls(stored.path)}
-        )
-        for chain in final.chains:
-            if chain.variant == variant:
-                return chain, stored
-        reasons = [excluded.failure.reason for excluded in final.excluded if excluded.chain.variant == variant]
-        raise NotImplementedError(reasons[0] if reasons else f"{variant} is for data with nulls")
-
-    def _stored_copy(self, chain: Chain, stored: StoredDataset, settler: Settler) -> Path:
-        """The folder of the copy that all processes of this cell read, saved once by a worker of its own."""
-        folder = Path.cwd() / f"copy-{_key(chain)}"
-        if folder.exists():
-            return folder
-        making = Path(mkdtemp(prefix="making-", dir=Path.cwd()))
-        try:
-            make_places(making)
-            with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
-                bench = _bench(launcher, settler)
-                outcome = launcher.run(_task(chain, "save", stored, making, settler.best), bench.limits())
-            if outcome.failure is not None:
-                _raise(Failure(kind=outcome.failure[0], reason=outcome.failure[1]))
-            making.rename(folder)
-        except BaseException:
-            shutil.rmtree(making, ignore_errors=True)
-            raise
-        return folder
-
-
-@contextmanager
-def _remembered(marker: Path) -> Iterator[None]:
-    """asv keeps the figures of the rounds after a failed one, as if nothing had been: whatever goes wrong with a cell
-    fails all of its later rounds as well. A refusal is asv's NotImplementedError; an error of that name which a library
-    raises is none."""
-    if marker.exists():
-        raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
-    try:
-        yield
-    except RefusedData as refused:
-        raise NotImplementedError(str(refused)) from refused
-    except _Refused as refused:
-        raise NotImplementedError(str(refused)) from refused
-    except Exception as error:
-        text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
-        marker.write_text(text)
-        raise RuntimeError(text) from error
-
-
-class _Refused(Exception):
-    """The chain is not run, and that is no failure."""
-
-
-def _marker(what: str, chain: Chain) -> Path:
-    return Path(f"failed-{what}-{_key(chain)}")
-
-
-def _task(
-    chain: Chain, operation: str, stored: StoredDataset, folder: Path, best: Control | None
-) -> dict[str, Any]:
-    task = worker_task(
-        chain,
-        operation,
-        stored.path,
-        folder,
-        rows=stored.rows,
-        need_bytes=UNPILOTED_NEED * stored.size_bytes,
-        last=False,
-        best=best,
-    )
-    return task | {"threads": None}
-
-
-def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
-    """The figures of one execution in our own workers, by operation. Raises when one of them has none."""
-    with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
-        bench = _bench(launcher, _settler(Path.cwd()))
-        samples = execute(
-            bench,
-            chain,
-            stored,
-            rows=stored.rows,
-            round_number=1,
-            position=os.getpid(),
-            need_bytes=UNPILOTED_NEED * stored.size_bytes,
-        )
-    for sample in samples:
-        if sample.failure is not None:
-            _raise(sample.failure)
-    return {sample.operation: dict(sample.figures) for sample in samples}
-
-
-def _probe_error_bytes() -> int:
-    """How wrong the memory probe is here: asked about known allocations once in asv's run of the suite."""
-    known = Path("probe.json")
-    if not known.exists():
-        with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
-            answers = known_answers(launcher, Path.cwd(), lambda *_: None)
-            known.write_text(json.dumps(error_bytes(answers)))
-    return int(json.loads(known.read_text()))
-
-
-def _raise(failure: Failure) -> None:
-    if failure.is_failure:
-        raise RuntimeError(f"{failure.kind}: {failure.reason}")
-    raise _Refused(failure.reason)
-
-
-def _bench(launcher: Launcher, settler: Settler) -> Bench:
-    return Bench(launcher, settler, Path.cwd(), float(TIMEOUT_S), "asv")
-
-
-def _settler(folder: Path) -> Settler:
-    """With the best control of asv's run so far, which the first process finds by a few of its own."""
-    known = folder / "control.json"
-    if known.exists():
-        return Settler(folder, Control(**json.loads(known.read_text())))
-    settler = Settler(folder)
-    settler.calibrate()
-    assert settler.best is not None
-    known.write_text(json.dumps(asdict(settler.best)))
-    return settler
-
-
-def _key(chain: Chain) -> str:
-    return sha256(f"{chain.dataset}/{chain.variant}".encode()).hexdigest()[:16]
-
-
-def _refuse_memory_folder(folder: Path) -> None:
-    """asv works in the system's temporary folder, which on many systems lies in memory: that is no disk's speed."""
-    kind = environment.folder_facts(folder).get("filesystem")
-    if kind in ("tmpfs", "ramfs"):
-        raise RuntimeError(f"{folder} lies in memory ({kind}): set TMPDIR to a folder on the disk to be measured")
+def _peak_memory(trial: Trial, operation: str) -> Callable[[], float]:
+    return lambda: trial.peak_memory(operation)

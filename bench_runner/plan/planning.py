@@ -42,7 +42,7 @@ def make_plan(
     _check_images(suites, request)
     check_datasets(suites, request)
     _check_formats(suites, request)
-    operations = {suite.name: _chosen_operations(suite, request) for suite in suites}
+    operations = {suite.name: chosen_operations(suite, request) for suite in suites}
     datasets: dict[str, Dataset] = {}
     chains: list[Chain] = []
     excluded: list[Excluded] = []
@@ -102,7 +102,7 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
 # --- which operations ---------------------------------------------------------------------------------------------
 
 
-def _chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
+def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
     """Spelled, the save first: whatever reads needs a stored copy."""
     if not request.operations:
         return suite.operations

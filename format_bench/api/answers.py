@@ -7,7 +7,7 @@ does not know where a question comes from.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from adapters.contract import Can
@@ -108,10 +108,8 @@ def _sifted(
 
 
 def _held_bytes(run: Run, dataset: str) -> int:
-    described = run.info.get("datasets")
-    about = described.get(dataset) if isinstance(described, Mapping) else None
-    size_bytes = about.get("size_bytes") if isinstance(about, Mapping) else None
-    return int(size_bytes) if isinstance(size_bytes, int) else 0
+    about = run.info.datasets.get(dataset)
+    return about.size_bytes if about else 0
 
 
 def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[str, str]]:
@@ -174,7 +172,6 @@ def _lines(found: Recommendation, target: str) -> Lines:
 
 def _remarks(run: Run) -> list[str]:
     """Where the samples lie, and what the run warned of."""
-    warnings = run.info.get("warnings")
     sizes = sorted({question.rows for question in questions(run)})
     datasets = {question.dataset for question in questions(run)}
     whole = next((rows for name in datasets if (rows := whole_rows(run, name)) is not None), None)
@@ -184,5 +181,5 @@ def _remarks(run: Run) -> list[str]:
             f"figures are projected to all {whole:,} rows, by the line through {sizes[0]:,} and {sizes[1]:,} rows of a "
             "sample; what grows otherwise beyond it (memory that runs out) it does not know"
         )
-    told += [f"warning: {each['text']}" for each in warnings or () if isinstance(each, Mapping) and "text" in each]
+    told += [f"warning: {each.text}" for each in run.info.warnings]
     return [f"all samples: {run.folder}", *told]

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from adapters.errors import RefusedData
+from bench_runner.run import trial
+from bench_runner.run.trial import ROWS_VARIABLE, Trial, cells
 from bench_runner.suites import SUITES
 from bench_runner.worker import settle
-from benchmarks import asv_suite
 from benchmarks.asv_settings import write_settings
-from benchmarks.asv_suite import ROWS_VARIABLE, _Trial, cells, suite_class
+from benchmarks.asv_suite import suite_class
 
 ROOT = Path(__file__).parents[2]
 FEATHER = "feather[engine=pyarrow,codec=none]"
@@ -33,10 +34,10 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(settle, "SLOW_FACTOR", 10**9)
     (tmp_path / "asv").mkdir()
     monkeypatch.chdir(tmp_path / "asv")
-    for cached in (asv_suite._plan, asv_suite.cells):
+    for cached in (trial._plan, trial.cells):
         cached.cache_clear()
     yield
-    for cached in (asv_suite._plan, asv_suite.cells):
+    for cached in (trial._plan, trial.cells):
         cached.cache_clear()
 
 
@@ -52,7 +53,7 @@ def test_parameters_are_the_suites_own(name: str, small: None) -> None:
 
 def test_every_chain_of_a_run_is_a_cell(small: None) -> None:
     found = {(chain.dataset, chain.variant) for chain in cells("tabular").values()}
-    assert {(chain.dataset, chain.variant) for chain in asv_suite._plan("tabular").chains} <= found
+    assert {(chain.dataset, chain.variant) for chain in trial._plan("tabular").chains} <= found
 
 
 def test_memory_and_size_carry_their_unit() -> None:
@@ -78,7 +79,7 @@ def test_asv_finds_them_and_makes_no_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("operation", ["save", "read"])
 def test_what_was_timed_is_verified(operation: str, small: None) -> None:
-    trial = _Trial("tabular")
+    trial = Trial("tabular")
     trial.prepare(operation, "eq", FEATHER)
     trial.run()
     trial.finish("eq", FEATHER)
@@ -87,7 +88,7 @@ def test_what_was_timed_is_verified(operation: str, small: None) -> None:
 
 
 def test_a_wrong_result_fails_the_benchmark(small: None) -> None:
-    trial = _Trial("tabular")
+    trial = Trial("tabular")
     trial.prepare("read", "eq", FEATHER)
     trial.run()
     trial._result = trial._result.iloc[::-1]
@@ -99,7 +100,7 @@ def test_a_wrong_result_fails_the_benchmark(small: None) -> None:
 
 
 def test_a_save_that_stored_something_else_fails_the_benchmark(small: None) -> None:
-    trial = _Trial("tabular")
+    trial = Trial("tabular")
     trial.prepare("save", "eq", FEATHER)
     assert trial._ready is not None
     held = trial._ready.held
@@ -113,7 +114,7 @@ def test_a_save_that_stored_something_else_fails_the_benchmark(small: None) -> N
 def test_processes_of_a_cell_read_the_same_copy_and_the_next_cell_has_its_own(small: None) -> None:
     seen = []
     for variant in (FEATHER, PICKLE, FEATHER):
-        trial = _Trial("tabular")
+        trial = Trial("tabular")
         trial.prepare("read", "eq", variant)
         assert trial._ready is not None
         seen.append(trial._ready.location.stat().st_ino)
@@ -126,14 +127,14 @@ def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None, monkeypatch:
     monkeypatch.setattr(settle, "SLOW_FACTOR", 1.5)
     Path("control.json").write_text(json.dumps({"write_ns": 1, "allocate_ns": 1}))
     with pytest.raises(RuntimeError, match="not at rest"):
-        _Trial("tabular").prepare("save", "eq", FEATHER)
+        Trial("tabular").prepare("save", "eq", FEATHER)
 
 
 def test_a_cell_that_is_refused_is_not_available(small: None) -> None:
     with pytest.raises(NotImplementedError, match="nulls"):
-        _Trial("tabular").prepare("save", "eq", "hdf5-fixed[engine=pandas,nulls=numpy]")
+        Trial("tabular").prepare("save", "eq", "hdf5-fixed[engine=pandas,nulls=numpy]")
     with pytest.raises(NotImplementedError, match="no cell"):
-        _Trial("tabular").prepare("save", "eq", "nosuch")
+        Trial("tabular").prepare("save", "eq", "nosuch")
 
 
 def test_our_worker_s_figures_are_taken_once(small: None) -> None:
@@ -153,7 +154,7 @@ def test_our_worker_s_figures_are_taken_once(small: None) -> None:
 
 def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
     Path("probe.json").write_text("1000")
-    trial = _Trial("tabular")
+    trial = Trial("tabular")
     trial._figures = {"save": {"peak_private_bytes": 2999}, "read": {"peak_private_bytes": 3000}}
     assert math.isnan(trial.peak_memory("save"))
     assert trial.peak_memory("read") == 3000
@@ -161,10 +162,10 @@ def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
 
 @pytest.mark.slow
 def test_the_probe_is_asked_about_known_memory_once(small: None) -> None:
-    error_bytes = asv_suite._probe_error_bytes()
+    error_bytes = trial._probe_error_bytes()
     assert 0 < error_bytes < 10_000_000
     Path("probe.json").write_text("1")
-    assert asv_suite._probe_error_bytes() == 1
+    assert trial._probe_error_bytes() == 1
 
 
 def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
@@ -174,18 +175,18 @@ def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
         def prepare(task: object) -> None:
             raise error
 
-        monkeypatch.setattr(asv_suite.worker, "prepare", prepare)
+        monkeypatch.setattr(trial.jobs, "prepare", prepare)
 
     raising(RefusedData("no lists"))
     with pytest.raises(NotImplementedError, match="no lists"):
-        _Trial("tabular").prepare("save", "eq", FEATHER)
+        Trial("tabular").prepare("save", "eq", FEATHER)
     raising(NotImplementedError("not yet"))
     with pytest.raises(RuntimeError, match="not yet"):
-        _Trial("tabular").prepare("save", "eq", FEATHER)
+        Trial("tabular").prepare("save", "eq", FEATHER)
 
 
 def test_a_read_from_the_device_gives_no_figure(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = _Trial("tabular")
+    trial = Trial("tabular")
     trial.prepare("read", "eq", FEATHER)
     trial.run()
     trial._fetched_bytes -= 10**9
@@ -195,15 +196,15 @@ def test_a_read_from_the_device_gives_no_figure(small: None, monkeypatch: pytest
 
 
 def test_a_folder_in_memory_is_refused(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asv_suite.environment, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
+    monkeypatch.setattr(trial.environment, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
     with pytest.raises(RuntimeError, match="set TMPDIR"):
-        _Trial("tabular").make_data()
+        Trial("tabular").make_data()
 
 
 def test_a_number_of_rows_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROWS_VARIABLE, "many")
     with pytest.raises(ValueError, match="FORMAT_BENCH_ROWS=many"):
-        asv_suite.rows("tabular")
+        trial.rows("tabular")
 
 
 def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_described(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from bench_runner.plan.request import Request
 from bench_runner.results.statistics import Ratio, is_raw_io, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
+from bench_runner.run.trial import ROWS_VARIABLE, TABLE_ROWS
 from bench_runner.suites import SUITES
 from benchmarks.asv_settings import write_settings
-from benchmarks.asv_suite import ROWS_VARIABLE, TABLE_ROWS
 from data_generator.cache import default_folder
 from format_bench.progress import watching
 from tests.selfbench.costs import Check, print_checks, told, within

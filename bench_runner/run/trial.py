@@ -1,0 +1,340 @@
+"""One cell in this very process, for a clock that is not ours: asv's, which brings its processes and its history.
+
+Cells, data, priming, settling and verification are the runner's. Each process makes one sample, as each of our workers
+does. This module must not know asv, nor what it makes of a time. Nothing is made or downloaded when it is imported.
+
+A cell that is refused, or whose library is not installed, raises NotImplementedError. What would make a figure wrong
+(another result, a machine not at rest) raises another error, in this round and in all later ones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import data_generator.cache as data_cache
+from adapters.contract import TabularFormat
+from adapters.errors import RefusedData
+from bench_runner.clock import Laps, now_ns
+from bench_runner.errors import Failure
+from bench_runner.machine import environment, linux
+from bench_runner.operations import SAVE, VERIFYING, operation_of
+from bench_runner.plan.chain import Chain, Plan
+from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
+from bench_runner.plan.planning import chosen_operations, make_plan
+from bench_runner.plan.request import Request
+from bench_runner.registries import engine_of
+from bench_runner.results.statistics import PROBE_ERRORS
+from bench_runner.run.chains import Bench, bring_into_cache, execute, make_places, stored_at, warm_doubt, worker_task
+from bench_runner.run.launcher import Launcher
+from bench_runner.run.prediction import UNPILOTED_NEED
+from bench_runner.run.probe_check import error_bytes, known_answers
+from bench_runner.suites import SUITES
+from bench_runner.worker import jobs
+from bench_runner.worker.settle import Control, Settler
+from data_generator.cache import StoredDataset
+
+ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
+OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
+TABLE_ROWS = 100_000
+IMAGES = 2_000
+"""History repeats a suite for years: a tenth of the rows of a run shows the same changes in a tenth of the time."""
+TIMEOUT_S = 3600
+SETTLE_TRIES = 5
+"""A sample cannot be marked 'not counted' in asv, so settling is tried again before the cell is given up."""
+
+
+def rows(suite: str) -> int:
+    """Rows of each table, or number of images: ours for a history, or what FORMAT_BENCH_ROWS says."""
+    asked = os.environ.get(ROWS_VARIABLE, "")
+    if asked and not (asked.isdecimal() and int(asked)):
+        raise ValueError(f"{ROWS_VARIABLE}={asked}: it has to be a number of rows, e.g. {ROWS_VARIABLE}=10000")
+    return int(asked) if asked else IMAGES if SUITES[suite].images else TABLE_ROWS
+
+
+def operations(suite: str) -> tuple[str, ...]:
+    """What is timed: the suite's operations, or what FORMAT_BENCH_OPERATIONS says, as `--operations` does."""
+    asked = os.environ.get(OPERATIONS_VARIABLE, "")
+    return chosen_operations(SUITES[suite], Request(operations=(asked,) if asked else ()))
+
+
+@cache
+def _plan(suite: str) -> Plan:
+    return make_plan([SUITES[suite]], Request(rows=rows(suite), threads="default", operations=operations(suite)))
+
+
+@cache
+def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
+    """What each pair of parameters stands for. Whether masked nulls are refused is known only with the data, so both
+    variants of such a cell are listed; the one that does not apply is 'n/a'.
+
+    Variants are spelled in full: a shorter name would mean something else as soon as there is another variant, and asv
+    knows a cell's history by its name.
+    """
+    plan = _plan(suite)
+    chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
+    chains += [with_numpy_nulls(chain) for chain in chains if _refuses_masked(chain)]
+    return {(chain.dataset, chain.variant): chain for chain in chains}
+
+
+def _refuses_masked(chain: Chain) -> bool:
+    engine, _ = engine_of(chain.spelled)
+    return issubclass(engine, TabularFormat) and not engine.takes_masked
+
+
+class Trial:
+    """The one cell that this process is about. The current folder is the whole run's, and removed at its end: copies,
+    figures and what is known of failures lie there."""
+
+    def __init__(self, suite: str) -> None:
+        """`suite` is the name of one of ours."""
+        self._suite = suite
+        self._ready: jobs.Ready | None = None
+        self._result: Any = None
+        self._folder = Path()
+        self._figures: Mapping[str, Mapping[str, int]] = {}
+        self._fetched_bytes = self._prepared_ns = 0
+
+    def make_data(self) -> None:
+        """Make or find every data set, once for all processes."""
+        _refuse_memory_folder(Path.cwd())
+        for dataset in _plan(self._suite).datasets.values():
+            data_cache.prepare(dataset, data_cache.default_folder())
+
+    def prepare(self, operation: str, dataset: str, variant: str) -> None:
+        """All that comes before the clock."""
+        chain, stored = self._cell(dataset, variant)
+        if operation not in chain.operations:
+            raise NotImplementedError(f"{variant} has no {operation} on {dataset}")
+        with _remembered(_marker(operation, chain)):
+            settler = _settler(Path.cwd())
+            if not operation_of(operation).writes:
+                self._folder = self._stored_copy(chain, stored, settler)
+                bring_into_cache(stored_at(chain, self._folder), chain.conditions.cache)
+            else:
+                self._folder = Path(mkdtemp(prefix="save-", dir=Path.cwd()))
+                make_places(self._folder)
+            task = _task(chain, operation, stored, self._folder, settler.best)
+            try:
+                self._ready = jobs.prepare(task)
+            except BaseException:
+                self._remove_saved()
+                raise
+        self._come_to_rest(settler, task["need_bytes"])
+        self._fetched_bytes, self._prepared_ns = linux.io_bytes()[0], now_ns()
+
+    def _come_to_rest(self, settler: Settler, need_bytes: int) -> None:
+        assert self._ready is not None
+        rest = self._ready.rest
+        for _ in range(SETTLE_TRIES):
+            if rest.settled:
+                return
+            rest = settler.settle(need_bytes)
+            jobs.clean_slate()
+        if not rest.settled:
+            self._remove_saved()
+            raise RuntimeError(f"not measured, the machine was not at rest: {rest.why_not}")
+
+    def run(self) -> None:
+        """What lies inside asv's clock."""
+        assert self._ready is not None
+        self._result = self._ready.run(Laps())
+
+    def finish(self, dataset: str, variant: str) -> None:
+        """After the clock: what was timed is verified (rule 11), and a saved copy is removed."""
+        ready, result = self._ready, self._result
+        wall_ns = now_ns() - self._prepared_ns
+        fetched_bytes = linux.io_bytes()[0] - self._fetched_bytes
+        self._ready = self._result = None
+        if ready is None:
+            return
+        chain, _ = self._cell(dataset, variant)
+        try:
+            with _remembered(_marker(ready.operation.spelled, chain)):
+                if ready.operation.writes:
+                    jobs.read_back(ready.stage.adapter, ready.location)
+                    verifying = replace(ready, operation=operation_of(VERIFYING), held=None)
+                    jobs.verified(verifying, verifying.run(Laps()), last_reader=False)
+                    return
+                jobs.verified(ready, result, last_reader=False)
+        finally:
+            self._remove_saved()
+        size_bytes = sum(path.stat().st_size for path in linux.files_below(ready.location))
+        if doubt := warm_doubt(fetched_bytes, size_bytes, wall_ns):
+            raise RuntimeError(f"not measured: {doubt}")
+
+    def _remove_saved(self) -> None:
+        if self._folder.name.startswith("save-"):
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def execute(self, dataset: str, variant: str) -> None:
+        """One execution of the cell's chain in our own workers, for all the figures that are tracked of it."""
+        chain, stored = self._cell(dataset, variant)
+        known = Path(f"figures-{_key(chain)}.json")
+        if not known.exists():
+            with _remembered(_marker("chain", chain)):
+                figures = _executed(chain, stored)
+            known.write_text(json.dumps(figures))
+        self._figures = json.loads(known.read_text())
+
+    def size(self) -> int:
+        """Bytes of the copy that the execution saved."""
+        return int(self._figures[SAVE]["size_bytes"])
+
+    def peak_memory(self, operation: str) -> float:
+        """Peak private memory of the execution in bytes; not a number, which asv shows as n/a, where the probe cannot
+        tell it (rule 13)."""
+        if operation not in self._figures:
+            return math.nan
+        peak_bytes = self._figures[operation]["peak_private_bytes"]
+        return peak_bytes if peak_bytes >= PROBE_ERRORS * _probe_error_bytes() else math.nan
+
+    def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:
+        """The chain of a pair of parameters. Raises NotImplementedError where there is none, or it is not run."""
+        if (dataset, variant) not in cells(self._suite):
+            raise NotImplementedError(f"{variant} has no cell on {dataset}")
+        plan = _plan(self._suite)
+        stored = data_cache.prepare(plan.datasets[dataset], data_cache.default_folder())
+        chains = tuple(chain for chain in plan.chains if chain.dataset == dataset)
+        final = with_null_variants(
+            replace(plan, chains=chains), {dataset: data_cache.columns_with_nulls(stored.path)}
+        )
+        for chain in final.chains:
+            if chain.variant == variant:
+                return chain, stored
+        reasons = [excluded.failure.reason for excluded in final.excluded if excluded.chain.variant == variant]
+        raise NotImplementedError(reasons[0] if reasons else f"{variant} is for data with nulls")
+
+    def _stored_copy(self, chain: Chain, stored: StoredDataset, settler: Settler) -> Path:
+        """The folder of the copy that all processes of this cell read, saved once by a worker of its own."""
+        folder = Path.cwd() / f"copy-{_key(chain)}"
+        if folder.exists():
+            return folder
+        making = Path(mkdtemp(prefix="making-", dir=Path.cwd()))
+        try:
+            make_places(making)
+            with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
+                bench = _bench(launcher, settler)
+                outcome = launcher.run(_task(chain, SAVE, stored, making, settler.best), bench.limits())
+            if outcome.failure is not None:
+                _raise(Failure(kind=outcome.failure[0], reason=outcome.failure[1]))
+            making.rename(folder)
+        except BaseException:
+            shutil.rmtree(making, ignore_errors=True)
+            raise
+        return folder
+
+
+@contextmanager
+def _remembered(marker: Path) -> Iterator[None]:
+    """asv keeps the figures of the rounds after a failed one, as if nothing had been: whatever goes wrong with a cell
+    fails all of its later rounds as well. A refusal is asv's NotImplementedError; an error of that name which a library
+    raises is none."""
+    if marker.exists():
+        raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
+    try:
+        yield
+    except RefusedData as refused:
+        raise NotImplementedError(str(refused)) from refused
+    except _Refused as refused:
+        raise NotImplementedError(str(refused)) from refused
+    except Exception as error:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+        marker.write_text(text)
+        raise RuntimeError(text) from error
+
+
+class _Refused(Exception):
+    """The chain is not run, and that is no failure."""
+
+
+def _marker(what: str, chain: Chain) -> Path:
+    return Path(f"failed-{what}-{_key(chain)}")
+
+
+def _task(
+    chain: Chain, operation: str, stored: StoredDataset, folder: Path, best: Control | None
+) -> dict[str, Any]:
+    task = worker_task(
+        chain,
+        operation,
+        stored,
+        folder,
+        rows=stored.rows,
+        need_bytes=UNPILOTED_NEED * stored.size_bytes,
+        last=False,
+        best=best,
+    )
+    return task | {"threads": None}
+
+
+def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
+    """The figures of one execution in our own workers, by operation; one that fails has none. Raises when the save has
+    none."""
+    with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
+        bench = _bench(launcher, _settler(Path.cwd()))
+        samples = execute(
+            bench,
+            chain,
+            stored,
+            rows=stored.rows,
+            round_number=1,
+            position=os.getpid(),
+            need_bytes=UNPILOTED_NEED * stored.size_bytes,
+        )
+    if samples[0].failure is not None:
+        _raise(samples[0].failure)
+    return {sample.operation: dict(sample.figures) for sample in samples if sample.failure is None}
+
+
+def _probe_error_bytes() -> int:
+    """How wrong the memory probe is here: asked about known allocations once in asv's run of the suite."""
+    known = Path("probe.json")
+    if not known.exists():
+        with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
+            answers = known_answers(launcher, Path.cwd(), lambda *_: None)
+            known.write_text(json.dumps(error_bytes(answers)))
+    return int(json.loads(known.read_text()))
+
+
+def _raise(failure: Failure) -> None:
+    if failure.is_failure:
+        raise RuntimeError(f"{failure.kind}: {failure.reason}")
+    raise _Refused(failure.reason)
+
+
+def _bench(launcher: Launcher, settler: Settler) -> Bench:
+    return Bench(launcher, settler, Path.cwd(), float(TIMEOUT_S), "asv")
+
+
+def _settler(folder: Path) -> Settler:
+    """With the best control of asv's run so far, which the first process finds by a few of its own."""
+    known = folder / "control.json"
+    if known.exists():
+        return Settler(folder, Control(**json.loads(known.read_text())))
+    settler = Settler(folder)
+    settler.calibrate()
+    assert settler.best is not None
+    known.write_text(json.dumps(asdict(settler.best)))
+    return settler
+
+
+def _key(chain: Chain) -> str:
+    return sha256(f"{chain.dataset}/{chain.variant}".encode()).hexdigest()[:16]
+
+
+def _refuse_memory_folder(folder: Path) -> None:
+    """asv works in the system's temporary folder, which on many systems lies in memory: that is no disk's speed."""
+    kind = environment.folder_facts(folder).get("filesystem")
+    if kind in ("tmpfs", "ramfs"):
+        raise RuntimeError(f"{folder} lies in memory ({kind}): set TMPDIR to a folder on the disk to be measured")
