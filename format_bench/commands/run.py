@@ -83,4 +83,6 @@ def _print_plan(suites: tuple[str, ...], selection: dict[str, Any]) -> None:
         for operation in chain.operations:
             click.echo(f"{chain.label(operation)}  track={chain.conditions.track}{threads}")
     for excluded in plan.excluded:
-        click.echo(f"{excluded.chain.label()}  {excluded.failure.kind}: {excluded.failure.reason}")
+        for operation in excluded.chain.operations:
+            label = excluded.chain.label(operation)
+            click.echo(f"{label}  {excluded.failure.kind}: {excluded.failure.reason}")
