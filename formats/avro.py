@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import relations
-from adapters.contract import Calls, Can, Native, Records, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Native, OwnCall, Records, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
@@ -105,6 +105,7 @@ class AvroFastavro(TabularFormat):
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    own_calls = frozenset({OwnCall.PROJECT})
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -151,6 +152,22 @@ class AvroFastavro(TabularFormat):
         with location.open("rb") as file:
             reader = self._fastavro.reader(file)
             return Records(arrow_schema(reader.writer_schema), list(reader))  # type: ignore[arg-type]
+
+    def open(self, location: Path) -> Handle:
+        """Open the file and keep the schema in its header."""
+        file = location.open("rb")
+        try:
+            schema: Any = self._fastavro.reader(file).writer_schema
+        except BaseException:
+            file.close()
+            raise
+
+        def project(columns: Sequence[str]) -> Records:
+            asked = _with_fields(schema, columns)
+            file.seek(0)
+            return Records(arrow_schema(asked), list(self._fastavro.reader(file, reader_schema=asked)))
+
+        return Handle(project=project, close=file.close)
 
     def stored(self, location: Path) -> Stored:
         """The codec in the file's header."""
@@ -203,6 +220,10 @@ class AvroPolars(PolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_avro(location)
 
+    def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
+        """Keep these columns of the rows that are decoded; they come back in the file's order."""
+        return self._polars.read_avro(location, columns=columns).select(self._polars.selectors.by_name(*columns))
+
     def stored(self, location: Path) -> Stored:
         """The codec in the file's header."""
         with location.open("rb") as file:
@@ -217,6 +238,12 @@ def _header_codec(header: bytes) -> str:
         return "none"
     codec = after[1 : 1 + after[0] // 2].decode()
     return "none" if codec == "null" else codec
+
+
+def _with_fields(schema: Mapping[str, Any], columns: Sequence[str]) -> Schema:
+    """The record with these fields alone, in this order. Raises KeyError for a field that it does not have."""
+    by_name = {field["name"]: field for field in schema["fields"]}
+    return {**schema, "fields": [by_name[column] for column in columns]}
 
 
 def avro_schema(schema: pa.Schema) -> Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
@@ -16,8 +16,10 @@ from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import PolarsEngine
+from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -75,7 +77,7 @@ class _Csv(TabularFormat):
         return Stored()
 
 
-class CsvPandas(_Csv):
+class CsvPandas(ProjectsByOneCall, _Csv):
     """pandas.to_csv and read_csv."""
 
     engine = "pandas"
@@ -148,8 +150,16 @@ class CsvPandas(_Csv):
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
+        return self._parsed(location)
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Parse these columns alone; they come back in the file's order."""
+        return in_order(self._parsed(location, columns), columns)
+
+    def _parsed(self, location: Path, columns: list[str] | None = None) -> pd.DataFrame:
         return self._pandas.read_csv(
             location,
+            usecols=columns,
             keep_default_na=self.values["keep_default_na"] == "true",
             compression=pandas_codecs.for_read(self.values),
             engine=self.values["parser"],  # type: ignore[arg-type]
@@ -160,7 +170,7 @@ class CsvPandas(_Csv):
         return Stored(pandas_codecs.codec_of(location))
 
 
-class CsvPyarrow(_Csv):
+class CsvPyarrow(ProjectsByOneCall, _Csv):
     """pyarrow.csv's write_csv and read_csv."""
 
     engine = "pyarrow"
@@ -223,7 +233,15 @@ class CsvPyarrow(_Csv):
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns, types guessed by the call."""
-        return self._csv.read_csv(location, self._csv.ReadOptions(use_threads=self.threads is None))
+        return self._parsed(location, self._csv.ConvertOptions())
+
+    def project(self, location: Path, columns: list[str]) -> pa.Table:
+        """Convert these columns alone."""
+        return self._parsed(location, self._csv.ConvertOptions(include_columns=columns))
+
+    def _parsed(self, location: Path, convert_options: Any) -> pa.Table:
+        read_options = self._csv.ReadOptions(use_threads=self.threads is None)
+        return self._csv.read_csv(location, read_options, convert_options=convert_options)
 
 
 class CsvPolars(_Csv, PolarsEngine):
@@ -254,6 +272,10 @@ class CsvPolars(_Csv, PolarsEngine):
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns, types guessed by the call."""
         return self._polars.read_csv(location)
+
+    def scan(self, location: Path) -> pl.LazyFrame:
+        """The file, types guessed by the call."""
+        return self._polars.scan_csv(location)
 
 
 class CsvDuckdb(_Csv, DuckdbEngine):
@@ -291,10 +313,9 @@ class CsvDuckdb(_Csv, DuckdbEngine):
         """Write one file."""
         self.copy(table, location, "FORMAT csv, HEADER")
 
-    def read(self, location: Path) -> pa.Table:
-        """Read all columns, types guessed by the call."""
-        with self.connection() as connection:
-            return connection.read_csv(str(location)).to_arrow_table()
+    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+        """The file, types guessed by the call."""
+        return connection.read_csv(str(location))
 
 
 ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb)

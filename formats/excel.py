@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import relations
 from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Expect, Loss, Relation
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
+from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,7 +152,7 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
 """What pandas loads for each of these libraries on its first call."""
 
 
-class ExcelPandas(TabularFormat):
+class ExcelPandas(ProjectsByOneCall):
     """DataFrame.to_excel; pandas.read_excel, or polars' of the same name, which uses calamine through fastexcel."""
 
     format = "excel"
@@ -236,6 +237,16 @@ class ExcelPandas(TabularFormat):
         if self.values["read"] == "polars":
             return self._polars.read_excel(location)
         return self._pandas.read_excel(location, engine=self.values["read"])  # type: ignore[arg-type]
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame | pl.DataFrame:
+        """Make columns of these cells alone; every cell of the sheet is parsed even so."""
+        if self.values["read"] == "polars":
+            # Otherwise a row goes missing where none of these columns has a value.
+            return self._polars.read_excel(location, columns=columns, drop_empty_rows=False).select(
+                self._polars.selectors.by_name(*columns)
+            )
+        engine: Any = self.values["read"]
+        return in_order(self._pandas.read_excel(location, usecols=columns, engine=engine), columns)
 
     def stored(self, location: Path) -> Stored:
         """The library that wrote the workbook, as its properties name it; the zip's method belongs to the format."""

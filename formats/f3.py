@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class F3(TabularFormat):
     equal: ClassVar = {"codec": "zstd"}
     beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
+    own_calls = frozenset({OwnCall.PROJECT})
     syncs_on_save = True
 
     @property
@@ -81,6 +82,12 @@ class F3(TabularFormat):
         prefer: Any = self.values["decoder"]
         with self._f3.open(location, prefer=prefer) as file:
             return file.read()
+
+    def open(self, location: Path) -> Handle:
+        """Open the file."""
+        prefer: Any = self.values["decoder"]
+        file = self._f3.open(location, prefer=prefer)
+        return Handle(project=file.read, close=file.close)
 
     def stored(self, location: Path) -> Stored:
         """Codec and outermost encodings of all EncUnits.

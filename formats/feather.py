@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.losses import Loss
 from formats.shared import pandas_losses as shared
+from formats.shared.arrow_ipc import Message, first_batch
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
+from formats.shared.projection import ProjectsByOneCall
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-_CODECS = {0: "lz4", 1: "zstd"}
-"""BodyCompression.codec of Arrow's Message.fbs: LZ4_FRAME and ZSTD."""
 
 _CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True)
 _LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
@@ -56,11 +55,11 @@ class _Feather(TabularFormat):
             file.seek(file.size() - 10)
             (footer_bytes,) = struct.unpack("<I", file.read(4))
             file.seek(file.size() - 10 - footer_bytes)
-            file.seek(_first_batch(file.read(footer_bytes)))
-            return Stored(_batch_codec(pa.ipc.read_message(file).metadata.to_pybytes()))
+            file.seek(first_batch(file.read(footer_bytes)))
+            return Stored(Message(pa.ipc.read_message(file).metadata.to_pybytes()).codec())
 
 
-class FeatherPyarrow(_Feather):
+class FeatherPyarrow(ProjectsByOneCall, _Feather):
     """pyarrow.feather's write_feather and read_table."""
 
     engine = "pyarrow"
@@ -95,12 +94,18 @@ class FeatherPyarrow(_Feather):
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file, or map them."""
-        return self._feather.read_table(
-            location, memory_map=self.values["mapped"] == "true", use_threads=self.threads is None
-        )
+        return self._read(location)
+
+    def project(self, location: Path, columns: list[str]) -> pa.Table:
+        """Read the buffers of these columns alone, or map them."""
+        return self._read(location, columns)
+
+    def _read(self, location: Path, columns: list[str] | None = None) -> pa.Table:
+        mapped = self.values["mapped"] == "true"
+        return self._feather.read_table(location, columns, memory_map=mapped, use_threads=self.threads is None)
 
 
-class FeatherPandas(_Feather):
+class FeatherPandas(ProjectsByOneCall, _Feather):
     """DataFrame.to_feather and read_feather, which use pyarrow."""
 
     engine = "pandas"
@@ -139,6 +144,10 @@ class FeatherPandas(_Feather):
         """Read all columns of the file."""
         return self._pandas.read_feather(location, use_threads=self.threads is None)
 
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read the buffers of these columns alone."""
+        return self._pandas.read_feather(location, columns, use_threads=self.threads is None)
+
 
 class FeatherPolars(_Feather, PolarsEngine):
     """polars' write_ipc and read_ipc."""
@@ -171,42 +180,9 @@ class FeatherPolars(_Feather, PolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_ipc(location)
 
-
-def _first_batch(footer: bytes) -> int:
-    """Where the first record batch lies, by the flatbuffer of the footer (Arrow's File.fbs: Footer.recordBatches is
-    field 3, a vector of blocks that begin with their offset)."""
-    (root,) = struct.unpack_from("<I", footer)
-    blocks = _field(footer, root, 3)
-    assert blocks is not None  # a save has written a batch, if one without rows
-    first = blocks + struct.unpack_from("<I", footer, blocks)[0] + 4
-    (offset,) = struct.unpack_from("<q", footer, first)
-    return int(offset)
-
-
-def _batch_codec(message: bytes) -> str:
-    """The codec in the flatbuffer of a record batch's message (Arrow's Message.fbs: Message.header is field 2,
-    RecordBatch.compression is field 3, BodyCompression.codec is field 0; a field of value 0 is left out)."""
-    (root,) = struct.unpack_from("<I", message)
-    header = _field(message, root, 2)
-    assert header is not None  # a message without a header is refused by pyarrow
-    batch = header + struct.unpack_from("<I", message, header)[0]
-    compression = _field(message, batch, 3)
-    if compression is None:
-        return "none"
-    body = compression + struct.unpack_from("<I", message, compression)[0]
-    codec = _field(message, body, 0)
-    return _CODECS[0 if codec is None else message[codec]]
-
-
-def _field(data: bytes, table: int, number: int) -> int | None:
-    """Where a field of a flatbuffer table lies; None when it has its default."""
-    layout = table - struct.unpack_from("<i", data, table)[0]
-    (layout_bytes,) = struct.unpack_from("<H", data, layout)
-    entry = 4 + 2 * number
-    if entry >= layout_bytes:
-        return None
-    (offset,) = struct.unpack_from("<H", data, layout + entry)
-    return table + offset if offset else None
+    def scan(self, location: Path) -> pl.LazyFrame:
+        """The file."""
+        return self._polars.scan_ipc(location)
 
 
 ENGINES = (FeatherPyarrow, FeatherPandas, FeatherPolars)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from formats.shared import pandas_losses as shared
+from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,7 @@ class _HdfPandas(TabularFormat):
 
 
 class HdfFixed(_HdfPandas):
-    """Each block of columns as one array; text as pickled objects."""
+    """Each block of columns as one array; text as pickled objects. It has no call for some columns: read_hdf refuses."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -110,7 +111,7 @@ class HdfFixed(_HdfPandas):
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE})
 
 
-class HdfTable(_HdfPandas):
+class HdfTable(ProjectsByOneCall, _HdfPandas):
     """Rows of one compound type; text as fixed-width bytes."""
 
     @property
@@ -126,6 +127,11 @@ class HdfTable(_HdfPandas):
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""
+        frame: Any = self._pandas.read_hdf(location, key=_KEY, columns=columns)
+        return in_order(frame, columns)
 
 
 FIXED = (HdfFixed,)

@@ -18,6 +18,7 @@ from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import PolarsEngine
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -218,6 +219,10 @@ class JsonPolars(_Json, PolarsEngine):
         """Read all columns, types guessed by the call."""
         return self._polars.read_ndjson(location)
 
+    def scan(self, location: Path) -> pl.LazyFrame:
+        """The file, types guessed by the call."""
+        return self._polars.scan_ndjson(location)
+
 
 class JsonDuckdb(_Json, DuckdbEngine):
     """DuckDB's COPY to JSON, which writes lines, and read_json."""
@@ -264,10 +269,9 @@ class JsonDuckdb(_Json, DuckdbEngine):
         """Write one file."""
         self.copy(table, location, "FORMAT json")
 
-    def read(self, location: Path) -> pa.Table:
-        """Read all columns, types guessed by the call."""
-        with self.connection() as connection:
-            return connection.read_json(str(location), format="newline_delimited").to_arrow_table()
+    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+        """The file, types guessed by the call."""
+        return connection.read_json(str(location), format="newline_delimited")
 
 
 ENGINES = (JsonPandas, JsonPolars, JsonDuckdb)

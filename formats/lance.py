@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class LancePylance(TabularFormat):
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    own_calls = frozenset({OwnCall.PROJECT})
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -77,6 +79,16 @@ class LancePylance(TabularFormat):
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the last version."""
         return self._lance.dataset(str(location)).to_table()
+
+    def open(self, location: Path) -> Handle:
+        """Open the last version. A data set keeps no file open, so there is nothing to close."""
+        dataset = self._lance.dataset(str(location))
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            # Lance takes names for expressions: what '*' adds goes, and a name that it takes otherwise is an error.
+            return dataset.to_table(columns=list(columns)).select(columns)
+
+        return Handle(project=project)
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all pages."""

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Native, Setting, Stored
 from adapters.losses import Cause, Loss, Relation
 from formats.shared import pandas_losses as shared
+from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
 )
 
 
-class _Orc(TabularFormat):
+class _Orc(ProjectsByOneCall):
     """What both calls have in common. The writer takes no level."""
 
     format = "orc"
@@ -92,6 +93,10 @@ class OrcPyarrow(_Orc):
         """Read all columns of the file."""
         return self._orc.read_table(str(location))
 
+    def project(self, location: Path, columns: list[str]) -> pa.Table:
+        """Read the streams of these columns alone; they come back in the file's order."""
+        return self._orc.read_table(str(location), columns).select(columns)
+
 
 class OrcPandas(_Orc):
     """DataFrame.to_orc and read_orc, which use pyarrow."""
@@ -133,6 +138,10 @@ class OrcPandas(_Orc):
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
         return self._pandas.read_orc(location)
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read the streams of these columns alone; they come back in the file's order."""
+        return in_order(self._pandas.read_orc(location, columns), columns)
 
 
 ENGINES = (OrcPyarrow, OrcPandas)

@@ -13,8 +13,10 @@ from adapters.losses import Cause, Loss, Relation
 from formats.shared import pandas_losses as shared
 from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
+from formats.shared.projection import ProjectsByOneCall
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -59,7 +61,7 @@ class _Parquet(TabularFormat):
         return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
 
 
-class ParquetPyarrow(_Parquet):
+class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     """pyarrow.parquet's write_table and read_table."""
 
     engine = "pyarrow"
@@ -98,8 +100,12 @@ class ParquetPyarrow(_Parquet):
         """Read all columns of the file."""
         return self._parquet.read_table(location, use_threads=self.threads is None)
 
+    def project(self, location: Path, columns: list[str]) -> pa.Table:
+        """Read the chunks of these columns alone."""
+        return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
 
-class ParquetPandas(_Parquet):
+
+class ParquetPandas(ProjectsByOneCall, _Parquet):
     """DataFrame.to_parquet and read_parquet, which use pyarrow."""
 
     engine = "pandas"
@@ -138,6 +144,10 @@ class ParquetPandas(_Parquet):
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
         return self._pandas.read_parquet(location, use_threads=self.threads is None)
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read the chunks of these columns alone."""
+        return self._pandas.read_parquet(location, columns=columns, use_threads=self.threads is None)
 
 
 class ParquetPolars(_Parquet, PolarsEngine):
@@ -181,6 +191,10 @@ class ParquetPolars(_Parquet, PolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_parquet(location)
 
+    def scan(self, location: Path) -> pl.LazyFrame:
+        """The file."""
+        return self._polars.scan_parquet(location)
+
 
 class ParquetDuckdb(_Parquet, DuckdbEngine):
     """DuckDB's COPY to Parquet and read_parquet."""
@@ -217,13 +231,12 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
         level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
         self.copy(table, location, f"FORMAT parquet, COMPRESSION {codec}{level}")
 
-    def read(self, location: Path) -> pa.Table:
-        """Read all columns of the file."""
-        with self.connection() as connection:
-            return connection.read_parquet(str(location)).to_arrow_table()
+    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+        """The file."""
+        return connection.read_parquet(str(location))
 
 
-class ParquetFastparquet(_Parquet):
+class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     """fastparquet's write and ParquetFile.to_pandas. It knows neither projection of nested columns nor threads."""
 
     engine = "fastparquet"
@@ -283,6 +296,10 @@ class ParquetFastparquet(_Parquet):
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
         return self._fastparquet.ParquetFile(str(location)).to_pandas()
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read the chunks of these columns alone."""
+        return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
 
 
 ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet)

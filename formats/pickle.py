@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PicklePandas(TabularFormat):
-    """pandas.to_pickle and read_pickle."""
+    """pandas.to_pickle and read_pickle. It has no call for some columns: what is pickled is one object."""
 
     format = "pickle"
     engine = "pandas"

@@ -1,18 +1,23 @@
 """Raw I/O: what the machine can do without any format, for every figure to be set against.
 
 The table's own Arrow buffers go to a file by plain writes, each after a few bytes that say what it is (an Arrow IPC
-stream), and come back by one `readinto` into fresh memory that the table then lies in. Nothing is converted, encoded
-or copied a second time. It is a yardstick, not a format to use.
+stream), and come back by one `readinto` into fresh memory that the table then lies in. Of some columns come the bytes
+that the messages name, by one `readinto` for each column and batch. Nothing is converted, encoded or copied a second
+time. It is a yardstick, not a format to use.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.contract import Can, Handle, Native, OwnCall, Stored, TabularFormat
 from adapters.errors import AdapterError
+from formats.shared.arrow_ipc import Message
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +26,21 @@ _HEADER = struct.Struct("<8sQ")
 """Magic, and how many bytes follow; 16 bytes keep the alignment that an Arrow stream gives its buffers."""
 
 _MAGIC = b"FB-FLOOR"
+
+_PREFIX = struct.Struct("<II")
+"""What precedes the metadata of each message of a stream: a mark, and their length; 0 ends the stream."""
+
+_END = _PREFIX.pack(0xFFFFFFFF, 0)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the columns lie in a file, and what else a stream needs to be one: bytes by where they lie."""
+
+    schema: pa.Schema
+    columns: tuple[list[tuple[int, int]], ...]
+    """From where to where, for each batch of each column."""
+    others: dict[int, bytes]
 
 
 class RawIO(TabularFormat):
@@ -33,6 +53,7 @@ class RawIO(TabularFormat):
     native = Native.BUFFERS
     suffix = ".raw"
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
+    own_calls = frozenset({OwnCall.PROJECT})
 
     def load_library(self) -> None:
         """Import pyarrow."""
@@ -56,15 +77,64 @@ class RawIO(TabularFormat):
         Raises AdapterError when the file is not one that `save` has finished.
         """
         buffer = self._arrow.allocate_buffer(location.stat().st_size)
-        with location.open("rb", buffering=0) as file:
+        with FileIO(location) as file:
             view = memoryview(buffer)
-            filled = 0
-            # One call takes at most 2 GiB.
-            while received := file.readinto(view[filled:]):
-                filled += received
+            filled = _fill(file, view)
         self._check(location, view[: _HEADER.size].tobytes(), filled)
         with self._arrow.ipc.open_stream(buffer.slice(_HEADER.size)) as stream:
             return stream.read_all()
+
+    def open(self, location: Path) -> Handle:
+        """Open the file and learn from its messages where each column lies.
+
+        Raises AdapterError when the file is not one that `save` has finished.
+        """
+        file = FileIO(location)
+        try:
+            self._check(location, file.read(_HEADER.size), location.stat().st_size)
+            layout = self._layout(file)
+        except BaseException:
+            file.close()
+            raise
+        size_bytes = location.stat().st_size
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            places = [_place(layout.schema, column) for column in columns]
+            # As large as the file: what is not filled is never touched, so it takes no memory.
+            buffer = self._arrow.allocate_buffer(size_bytes)
+            view = memoryview(buffer).cast("B")
+            for start, piece in layout.others.items():
+                view[start : start + len(piece)] = piece
+            for place in places:
+                for start, stop in layout.columns[place]:
+                    file.seek(start)
+                    _fill(file, view[start:stop])
+            options = self._arrow.ipc.IpcReadOptions(included_fields=places)
+            with self._arrow.ipc.open_stream(buffer.slice(_HEADER.size), options=options) as stream:
+                return stream.read_all().select(columns)
+
+        return Handle(project=project, close=file.close)
+
+    def _layout(self, file: FileIO) -> _Layout:
+        others: dict[int, bytes] = {}
+        bodies: list[tuple[int, Message]] = []
+        schema = None
+        for start, head, message in _messages(file):
+            others[start] = head
+            body = start + len(head)
+            if schema is None:
+                schema = self._arrow.ipc.read_schema(self._arrow.py_buffer(head))
+            elif message.is_record_batch:
+                bodies.append((body, message))
+            else:
+                # Dictionaries come whole, whichever columns are asked for: they are small beside their columns.
+                others[body] = file.read(message.body_bytes)
+        others[file.tell() - len(_END)] = _END
+        columns: tuple[list[tuple[int, int]], ...] = tuple([] for _ in schema)
+        for body, message in bodies:
+            for column, (start, stop) in zip(columns, message.columns(schema), strict=True):
+                column.append((body + start, body + stop))
+        return _Layout(schema, columns, others)
 
     def _check(self, location: Path, header: bytes, size_bytes: int) -> None:
         if len(header) < _HEADER.size or not header.startswith(_MAGIC):
@@ -81,6 +151,37 @@ class RawIO(TabularFormat):
         with location.open("rb") as file:
             self._check(location, file.read(_HEADER.size), location.stat().st_size)
         return Stored()
+
+
+def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
+    """Where each message of the stream lies, its prefix with its metadata, and what they say; the file is left where its
+    body begins, in the end behind the mark that ends the stream."""
+    start = _HEADER.size
+    while True:
+        file.seek(start)
+        prefix = file.read(_PREFIX.size)
+        _, metadata_bytes = _PREFIX.unpack(prefix)
+        if not metadata_bytes:
+            return
+        metadata = file.read(metadata_bytes)
+        message = Message(metadata)
+        yield start, prefix + metadata, message
+        start += len(prefix) + metadata_bytes + message.body_bytes
+
+
+def _place(schema: pa.Schema, column: str) -> int:
+    place = int(schema.get_field_index(column))
+    if place < 0:
+        raise KeyError(column)
+    return place
+
+
+def _fill(file: FileIO, view: memoryview) -> int:
+    """Read until the memory is full or the file ends; how many bytes that were. One call takes at most 2 GiB."""
+    filled = 0
+    while received := file.readinto(view[filled:]):
+        filled += received
+    return filled
 
 
 ENGINES = (RawIO,)

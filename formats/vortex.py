@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 
@@ -41,6 +42,7 @@ class VortexData(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+    own_calls = frozenset({OwnCall.PROJECT})
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -77,6 +79,16 @@ class VortexData(TabularFormat):
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file; text and bytes in lists become plain ones, see _without_views_in_lists."""
         return _without_views_in_lists(self._vortex.open(str(location)).to_arrow().read_all())
+
+    def open(self, location: Path) -> Handle:
+        """Open the file. Vortex has no call that closes one: it is closed when nobody holds it."""
+        opened = [self._vortex.open(str(location))]
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            (file,) = opened
+            return _without_views_in_lists(file.to_arrow(list(columns)).read_all())
+
+        return Handle(project=project, close=opened.clear)
 
     def stored(self, location: Path) -> Stored:
         """The encodings of the file's first chunk. A file does not tell with which strategy it was written.

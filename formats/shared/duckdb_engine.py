@@ -5,12 +5,13 @@ DuckDB takes and returns Arrow tables. It knows formats only as options of its o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Native, TabularFormat
+from adapters.contract import Handle, Native, OwnCall, TabularFormat
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,6 +25,7 @@ class DuckdbEngine(TabularFormat):
     distributions: ClassVar = ("duckdb",)
     extra = "engines"
     native = Native.ARROW
+    own_calls = frozenset({OwnCall.PROJECT})
 
     def load_library(self) -> None:
         """Import duckdb."""
@@ -46,3 +48,36 @@ class DuckdbEngine(TabularFormat):
         with self.connection() as connection:
             connection.register("saved", table)
             connection.execute(f"COPY saved TO '{place}' ({options})")
+
+    @abstractmethod
+    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+        """The file as a relation, of which nothing is read but what tells its columns."""
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns; of text the call guesses the types."""
+        with self.connection() as connection:
+            return self.scan(connection, location).to_arrow_table()
+
+    def open(self, location: Path) -> Handle:
+        """Keep a connection, and the relation that stands for the file."""
+        with ExitStack() as opened:
+            relation = self.scan(opened.enter_context(self.connection()), location)
+
+            def project(columns: Sequence[str]) -> pa.Table:
+                return relation.project(_selected(columns, relation.columns)).to_arrow_table()
+
+            return Handle(project=project, close=opened.pop_all().close)
+        raise AssertionError  # an ExitStack swallows nothing
+
+
+def _selected(columns: Sequence[str], known: Sequence[str]) -> str:
+    """The list of a SELECT. Raises KeyError for what is not a column, which SQL may know under other names: it does
+    not tell capitals from small letters, and its readers offer columns of their own, such as `filename`."""
+    if missing := set(columns).difference(known):
+        raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(known)}")
+    return ", ".join(map(quoted, columns))
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes one that may hold anything."""
+    return '"' + name.replace('"', '""') + '"'

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from adapters import relations
-from adapters.contract import Native, TabularFormat
+from adapters.contract import Native
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from formats.shared.projection import ProjectsByOneCall
+
+if TYPE_CHECKING:
+    import polars as pl
 
 POLARS_CODECS = {"none": "uncompressed"}
 """What polars calls a codec that the settings call otherwise."""
@@ -47,7 +52,7 @@ POLARS_LOSSES = (
 """What a visit to polars changes, in a format that loses nothing itself."""
 
 
-class PolarsEngine(TabularFormat):
+class PolarsEngine(ProjectsByOneCall):
     """A format's calls of polars, without what the format adds."""
 
     engine = "polars"
@@ -60,6 +65,14 @@ class PolarsEngine(TabularFormat):
         import polars
 
         self._polars = polars
+
+    def scan(self, location: Path) -> pl.LazyFrame:
+        """The file as a lazy frame, for `project`: what polars calls scanning."""
+        raise NotImplementedError
+
+    def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
+        """Read these columns alone. Plain names will not do: polars takes '*' and '^..$' for patterns."""
+        return self.scan(location).select(self._polars.selectors.by_name(*columns)).collect()
 
     @contextmanager
     def refusing(self) -> Iterator[None]:

@@ -23,7 +23,8 @@ from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
 from data_generator.generated.kinds import KINDS
 from formats.registry import FORMATS
-from tests.contracts.adapters import AdapterContract, left_open, open_below, run
+from tests.contracts.adapters import left_open, open_below, run
+from tests.contracts.projection import ProjectionContract
 
 TARGETS = (Target("pandas"), Target("arrow"))
 
@@ -44,6 +45,10 @@ held = targets.make(pa.table({"i": [1, 2], "f": [0.5, 1.5], "b": [True, False], 
 before = set(sys.modules)
 adapter.save(targets.to_native(held, target, adapter.native), Path(location))
 targets.touch(targets.from_native(adapter.read(Path(location)), target, adapter.native_read))
+handle = adapter.open(Path(location))
+if handle.project:
+    targets.touch(targets.from_native(handle.project(["s", "i"]), target, adapter.native_read))
+handle.close()
 print(",".join(sorted(set(sys.modules) - before)))
 """
 
@@ -61,8 +66,8 @@ def ordinary_table(rows: int = 2_000) -> pa.Table:
 
 
 @pytest.mark.filterwarnings("ignore")
-class TabularFormatContract(AdapterContract):
-    """Inherit, and set `variant`."""
+class TabularFormatContract(ProjectionContract):
+    """Inherit, and set `variant`. What holds for reading some columns stands in `ProjectionContract`."""
 
     registry: ClassVar[Registry] = FORMATS
 

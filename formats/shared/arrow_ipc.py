@@ -1,0 +1,123 @@
+"""What the messages of Arrow's IPC say of themselves, from their flatbuffers: pyarrow has no calls that tell it.
+
+By Arrow's Message.fbs and File.fbs. A field of a flatbuffer that has its default is left out. It knows no file: where a
+message lies is for the formats to know.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CODECS = {0: "lz4", 1: "zstd"}
+"""BodyCompression.codec: LZ4_FRAME and ZSTD."""
+
+_RECORD_BATCH = 3
+"""Message.header_type."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """The metadata of a message, without the 8 bytes before it that tell its length."""
+
+    metadata: bytes
+
+    @property
+    def body_bytes(self) -> int:
+        """Bytes of the body, which lies behind the metadata (Message.bodyLength is field 3)."""
+        place = _field(self.metadata, _root(self.metadata), 3)
+        return 0 if place is None else int(struct.unpack_from("<q", self.metadata, place)[0])
+
+    @property
+    def is_record_batch(self) -> bool:
+        """Whether the body holds rows (Message.header_type is field 1)."""
+        place = _field(self.metadata, _root(self.metadata), 1)
+        return place is not None and self.metadata[place] == _RECORD_BATCH
+
+    def codec(self) -> str:
+        """The codec of a record batch (RecordBatch.compression is field 3, BodyCompression.codec is field 0)."""
+        compression = _field(self.metadata, self._batch(), 3)
+        if compression is None:
+            return "none"
+        codec = _field(self.metadata, _followed(self.metadata, compression), 0)
+        return _CODECS[0 if codec is None else self.metadata[codec]]
+
+    def columns(self, schema: pa.Schema) -> list[tuple[int, int]]:
+        """Where each column of a record batch lies in the body: from its first buffer to the end of its last."""
+        # RecordBatch.buffers is field 2: offset and length of each; RecordBatch.variadicBufferCounts is field 4.
+        buffers = list(self._vector(2, "<qq"))
+        further = (count for (count,) in self._vector(4, "<q"))
+        first, columns = 0, []
+        for field in schema:
+            own, views = _buffers_of(field.type)
+            end = first + own + sum(next(further) for _ in range(views))
+            start = buffers[first][0] if end > first else 0
+            columns.append((start, max((offset + length for offset, length in buffers[first:end]), default=start)))
+            first = end
+        return columns
+
+    def _batch(self) -> int:
+        """Where the record batch lies (Message.header is field 2)."""
+        header = _field(self.metadata, _root(self.metadata), 2)
+        assert header is not None  # a message without a header is refused by pyarrow
+        return _followed(self.metadata, header)
+
+    def _vector(self, number: int, layout: str) -> Iterator[tuple[int, ...]]:
+        place = _field(self.metadata, self._batch(), number)
+        if place is not None:
+            start = _followed(self.metadata, place)
+            (length,) = struct.unpack_from("<I", self.metadata, start)
+            stop = start + 4 + length * struct.calcsize(layout)
+            yield from struct.iter_unpack(layout, self.metadata[start + 4 : stop])
+
+
+def first_batch(footer: bytes) -> int:
+    """Where the first record batch of a file lies, by its footer (Footer.recordBatches is field 3, a vector of blocks
+    that begin with their offset)."""
+    blocks = _field(footer, _root(footer), 3)
+    assert blocks is not None  # a save has written a batch, if one without rows
+    (offset,) = struct.unpack_from("<q", footer, _followed(footer, blocks) + 4)
+    return int(offset)
+
+
+def _buffers_of(kind: pa.DataType) -> tuple[int, int]:
+    """How many buffers a column of this type has in a message, its children's too, and how many columns of views are
+    among them: these have further buffers, of which the message tells the number."""
+    import pyarrow.types as of
+
+    is_view = of.is_string_view(kind) or of.is_binary_view(kind)
+    if of.is_null(kind):
+        own = 0
+    elif of.is_struct(kind) or of.is_fixed_size_list(kind):
+        own = 1
+    elif of.is_string(kind) or of.is_large_string(kind) or of.is_binary(kind) or of.is_large_binary(kind):
+        own = 3
+    else:
+        own = 2
+    inside = [_buffers_of(kind.field(place).type) for place in range(kind.num_fields)]
+    return own + sum(buffers for buffers, _ in inside), is_view + sum(views for _, views in inside)
+
+
+def _root(data: bytes) -> int:
+    return int(struct.unpack_from("<I", data)[0])
+
+
+def _followed(data: bytes, place: int) -> int:
+    """Where the table or vector begins that the offset at `place` names."""
+    return place + int(struct.unpack_from("<I", data, place)[0])
+
+
+def _field(data: bytes, table: int, number: int) -> int | None:
+    """Where a field of a flatbuffer table lies; None when it has its default."""
+    layout = table - struct.unpack_from("<i", data, table)[0]
+    (layout_bytes,) = struct.unpack_from("<H", data, layout)
+    entry = 4 + 2 * number
+    if entry >= layout_bytes:
+        return None
+    (offset,) = struct.unpack_from("<H", data, layout + entry)
+    return table + offset if offset else None

@@ -1,0 +1,41 @@
+"""Reading some columns, for engines whose call opens the file itself: what such adapters have in common.
+
+It knows the contract's handle and how columns are brought into the order asked; it knows no format and no library.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapters.contract import Handle, OwnCall, TabularFormat
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ProjectsByOneCall(TabularFormat):
+    """A call that takes the file and the columns: nothing stays open between two of them."""
+
+    own_calls = frozenset({OwnCall.PROJECT})
+
+    @abstractmethod
+    def project(self, location: Path, columns: list[str]) -> Any:
+        """Return all rows of these columns, in the order asked, as `native_read` names it. Raises whatever the call
+        raises for a column that is not there."""
+
+    def open(self, location: Path) -> Handle:
+        """Keep the place alone."""
+        return Handle(project=partial(self._project, location))
+
+    def _project(self, location: Path, columns: Sequence[str]) -> Any:
+        return self.project(location, list(columns))
+
+
+def in_order(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """The frame with these columns in this order, for calls that keep the order of the file, or leave out what is not
+    there. Raises KeyError for a column that did not come back."""
+    return frame if list(frame.columns) == columns else frame[columns]

@@ -1,0 +1,191 @@
+"""What every tabular format must hold that offers `project`: some columns, in the order asked, as `read` gives them.
+
+Inherited by the contract of tabular formats, which brings the fixtures; a format without the call passes by having none.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from adapters.contract import Handle, OwnCall, TabularFormat
+from bench_runner.machine.linux import file_mappings
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
+from data_generator.generated.kinds import KINDS
+from tests.contracts.adapters import AdapterContract, left_open
+
+ODD_NAMES = ("with blank", 'quo"ted', "apo'strophe", "com,ma", "[bracket]", "Größe", "列", "SELECT", "plain")
+"""Names that are words or signs of some language, or written in no Latin letters."""
+
+ROW_BY_ROW = frozenset({"avro", "csv", "excel", "hdf5-table", "json"})
+"""Formats in which the values of a column do not lie together: all has to be read for one of them."""
+
+LARGE_COLUMNS, LARGE_ROWS = 20, 50_000
+
+
+def mixed_table() -> pa.Table:
+    """A column of each plain type, with nulls where a row may miss them."""
+    return pa.table(
+        {
+            "i": pa.array(range(300), pa.int64()),
+            "f": pa.array([row * 0.25 for row in range(300)], pa.float64()),
+            "b": pa.array([row % 3 == 0 for row in range(300)], pa.bool_()),
+            "s": pa.array([f"word {row % 97}" for row in range(300)], pa.string()),
+        }
+    )
+
+
+@contextmanager
+def opened(adapter: TabularFormat, location: Path) -> Iterator[Any]:
+    """The `project` of the stored copy, which is closed afterwards."""
+    handle = adapter.open(location)
+    try:
+        yield handle.project
+    finally:
+        handle.close()
+
+
+def assert_same(read: Any, projected: Any, columns: Sequence[str]) -> None:
+    """That these columns of what `read` gave and what `project` gave are the same: names, types, values, order."""
+    if isinstance(read, pd.DataFrame):
+        pd.testing.assert_frame_equal(read[list(columns)], projected, check_exact=True)
+        return
+    wanted = read.select(columns)
+    assert projected.schema.types == wanted.schema.types
+    assert verify.compare(wanted, projected, Target("arrow")).problems == ()
+
+
+def rchar() -> int:
+    """Bytes that this process has asked the system for so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+class ProjectionContract(AdapterContract):
+    """Part of the contract of tabular formats; not to be inherited by itself."""
+
+    @pytest.fixture
+    def projecting(self, adapter: TabularFormat) -> TabularFormat:
+        if OwnCall.PROJECT not in adapter.own_calls:
+            pytest.skip("has no call of its own for some columns")
+        return adapter
+
+    def stored_table(self, adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> None:
+        """Save what the target makes of the table; skips the test where the format does not take it."""
+        if refusal := adapter.refusal(table.schema, table.num_rows):
+            pytest.skip(refusal)
+        adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
+
+    def given(self, adapter: TabularFormat, target: Target, native: Any) -> Any:
+        return targets.from_native(native, target, adapter.native_read)
+
+    def test_it_opens_with_the_calls_that_it_names(self, adapter: TabularFormat, place: Path) -> None:
+        location = place / f"t{adapter.suffix}"
+        self.stored_table(adapter, Target("arrow"), mixed_table(), location)
+        handle = adapter.open(location)
+        assert isinstance(handle, Handle)
+        assert callable(handle.project) == (OwnCall.PROJECT in adapter.own_calls)
+        handle.close()
+        assert left_open(place) == []
+
+    @pytest.mark.parametrize("columns", [["s", "i"], ["b"], ["i", "f", "b", "s"], ["s", "b", "f", "i"]], ids=",".join)
+    def test_columns_come_in_the_order_asked(
+        self, projecting: TabularFormat, target: Target, place: Path, columns: list[str]
+    ) -> None:
+        location = place / f"t{projecting.suffix}"
+        self.stored_table(projecting, target, mixed_table(), location)
+        with opened(projecting, location) as project:
+            got = self.given(projecting, target, project(columns))
+            again = self.given(projecting, target, project(tuple(columns)))
+        for each in (got, again):
+            assert verify.compare(mixed_table().select(columns), each, target, projecting.losses).problems == ()
+
+    def test_names_may_hold_anything(self, projecting: TabularFormat, target: Target, place: Path) -> None:
+        location = place / f"t{projecting.suffix}"
+        columns = {name: [position, position + 1] for position, name in enumerate(ODD_NAMES)}
+        try:
+            self.stored_table(projecting, target, pa.table(columns), location)
+        except Exception as error:
+            pytest.skip(f"takes no such names: {str(error)[:100]}")
+        read = self.given(projecting, target, projecting.read(location))
+        # A reader may give a name otherwise than it was stored: then that is its name.
+        names = list(read.columns) if isinstance(read, pd.DataFrame) else read.column_names
+        assert len(names) == len(ODD_NAMES)
+        with opened(projecting, location) as project:
+            for asked in (names[::-1], *([name] for name in names)):
+                assert_same(read, self.given(projecting, target, project(asked)), asked)
+
+    @pytest.mark.parametrize("columns", [["absent"], ["i", "absent"], ["I"]], ids=",".join)
+    def test_a_column_that_is_not_there_is_an_error(
+        self, projecting: TabularFormat, place: Path, columns: list[str]
+    ) -> None:
+        location = place / f"t{projecting.suffix}"
+        self.stored_table(projecting, Target("arrow"), mixed_table(), location)
+        with opened(projecting, location) as project, pytest.raises(Exception, match=columns[-1]):
+            project(columns)
+
+    @pytest.mark.slow
+    def test_every_kind_comes_as_read_gives_it(self, projecting: TabularFormat, target: Target, place: Path) -> None:
+        compared = 0
+        for name, kind in KINDS.items():
+            for nulls in (False, True):
+                table = kind.table(nulls)
+                location = place / f"{name}-{nulls}{projecting.suffix}"
+                try:
+                    read = self._round_trip(projecting, target, table, location)
+                except (Exception, pytest.skip.Exception):
+                    continue  # refused, as the fidelity of the format says
+                with opened(projecting, location) as project:
+                    for columns in (["value"], ["value", "key"]):
+                        assert_same(read, self.given(projecting, target, project(columns)), columns)
+                compared += 1
+        assert compared
+
+    def _round_trip(self, adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> Any:
+        self.stored_table(adapter, target, table, location)
+        return self.given(adapter, target, adapter.read(location))
+
+    def test_columns_outlive_the_handle_and_the_files(
+        self, projecting: TabularFormat, target: Target, place: Path
+    ) -> None:
+        location = place / f"t{projecting.suffix}"
+        self.stored_table(projecting, target, mixed_table(), location)
+        with opened(projecting, location) as project:
+            got = self.given(projecting, target, project(["s", "f"]))
+        del project
+        assert left_open(place) == []
+        stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(place))]
+        mapped = any(
+            address < end and start < address + size_bytes
+            for address, size_bytes in targets.buffers(got)
+            for start, end in stored
+        )
+        assert not mapped or projecting.values.get("mapped") == "true"
+        shutil.rmtree(place)
+        assert verify.compare(mixed_table().select(["s", "f"]), got, target, projecting.losses).problems == ()
+
+    def test_one_column_of_many_is_not_all_of_them(self, projecting: TabularFormat, place: Path) -> None:
+        if projecting.format in ROW_BY_ROW:
+            pytest.skip("lies row by row: all of it has to be read")
+        location = place / f"t{projecting.suffix}"
+        numbers = np.random.default_rng(1)
+        table = pa.table({f"c{place}": numbers.random(LARGE_ROWS) for place in range(LARGE_COLUMNS)})
+        self.stored_table(projecting, Target("arrow"), table, location)
+        before = rchar()
+        projecting.read(location)
+        whole = rchar() - before
+        if whole < table.nbytes / 2:
+            pytest.skip("maps the file or reads by io_uring, which rchar does not see")
+        before = rchar()
+        with opened(projecting, location) as project:
+            project(["c7"])
+        assert rchar() - before < whole / 2
