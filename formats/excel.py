@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import relations
-from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Besides, Calls, Can, Native, Setting, Stored
 from adapters.losses import Cause, Expect, Loss, Relation
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text

@@ -95,7 +95,7 @@ class _HdfPandas(TabularFormat):
 
 
 class HdfFixed(_HdfPandas):
-    """Each block of columns as one array; text as pickled objects. It has no call for some columns: read_hdf refuses."""
+    """Each block of columns as one array; text as pickled objects. read_hdf refuses to read some columns alone."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:

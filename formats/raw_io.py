@@ -116,24 +116,21 @@ class RawIO(TabularFormat):
         return Handle(project=project, close=file.close)
 
     def _layout(self, file: FileIO) -> _Layout:
-        others: dict[int, bytes] = {}
-        bodies: list[tuple[int, Message]] = []
-        schema = None
-        for start, head, message in _messages(file):
+        messages = _messages(file)
+        start, head, _ = next(messages)
+        others = {start: head}
+        schema = self._arrow.ipc.read_schema(self._arrow.py_buffer(head))
+        columns: tuple[list[tuple[int, int]], ...] = tuple([] for _ in schema)
+        for start, head, message in messages:
             others[start] = head
             body = start + len(head)
-            if schema is None:
-                schema = self._arrow.ipc.read_schema(self._arrow.py_buffer(head))
-            elif message.is_record_batch:
-                bodies.append((body, message))
-            else:
+            if not message.is_record_batch:
                 # Dictionaries come whole, whichever columns are asked for: they are small beside their columns.
                 others[body] = file.read(message.body_bytes)
+                continue
+            for column, (first, last) in zip(columns, message.columns(schema), strict=True):
+                column.append((body + first, body + last))
         others[file.tell() - len(_END)] = _END
-        columns: tuple[list[tuple[int, int]], ...] = tuple([] for _ in schema)
-        for body, message in bodies:
-            for column, (start, stop) in zip(columns, message.columns(schema), strict=True):
-                column.append((body + start, body + stop))
         return _Layout(schema, columns, others)
 
     def _check(self, location: Path, header: bytes, size_bytes: int) -> None:
@@ -154,8 +151,8 @@ class RawIO(TabularFormat):
 
 
 def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
-    """Where each message of the stream lies, its prefix with its metadata, and what they say; the file is left where its
-    body begins, in the end behind the mark that ends the stream."""
+    """Where each message of the stream lies, its prefix with its metadata, and what they say. The file is left where
+    its body begins, in the end behind the mark that ends the stream."""
     start = _HEADER.size
     while True:
         file.seek(start)

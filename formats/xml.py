@@ -31,9 +31,9 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
 class XmlPandas(TabularFormat):
     """pandas.to_xml and read_xml, with lxml or the standard library's etree."""
 
-    # No call of its own for some columns. read_xml has `iterparse`, which looks for every column asked in every element:
-    # 10 of 20 columns took 1.7 times what reading all takes with lxml, and with etree it grows with the square of their
-    # number. It leaves out a column that is not there, and finds nothing where a column is called `row`.
+    # No call of its own for some columns. read_xml has `iterparse`, which looks for each column asked in each element:
+    # 10 of 20 columns took 1.7 times what reading all takes with lxml, and with etree the time grows with the square of
+    # their number. It leaves out a column that is not there, and finds nothing where a column is called `row`.
 
     format = "xml"
     engine = "pandas"

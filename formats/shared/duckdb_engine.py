@@ -62,12 +62,12 @@ class DuckdbEngine(TabularFormat):
         """Keep a connection, and the relation that stands for the file."""
         with ExitStack() as opened:
             relation = self.scan(opened.enter_context(self.connection()), location)
+            close = opened.pop_all().close
 
-            def project(columns: Sequence[str]) -> pa.Table:
-                return relation.project(_selected(columns, relation.columns)).to_arrow_table()
+        def project(columns: Sequence[str]) -> pa.Table:
+            return relation.project(_selected(columns, relation.columns)).to_arrow_table()
 
-            return Handle(project=project, close=opened.pop_all().close)
-        raise AssertionError  # an ExitStack swallows nothing
+        return Handle(project=project, close=close)
 
 
 def _selected(columns: Sequence[str], known: Sequence[str]) -> str:

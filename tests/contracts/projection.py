@@ -1,6 +1,6 @@
 """What every tabular format must hold that offers `project`: some columns, in the order asked, as `read` gives them.
 
-Inherited by the contract of tabular formats, which brings the fixtures; a format without the call passes by having none.
+Inherited by the contract of tabular formats, which brings the fixtures; a format without the call skips.
 """
 
 from __future__ import annotations

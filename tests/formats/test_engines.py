@@ -56,9 +56,7 @@ def test_polars_heeds_the_number_of_threads_that_workers_are_started_with() -> N
         ("parquet[engine=fastparquet]", pa.timestamp("s", "UTC"), "as if they were ms (column odd"),
     ],
 )
-def test_what_a_call_does_not_take_is_refused_beforehand(
-    spelled: str, arrow_type: pa.DataType, reason: str
-) -> None:
+def test_what_a_call_does_not_take_is_refused_beforehand(spelled: str, arrow_type: pa.DataType, reason: str) -> None:
     adapter = FORMATS.build(spelled)
     assert adapter.refusal(pa.schema({"a": pa.int64()}), 1) is None
     assert reason in str(adapter.refusal(pa.schema({"a": pa.int64(), "odd": arrow_type}), 1))
@@ -99,3 +97,28 @@ def test_who_saves_and_who_reads_may_be_two() -> None:
     assert (by_polars.native, by_polars.native_read) == (Native.PANDAS, Native.POLARS)
     by_pandas = FORMATS.build("excel[save=openpyxl,read=calamine]")
     assert (by_pandas.native, by_pandas.native_read) == (Native.PANDAS, Native.PANDAS)
+
+
+@pytest.mark.parametrize("spelled", ["parquet[engine=polars]", "feather[engine=polars]", "csv[engine=polars]"])
+def test_polars_takes_no_name_for_a_pattern(spelled: str, tmp_path: Path) -> None:
+    adapter = FORMATS.build(spelled)
+    adapter.load_library()
+    location = tmp_path / f"t{adapter.suffix}"
+    adapter.save(targets.to_native(pa.table({"a": [1], "*": [2], "^.$": [3]}), ARROW, adapter.native), location)
+    project = adapter.open(location).project
+    assert project is not None
+    assert project(["*"]).columns == ["*"]
+    assert project(["^.$", "a"]).columns == ["^.$", "a"]
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "filename", "I", "i AS j", "*"])
+def test_duckdb_takes_nothing_for_a_column_that_is_none(name: str, tmp_path: Path) -> None:
+    """Its reader of Parquet has columns of its own, and knows no capitals."""
+    adapter = FORMATS.build("parquet[engine=duckdb]")
+    adapter.load_library()
+    adapter.save(pa.table({"i": [1]}), tmp_path / "t.parquet")
+    handle = adapter.open(tmp_path / "t.parquet")
+    assert handle.project is not None
+    with pytest.raises(KeyError, match="no columns are called"):
+        handle.project([name])
+    handle.close()

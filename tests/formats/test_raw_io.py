@@ -46,11 +46,41 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         yardstick.read(tmp_path / "other")
 
 
+COLUMNS_OF_MANY_BUFFERS = {
+    "nulls alone": pa.nulls(4),
+    "views": pa.array(["a", None, "longer than what stands within a view", ""], pa.string_view()),
+    "dictionary": pa.array(["a", None, "b", "a"]).dictionary_encode(),
+    "lists": pa.array([["a"], None, [], ["b", None]], pa.list_(pa.string())),
+    "lists of a size": pa.array([[1, 2], None, [3, 4], [5, 6]], pa.list_(pa.int16(), 2)),
+    "structs": pa.array([{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}, {"a": 2, "b": []}]),
+    "maps": pa.array([[("k", 1)], None, [], [("l", None)]], pa.map_(pa.string(), pa.int64())),
+    "booleans": pa.array([True, None, False, True]),
+    "bytes of a size": pa.array([b"ab", None, b"cd", b"ef"], pa.binary(2)),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS_OF_MANY_BUFFERS)
+def test_each_column_is_found_among_the_buffers_of_all(name: str, tmp_path: Path) -> None:
+    """In two batches, with other dictionaries in the second."""
+    first = pa.table(COLUMNS_OF_MANY_BUFFERS)
+    other = first.set_column(2, "dictionary", pa.array(["c", "d", None, "c"]).dictionary_encode())
+    table = pa.concat_tables([first, other])
+    yardstick = RawIO()
+    yardstick.load_library()
+    yardstick.save(table, tmp_path / "t")
+    handle = yardstick.open(tmp_path / "t")
+    assert handle.project is not None
+    projected = handle.project([name, "booleans"] if name != "booleans" else [name])
+    handle.close()
+    projected.validate(full=True)
+    assert projected[name].equals(yardstick.read(tmp_path / "t")[name])
+
+
 @pytest.mark.parametrize("cut", [1, 1_000])
 def test_a_file_cut_short_is_refused(cut: int, tmp_path: Path) -> None:
     yardstick = saved(tmp_path / "t")
     whole = (tmp_path / "t").read_bytes()
     (tmp_path / "t").write_bytes(whole[:-cut])
-    for look in (yardstick.read, yardstick.stored):
+    for look in (yardstick.read, yardstick.open, yardstick.stored):
         with pytest.raises(AdapterError, match="the save did not finish"):
             look(tmp_path / "t")

@@ -48,6 +48,9 @@ def test_text_within_other_values_comes_back(kind: str, target: Target, tmp_path
     got = targets.from_native(read, target, adapter.native_read)
     assert verify.compare(table, got, target, adapter.losses).problems == ()
     assert read["value"].to_pylist() == values
+    handle = adapter.open(tmp_path / "t.vortex")
+    assert handle.project is not None
+    assert handle.project(["value"]).equals(read.select(["value"]))
 
 
 def test_text_outside_of_lists_is_left_as_vortex_gives_it(tmp_path: Path) -> None:
