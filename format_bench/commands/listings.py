@@ -22,6 +22,8 @@ def _suites() -> Iterator[str]:
     for suite in SUITES.values():
         yield f"{suite.name}: {suite.question}"
         yield from _paragraph("operations", ", ".join(suite.operations))
+        on_request = ", ".join(suite.operations_on_request)
+        yield from _paragraph("operations on request", on_request) if on_request else ()
         yield from _paragraph("data sets", ", ".join(suite.datasets))
         yield from _paragraph("on request", ", ".join(suite.on_request))
         yield from _paragraph("tracks", ", ".join(suite.tracks))
@@ -29,6 +31,8 @@ def _suites() -> Iterator[str]:
         yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
         for choice, reason in suite.reasons.items():
             yield from _paragraph(choice, reason)
+        for names, reason in suite.left_out.items():
+            yield from _paragraph(f"without {names}", reason)
 
 
 def _formats() -> Iterator[str]:
