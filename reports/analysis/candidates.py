@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bench_runner.results.records import Conditions, Run
+from bench_runner.results.information import READ
+from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, is_apart, is_raw_io, smallest_shown, summarise
+from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
 from reports.analysis.preferences import Preferences
 from reports.analysis.projection import Measured, by_round
 
 FIGURES = {
-    "read": ("read", "wall_ns"),
-    "save": ("save", "wall_ns"),
-    "size": ("save", "size_bytes"),
-    "read_memory": ("read", "peak_private_bytes"),
-    "save_memory": ("save", "peak_private_bytes"),
+    "read": READ_TIME,
+    "save": SAVE_TIME,
+    "size": SIZE,
+    "read_memory": READ_PEAK,
+    "save_memory": SAVE_PEAK,
 }
-"""What can be weighed, as (operation, figure)."""
-MEMORY = ("read_memory", "save_memory")
+"""What can be weighed: figures of save and read alone."""
+_WEIGHED = {column.operation for column in FIGURES.values()}
 NOT_COUNTED = "no round was counted"
 
 
@@ -43,7 +45,7 @@ class Candidate:
     variant: str
     figures: Mapping[str, Mapping[int, float]]
     cells: Mapping[str, CellSummary]
-    """By operation."""
+    """By operation; of those alone that can be weighed."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
     """None where the run does not tell."""
@@ -56,7 +58,7 @@ class Candidate:
     @property
     def losses(self) -> tuple[str, ...]:
         """What the read was found to change of this data; empty for an exact one."""
-        read = self.cells.get("read")
+        read = self.cells.get(READ)
         return read.losses if read is not None else ()
 
     @property
@@ -76,17 +78,15 @@ class Candidate:
 def questions(run: Run) -> dict[Question, list[Candidate]]:
     """All candidates of a run by question, in the order of its samples; without raw I/O."""
     least_bytes = smallest_shown(run.info)
-    described = run.info.get("variants")
-    described = described if isinstance(described, Mapping) else {}
     encodings: dict[tuple[str, str], tuple[str, ...]] = {}
     for sample in run.samples:
         if sample.encodings:
             encodings[sample.dataset, sample.variant] = sample.encodings
     grouped: dict[Question, dict[str, dict[str, CellSummary]]] = {}
     for cell, summary in summarise(run.samples).items():
-        if is_raw_io(cell.variant):
+        if is_raw_io(cell.variant) or cell.operation not in _WEIGHED:
             continue
-        question = Question(cell.dataset, cell.rows, cell.machine, replace(cell.conditions, track=""))
+        question = Question(cell.dataset, cell.rows, cell.machine, changed(cell.conditions, track=""))
         # A variant that several suites or tracks measure is one all the same: the first stands.
         cells = grouped.setdefault(question, {}).setdefault(cell.variant, {})
         cells.setdefault(cell.operation, summary)
@@ -97,7 +97,7 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
                 _figures(cells, least_bytes),
                 cells,
                 encodings.get((question.dataset, variant), ()),
-                _capabilities(described.get(variant)),
+                _capabilities(run, variant),
             )
             for variant, cells in by_variant.items()
         ]
@@ -107,11 +107,8 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
 
 def whole_rows(run: Run, dataset: str) -> int | None:
     """How many rows the table has of which this data set is a sample; None where it is all of it."""
-    described = run.info.get("datasets")
-    about = described.get(dataset) if isinstance(described, Mapping) else None
-    rows = about.get("input_rows") if isinstance(about, Mapping) else None
-    sampled = about.get("rows") if isinstance(about, Mapping) else None
-    return rows if isinstance(rows, int) and isinstance(sampled, int) and rows > sampled else None
+    about = run.info.datasets.get(dataset)
+    return None if about is None else about.whole_rows
 
 
 def projected(
@@ -140,16 +137,16 @@ def projected(
 def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, dict[int, float]]:
     """Memory under what the probe can tell counts as that, as in every ranking (rule 13)."""
     found: dict[str, dict[int, float]] = {}
-    for name, (operation, figure) in FIGURES.items():
-        values = cells[operation].by_round.get(figure, {}) if operation in cells else {}
-        least = max(least_bytes, 1) if name in MEMORY else 1
+    for name, column in FIGURES.items():
+        values = cells[column.operation].by_round.get(column.figure, {}) if column.operation in cells else {}
+        least = max(least_bytes, 1) if column.is_memory else 1
         found[name] = {number: float(max(value, least)) for number, value in values.items()}
     return found
 
 
-def _capabilities(described: object) -> frozenset[str] | None:
-    told = described.get("capabilities") if isinstance(described, Mapping) else None
-    return frozenset(map(str, told)) if isinstance(told, Sequence) and not isinstance(told, str) else None
+def _capabilities(run: Run, variant: str) -> frozenset[str] | None:
+    about = run.info.variants.get(variant)
+    return None if about is None or about.capabilities is None else frozenset(about.capabilities)
 
 
 def sifted(

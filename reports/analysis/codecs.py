@@ -7,13 +7,15 @@ neither page nor terminal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bench_runner.results.statistics import Interval, is_apart, is_raw_io, median_interval
-from reports.analysis.tables import COLUMNS, Column, Row, Table, Unit, number_text, variant_parts
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
+from reports.analysis.labels import variant_parts
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import Unit, number_text
 
-SAVE, READ, SIZE = COLUMNS[:3]
 UNCHANGED_RATIO = 0.995
 """From this share of the size without a codec on, the codec leaves the data as it is."""
 _NO_CODEC = (None, "none", "auto")
@@ -77,7 +79,7 @@ def codec_effects(table: Table) -> list[CodecEffect]:
             continue
         sizes = row.interval(SIZE), base.interval(SIZE)
         ratio = sizes[0].median / sizes[1].median if sizes[0] and sizes[1] and sizes[1].median else None
-        found.append(CodecEffect(row, base, codec, _delta(row, base, SAVE), _delta(row, base, READ), ratio))
+        found.append(CodecEffect(row, base, codec, _delta(row, base, SAVE_TIME), _delta(row, base, READ_TIME), ratio))
     return found
 
 
@@ -105,9 +107,9 @@ def by_format(table: Table) -> list[Row]:
 def frontier(table: Table, time: Column) -> list[Row]:
     """The rows that no other beats in both size and `time` (a median each), smallest first: the Pareto frontier.
 
-    Without raw I/O and what stands apart.
+    Without raw I/O, what stands apart, and calls that read everything to give a part.
     """
-    points = {row: point for row in table.rows if (point := _point(row, time)) is not None}
+    points = {row: found for row in table.rows if (found := point(row, time)) is not None}
     kept = [
         row
         for row, (size, duration) in points.items()
@@ -134,11 +136,28 @@ def signed_text(value: float, unit: Unit) -> str:
     return f"{'-' if value < 0 else '+'}{unit.text(abs(value))}"
 
 
-def _point(row: Row, time: Column) -> tuple[float, float] | None:
+def added_text(delta: Interval | None, unit: Unit) -> tuple[str, str]:
+    """A difference with its sign, and the interval that it lies in."""
+    if delta is None:
+        return "-", ""
+    low, high = delta.spread
+    around = "" if delta.rounds == 1 else f"{signed_text(low, unit)} to {signed_text(high, unit)}"
+    return signed_text(delta.median, unit), around
+
+
+def codec_notes(table: Table) -> Iterator[str]:
+    """Which codecs save nothing."""
+    for effect in codec_effects(table):
+        if effect.saves_nothing:
+            yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"
+
+
+def point(row: Row, time: Column) -> tuple[float, float] | None:
+    """Size and median time of a row on the chart of the two; None for what has no place on it."""
     size, duration = row.interval(SIZE), row.interval(time)
     if size is None or duration is None or is_raw_io(row.variant) or is_apart(row.variant):
         return None
-    return size.median, duration.median
+    return None if row.fallback(time.operation) else (size.median, duration.median)
 
 
 def _delta(row: Row, base: Row, column: Column) -> Interval | None:

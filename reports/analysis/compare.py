@@ -16,6 +16,7 @@ from enum import Enum
 
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import LEVEL, CellSummary, Shift, is_raw_io, shift_ratio, smallest_shown, summarise
+from reports.analysis.columns import Role
 
 LEAST_CHANGE = 0.05
 """Changes under this are not told, however sure they are: the same code in another place of memory makes as much."""
@@ -38,7 +39,8 @@ FEWEST_FOR_NOISE = 5
 MEMORY_STEP_BYTES = 2 * 1024 * 1024
 """Memory changes under a huge page are not told: allocators take it in steps, and a whole run may stand one step higher
 than the next (seen: 1 MiB more in each sample of a run, of equal code)."""
-FIGURES = ("wall_ns", "peak_private_bytes", "size_bytes")
+FIGURES = (Role.TIME.figure, Role.MEMORY.figure, Role.SIZE.figure)
+"""Of every operation, as far as it has them."""
 
 
 class CompareError(Exception):
@@ -71,7 +73,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """What shifted all times of an operation alike, as a ratio; `raw-io` is raw I/O's own shift, None without one."""
+    """What shifted all times of an operation alike, as a ratio; `yardstick` is raw I/O's own shift, None without."""
 
     operation: str
     ratio: float
@@ -186,11 +188,11 @@ def _differences(before: Run, after: Run) -> Iterable[str]:
     machines = [sorted({sample.machine for sample in run.samples}) for run in (before, after)]
     if machines[0] != machines[1]:
         yield f"the runs are of different machines: {', '.join(machines[0])} and {', '.join(machines[1])}"
-    facts = [run.info.get("machine") for run in (before, after)]
     for name in ("cpu", "cores", "memory_bytes", "virtualisation"):
-        values = [fact.get(name) for fact in facts if isinstance(fact, dict)]
-        if len(values) == 2 and values[0] != values[1]:
-            yield f"the machine's {name.removesuffix('_bytes')} differs: {values[0]} and {values[1]}"
+        one, other = (getattr(run.info.machine, name) for run in (before, after))
+        # What a run does not tell differs from nothing.
+        if None not in (one, other) and one != other:
+            yield f"the machine's {name.removesuffix('_bytes')} differs: {one} and {other}"
     digests = [{sample.dataset: sample.dataset_digest for sample in run.samples} for run in (before, after)]
     for name in sorted(digests[0].keys() & digests[1].keys()):
         if digests[0][name] != digests[1][name]:
@@ -320,8 +322,7 @@ def _newly_failing(
 
 
 def _library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str | None]]:
-    versions = [run.info.get("libraries") for run in (before, after)]
-    old, new = (found if isinstance(found, dict) else {} for found in versions)
+    old, new = before.info.libraries, after.info.libraries
     return {name: (old.get(name), new.get(name)) for name in sorted({*old, *new}) if old.get(name) != new.get(name)}
 
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, format_name, ratio_interval
-from reports.analysis.tables import COLUMNS, Column, Row, Table, number_text, variant_parts
+from reports.analysis.columns import READ_TIME, SAVE_TIME, Column
+from reports.analysis.labels import variant_parts
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import number_text
 
-SAVE, READ = COLUMNS[:2]
 SUITE = "engines"
 HEADERS = ("format", "fastest call", "slowest call", "call x", "format x")
 EXPLANATION = (
@@ -42,7 +44,7 @@ def is_about_calls(table: Table) -> bool:
 
 def has_calls(table: Table) -> bool:
     """Whether a table is about calls, and any of them was measured."""
-    return is_about_calls(table) and any(table.ranks[column] for column in (SAVE, READ))
+    return is_about_calls(table) and any(table.ranks(column) for column in (SAVE_TIME, READ_TIME))
 
 
 def calls_of(table: Table, column: Column) -> list[Calls]:
@@ -50,13 +52,13 @@ def calls_of(table: Table, column: Column) -> list[Calls]:
     apart."""
     rows = {row.variant: row for row in table.rows}
     variants: dict[str, list[str]] = {}
-    for variant in table.ranks[column]:
+    for variant in table.ranks(column):
         variants.setdefault(format_name(variant), []).append(variant)
     found = []
     for name, (first, *others) in variants.items():
         fastest, slowest = rows[first], rows[others[-1] if others else first]
         by_call = ratio_interval(_times(slowest, column), _times(fastest, column)) if others else None
-        found.append(Calls(name, fastest, slowest, by_call, table.ranks[column][first]))
+        found.append(Calls(name, fastest, slowest, by_call, table.ranks(column)[first]))
     return found
 
 
@@ -66,7 +68,7 @@ def _times(row: Row, column: Column) -> Mapping[int, int]:
 
 def answers(table: Table) -> Iterator[str]:
     """The answer in a sentence for each operation that was measured with more than one call or format."""
-    for column in (SAVE, READ):
+    for column in (SAVE_TIME, READ_TIME):
         found = calls_of(table, column)
         parts = [part for part in (_of_calls(found), _of_formats(found)) if part]
         if parts:

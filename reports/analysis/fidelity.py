@@ -1,27 +1,20 @@
 """What each variant does to each kind of column: exact, lossy or refused, for each target, with what the
-target alone already loses. A pure function of stored verdicts, for the terminal and as Markdown.
+target alone already loses. A pure function of stored verdicts: how they are shown is none of its business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as Grid
 
 from bench_runner.results.records import Fidelity, Run
 from bench_runner.results.statistics import is_raw_io
-from reports.analysis.tables import short_labels
-from reports.text.terminal import page_for, print_lines
+from reports.analysis.labels import short_labels
 
 SYMBOLS = {"exact": "+", "lossy": "~", "refused": "x", "error": "!"}
 UNKNOWN = " "
 MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
 PAIRS = "Each cell is the kind without nulls and with nulls."
-_COLUMNS_WIDE = 18
-"""Variants that fit beside each other on a terminal."""
 
 
 @dataclass(frozen=True)
@@ -95,64 +88,3 @@ def _matrix(target: str, strings: str, group: list[Fidelity]) -> Matrix:
         cells,
         {kind: tuple(texts) for kind, texts in alone.items()},
     )
-
-
-def show_fidelity(run: Run, console: Console) -> None:
-    """Print the matrices; columns are letters that the lines below spell out."""
-    page = page_for(console)
-    found = matrices(run)
-    if not found:
-        print_lines(page, ["this run holds no verdicts on kinds of columns (fidelity.jsonl)"])
-    for matrix in found:
-        page.print()
-        print_lines(page, [f"what comes back, {matrix.title}"], style="bold")
-        variants = list(matrix.labels)
-        for start in range(0, len(variants), _COLUMNS_WIDE):
-            page.print(_grid(matrix, variants[start : start + _COLUMNS_WIDE], start))
-        print_lines(page, [MEANING, PAIRS])
-        print_lines(page, _spelled_out(matrix))
-
-
-def _letter(place: int) -> str:
-    return chr(ord("a") + place) if place < 26 else f"a{chr(ord('a') + place - 26)}"
-
-
-def _grid(matrix: Matrix, variants: list[str], start: int) -> Grid:
-    grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    grid.add_column("kind", overflow="fold")
-    for place in range(len(variants)):
-        grid.add_column(_letter(start + place), no_wrap=True, min_width=2)
-    for kind in matrix.kinds:
-        grid.add_row(escape(kind), *(matrix.symbols(variant, kind) for variant in variants))
-    return grid
-
-
-def _spelled_out(matrix: Matrix) -> Iterator[str]:
-    for place, (variant, label) in enumerate(matrix.labels.items()):
-        details = matrix.details(variant)
-        yield f"{_letter(place)}  {label}{'' if details else ': exact'}"
-        for words, kinds in details.items():
-            yield f"   {', '.join(kinds)}: {words}"
-    for kind, texts in matrix.target_alone.items():
-        yield f"the target alone, {kind}: {'; '.join(texts)}"
-
-
-def fidelity_markdown(run: Run) -> str:
-    """The matrices as Markdown, with every loss and refusal in words."""
-    parts = []
-    for matrix in matrices(run):
-        head = ["kind", *matrix.labels.values(), "the target alone loses"]
-        lines = [f"### {matrix.title.capitalize()}", "", _markdown_row(head), _markdown_row(["---"] * len(head))]
-        for kind in matrix.kinds:
-            symbols = (f"`{matrix.symbols(variant, kind)}`" for variant in matrix.labels)
-            lines.append(_markdown_row([kind, *symbols, "; ".join(matrix.target_alone.get(kind, ()))]))
-        lines += ["", f"{MEANING}. {PAIRS}", ""]
-        for variant, label in matrix.labels.items():
-            for words, kinds in matrix.details(variant).items():
-                lines.append(f"- **{label}**, {', '.join(kinds)}: {words}")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

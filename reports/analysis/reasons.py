@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bench_runner.results.information import READ, SAVE
 from bench_runner.results.statistics import CellSummary
 from reports.analysis.candidates import Candidate
 from reports.analysis.preferences import WEIGHED
 from reports.analysis.recommend import TIME, Ranked, Recommendation, weights
-from reports.analysis.tables import number_text
+from reports.analysis.units import number_text
 
 TITLES = {**WEIGHED, TIME: "time"}
 _PARTS = (("engine_ns", "the library's call"), ("convert_ns", "conversion"), ("touch_ns", "touching the pages"))
@@ -46,8 +47,8 @@ def _sentence(ranked: Ranked) -> str:
     candidate = ranked.candidate
     parts = [
         _time(candidate.cells[operation], verb)
-        for operation, verb in (("read", "reads"), ("save", "saves"))
-        if operation in candidate.cells
+        for operation, verb in ((READ, "reads"), (SAVE, "saves"))
+        if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures
     ]
     return "; ".join([*parts, *_file(candidate)])
 
@@ -71,8 +72,9 @@ def _time(cell: CellSummary, verb: str) -> str:
 
 
 def _file(candidate: Candidate) -> Iterator[str]:
-    size = candidate.cells["save"].figures.get("size_bytes")
-    codec = candidate.cells["save"].codec
+    save = candidate.cells.get(SAVE)
+    size = save.figures.get("size_bytes") if save else None
+    codec = save.codec if save else None
     told = [] if size is None else [f"{number_text(size.median / 1e6)} MB"]
     if codec not in (None, "none"):
         told.append(f"codec {codec}")

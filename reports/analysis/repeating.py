@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from bench_runner.results.information import RequestInfo
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis.engines import is_about_calls
-from reports.analysis.tables import Row, Table, variant_parts
+from reports.analysis.labels import variant_parts
+from reports.analysis.tables import Row, Table
 
 PROGRAM = "python main.py run"
 _TRACKS = ("plain", "default", "equal")
@@ -29,10 +30,9 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
         variant = next((other.variant for other in table.rows if not is_raw_io(other.variant)), variant)
     words += ["--formats", _spelled(_planned(variant)), "--rows", str(table.data_rows)]
     words += ["--rounds", str(max((1, *row.rounds)))]
-    request = run.info.get("request")
     words += _conditions(table)
-    words += _request(request if isinstance(request, Mapping) else {}, table)
-    if run.info.get("isolate") == "spawn":
+    words += _request(run.info.request, table)
+    if run.info.isolate == "spawn":
         words += ["--isolate", "spawn"]
     return f"{PROGRAM} {shlex.join(words)}"
 
@@ -72,14 +72,14 @@ def _conditions(table: Table) -> Iterator[str]:
         yield from ("--work-dir", conditions.work_dir)
 
 
-def _request(request: Mapping[str, Any], table: Table) -> Iterator[str]:
+def _request(request: RequestInfo, table: Table) -> Iterator[str]:
     """What decided which variants and which data there were to choose from."""
     if table.conditions.track == _CODECS:
-        for option in ("codecs", "levels"):
-            if request.get(option):
-                yield from (f"--{option}", ",".join(map(str, request[option])))
-    if table.dataset == "webface" and request.get("webface"):
-        yield from ("--webface", str(request["webface"]))
+        for option, values in (("codecs", request.codecs), ("levels", request.levels)):
+            if values:
+                yield from (f"--{option}", ",".join(map(str, values)))
+    if table.dataset == "webface" and request.webface:
+        yield from ("--webface", request.webface)
     users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] == "table"
-    if users_own and request.get("data"):
-        yield from ("--data", str(request["data"]))
+    if users_own and request.data:
+        yield from ("--data", request.data)

@@ -1,64 +1,44 @@
-"""What every report shows: a run's samples as tables, one for each data set and set of conditions, with the
-words and numbers for people. It knows nothing of where it is shown (terminal, CSV, PDF).
+"""What every report shows: a run's samples as tables, one for each data set and set of conditions.
+
+A table has the columns of the operations that were measured on it. It knows nothing of where it is shown (terminal,
+CSV, PDF, site).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec.structs import asdict
+
+from bench_runner.results.information import SAVE
 from bench_runner.results.records import Cell, Conditions, Failure, Run
 from bench_runner.results.statistics import (
     FEWEST_ROUNDS,
     CellSummary,
-    Effect,
     Interval,
     Ratio,
-    format_name,
     is_apart,
     is_raw_io,
-    position_effect,
     ranking,
     raw_io_cell,
-    raw_io_drift,
     smallest_shown,
     summarise,
 )
-
-
-@dataclass(frozen=True)
-class Column:
-    """One figure that people compare: of which operation, under which title."""
-
-    operation: str
-    figure: str
-    title: str
-
-    @property
-    def is_memory(self) -> bool:
-        """Whether the figure comes from the memory probe."""
-        return self.figure == "peak_private_bytes"
-
-
-COLUMNS = (
-    Column("save", "wall_ns", "save time"),
-    Column("read", "wall_ns", "read time"),
-    Column("save", "size_bytes", "size"),
-    Column("save", "peak_private_bytes", "save peak memory"),
-    Column("read", "peak_private_bytes", "read peak memory"),
-)
-"""The five metrics of the thesis (its tables 6.3 to 6.7)."""
+from reports.analysis.columns import Column, Columns, columns_of
+from reports.analysis.labels import short_labels
+from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One variant in a table, with whatever of its save and read was tried."""
+    """One variant in a table, with whatever of its operations was tried."""
 
     variant: str
     label: str
     cells: Mapping[str, CellSummary]
-    """By operation."""
+    """By operation, in the order of the table's columns."""
 
     def interval(self, column: Column) -> Interval | None:
         """The figure of a column, None where nothing was counted."""
@@ -69,6 +49,10 @@ class Row:
     def rounds(self) -> tuple[int, ...]:
         """Counted rounds of each operation."""
         return tuple(summary.rounds for summary in self.cells.values())
+
+    def fallback(self, operation: str) -> str:
+        """What stood for a call that the engine does not have, '' where it has its own or was not tried."""
+        return self.cells[operation].fallback if operation in self.cells else ""
 
     @property
     def measured(self) -> bool:
@@ -114,25 +98,29 @@ class Table:
     data_rows: int
     conditions: Conditions
     machine: str
+    columns: Columns
     rows: tuple[Row, ...]
-    """By read time (save time where nothing was read), then what stands apart, raw I/O, and what has no
+    """By the leading column (save time where it has no figure), then what stands apart, raw I/O, and what has no
     figure."""
     least_bytes: int
     """Memory under this is below what the run's probe can tell (method rule 13)."""
 
     @cached_property
-    def ranks(self) -> Mapping[Column, Mapping[str, Ratio]]:
-        """For each column, each ranked variant's ratio to the best, best first."""
-        return {column: self._ranks(column) for column in COLUMNS}
+    def _ranks(self) -> Mapping[Column, Mapping[str, Ratio]]:
+        return {column: self._ranked(column) for column in self.columns}
 
-    def _ranks(self, column: Column) -> dict[str, Ratio]:
+    def ranks(self, column: Column) -> Mapping[str, Ratio]:
+        """Each ranked variant's ratio to the best of a column, best first; nothing where there is no such column."""
+        return self._ranks.get(column, {})
+
+    def _ranked(self, column: Column) -> dict[str, Ratio]:
         summaries = [row.cells[column.operation] for row in self.rows if column.operation in row.cells]
         least = self.least_bytes if column.is_memory else 0
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
 
     def mark(self, column: Column, variant: str) -> str:
         """'*' for the best of a column, '=' for what is tied with it, '' for others and without a verdict."""
-        ranks = self.ranks[column]
+        ranks = self.ranks(column)
         ratio = ranks.get(variant)
         if ratio is None or not ratio.tied:
             return ""
@@ -151,11 +139,10 @@ class Table:
 
 def amount_text(run: Run, table: Table) -> str:
     """How much data a table is about, and of how much it is a sample: 'a sample of 1,000,000 of 12,345,678 rows'."""
-    facts = (run.info.get("datasets") or {}).get(table.dataset)
-    whole = facts.get("input_rows") if isinstance(facts, dict) else None
-    if not isinstance(whole, int) or whole <= table.data_rows:
+    about = run.info.datasets.get(table.dataset)
+    if about is None or about.whole_rows is None:
         return table.amount
-    return f"a sample of {table.data_rows:,} of {whole:,} rows"
+    return f"a sample of {table.data_rows:,} of {about.whole_rows:,} rows"
 
 
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
@@ -168,9 +155,14 @@ def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> lis
             yardsticks[raw_io_cell(cell)] = summary
         else:
             groups.setdefault(replace(cell, variant="", operation=""), []).append(summary)
+    operations = tuple(dict.fromkeys(cell.operation for cell in summaries))
     least = smallest_shown(run.info)
-    found = [_table(group, yardsticks, least) for group in groups.values()]
-    places = {name: place for place, name in enumerate(run.info.get("datasets") or ())}
+    found = []
+    for group in groups.values():
+        tried = {summary.cell.operation for summary in group}
+        columns = columns_of({name: run.info.operation(name) for name in operations if name in tried})
+        found.append(_table(group, columns, yardsticks, least))
+    places = {name: place for place, name in enumerate(run.info.datasets)}
     tracks = {"plain": 0, "default": 1, "equal": 2, "codecs": 3}
     found.sort(
         key=lambda table: (
@@ -183,7 +175,9 @@ def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> lis
     return found
 
 
-def _table(group: Sequence[CellSummary], yardsticks: Mapping[Cell, CellSummary], least_bytes: int) -> Table:
+def _table(
+    group: Sequence[CellSummary], columns: Columns, yardsticks: Mapping[Cell, CellSummary], least_bytes: int
+) -> Table:
     by_variant: dict[str, dict[str, CellSummary]] = {}
     for summary in group:
         by_variant.setdefault(summary.cell.variant, {})[summary.cell.operation] = summary
@@ -192,7 +186,10 @@ def _table(group: Sequence[CellSummary], yardsticks: Mapping[Cell, CellSummary],
             yardstick = yardsticks[cell]
             by_variant.setdefault(yardstick.cell.variant, {})[cell.operation] = yardstick
     labels = short_labels(by_variant)
-    rows = [Row(variant, labels[variant], cells) for variant, cells in by_variant.items()]
+    rows = [
+        Row(variant, labels[variant], {name: cells[name] for name in columns.operations if name in cells})
+        for variant, cells in by_variant.items()
+    ]
     first = group[0].cell
     return Table(
         first.suite,
@@ -200,47 +197,17 @@ def _table(group: Sequence[CellSummary], yardsticks: Mapping[Cell, CellSummary],
         first.rows,
         first.conditions,
         first.machine,
-        tuple(sorted(rows, key=_order)),
+        columns,
+        tuple(sorted(rows, key=lambda row: _order(row, columns))),
         least_bytes,
     )
 
 
-def _order(row: Row) -> tuple[bool, bool, bool, float, str]:
-    shown = row.interval(COLUMNS[1]) or row.interval(COLUMNS[0])
+def _order(row: Row, columns: Columns) -> tuple[bool, bool, bool, float, str]:
+    times = sorted(columns.times, key=lambda time: (time != columns.leading, time.operation != SAVE))
+    shown = next((interval for time in times if (interval := row.interval(time))), None)
     median = shown.median if shown else float("inf")
     return not row.measured, is_raw_io(row.variant), is_apart(row.variant), median, row.variant
-
-
-def short_labels(variants: Iterable[str]) -> dict[str, str]:
-    """The shortest names that tell these variants apart: the format, with a codec where there is one, and
-    otherwise only those settings in which variants of one format differ; the engine by its name alone."""
-    variants = tuple(variants)
-    groups: dict[str, list[str]] = {}
-    for variant in variants:
-        groups.setdefault(format_name(variant), []).append(variant)
-    labels = {}
-    for group in groups.values():
-        shared = set.intersection(*(set(_settings(variant)) for variant in group))
-        for variant in group:
-            told = [
-                text.removeprefix("engine=")
-                for text in _settings(variant)
-                if text not in shared or (text.startswith("codec=") and text != "codec=none")
-            ]
-            name = format_name(variant)
-            labels[variant] = f"{name}[{','.join(told)}]" if told else name
-    return labels
-
-
-def variant_parts(variant: str) -> tuple[str, dict[str, str]]:
-    """The format of a spelled variant, and its settings: ('orc', {'engine': 'pyarrow', 'codec': 'lz4'})."""
-    pairs = (text.partition("=") for text in _settings(variant))
-    return format_name(variant), {key: value for key, _, value in pairs}
-
-
-def _settings(variant: str) -> list[str]:
-    inside = variant.partition("[")[2].removesuffix("]")
-    return inside.split(",") if inside else []
 
 
 def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
@@ -252,71 +219,6 @@ def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None
     if column.is_memory and interval.median < table.least_bytes:
         return f"<{unit.text(table.least_bytes)}"
     return unit.text(interval.median)
-
-
-def conditions_text(conditions: Conditions) -> str:
-    """The conditions in words: 'track plain, cache warm, target pandas', and others where they are not the
-    default."""
-    parts = [f"track {conditions.track}", f"cache {conditions.cache}", f"target {conditions.target}"]
-    usual = Conditions()
-    if conditions.threads != usual.threads:
-        parts.append("1 thread")
-    if conditions.strings != usual.strings:
-        parts.append(f"strings as {conditions.strings}")
-    if conditions.work_dir != usual.work_dir:
-        parts.append(f"in {conditions.work_dir}")
-    return ", ".join(parts)
-
-
-def distinguishing_names(found: Sequence[Table]) -> dict[int, str]:
-    """For each table, by its place, a name that no other has: data set and track, and what else differs in
-    the run."""
-    names = {place: [table.dataset, table.conditions.track] for place, table in enumerate(found)}
-    usual = ("dataset", "track")
-    facts = [
-        {
-            "suite": table.suite,
-            "machine": table.machine,
-            **dict(zip((item.name for item in fields(Conditions)), astuple(table.conditions), strict=True)),
-        }
-        for table in found
-    ]
-    sizes = {(table.dataset, table.data_rows) for table in found}
-    for place, table in enumerate(found):
-        if len({rows for name, rows in sizes if name == table.dataset}) > 1:
-            names[place].append(f"{table.data_rows}rows")
-    for key in facts[0] if facts else ():
-        if key in usual or len({fact[key] for fact in facts}) == 1:
-            continue
-        for place, fact in enumerate(facts):
-            names[place].append(fact[key])
-    return {place: "-".join(parts) for place, parts in names.items()}
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A unit for people: `scale` of the stored unit make one of it."""
-
-    name: str
-    scale: float
-
-    def text(self, value: float) -> str:
-        """`value`, in the stored unit, with three significant digits and at most three decimals."""
-        return number_text(value / self.scale)
-
-
-SECONDS, MILLISECONDS = Unit("s", 1e9), Unit("ms", 1e6)
-MEGABYTES, KILOBYTES = Unit("MB", 1e6), Unit("kB", 1e3)
-"""Decimal, as the thesis and file managers count: 1 MB = 1,000,000 bytes."""
-
-
-def number_text(number: float) -> str:
-    """Three significant digits, at most three decimals, no exponent: 0.041, 2.65, 81.8, 5,212."""
-    if number >= 100:
-        return f"{number:,.0f}"
-    if number >= 10:
-        return f"{number:.1f}"
-    return f"{number:.2f}" if number >= 1 else f"{number:.3f}"
 
 
 def unit_for(table: Table, figure: str) -> Unit:
@@ -331,80 +233,24 @@ def unit_for(table: Table, figure: str) -> Unit:
     return small if medians and min(medians) < limit else large
 
 
-def spread_text(interval: Interval) -> str:
-    """How far to believe a median: '±3%' is half of the 95 % interval; under five rounds '-2+4%' are the
-    smallest and the largest value; '' for a single round."""
-    if interval.median <= 0 or interval.rounds == 1:
-        return ""
-    low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)
-    if interval.low is not None:
-        return f"±{(high - low) / 2:.0f}%"
-    return f"-{abs(low):.0f}+{high:.0f}%"
+def unit_of(table: Table, column: Column) -> Unit:
+    """The unit of a column: memory is always in MB."""
+    return MEGABYTES if column.is_memory else unit_for(table, column.figure)
 
 
-@dataclass(frozen=True)
-class Remark:
-    """Something that the reader of a run must know, and what to do about it ('' when nothing can be done)."""
-
-    text: str
-    remedy: str = ""
-
-
-def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
-    """What a run says against itself: stored warnings, too few rounds, an unfinished run, drift, position."""
-    info = run.info
-    found = []
-    if info.get("quick"):
-        found.append(Remark("a quick run: one round, no intervals, no verdicts", "repeat it without --quick"))
-    elif summaries and max(summary.rounds for summary in summaries.values()) < FEWEST_ROUNDS:
-        found.append(
-            Remark(
-                f"under {FEWEST_ROUNDS} rounds: spreads are minimum and maximum, and there are no verdicts",
-                f"--rounds {FEWEST_ROUNDS} or more",
-            )
-        )
-    if info.get("partial"):
-        found.append(Remark("the run did not finish", "run the same command with --resume"))
-    found.extend(_stored_warnings(info.get("warnings")))
-    found.extend(_effect_remark("raw-io", effect) for effect in raw_io_drift(summaries.values()) if effect.warns)
-    found.extend(_effect_remark("position", effect) for effect in position_effect(run.samples) if effect.warns)
-    unsettled = sum(sample.unsettled for sample in run.samples)
-    if unsettled:
-        found.append(
-            Remark(
-                f"{unsettled} of {len(run.samples)} samples are not counted: the machine was not at rest,"
-                " or a warm read not warm",
-                "stop other work on the machine",
-            )
-        )
-    found.extend(_sample_warnings(summaries.values()))
-    return found
-
-
-def _stored_warnings(warnings: object) -> list[Remark]:
-    if not isinstance(warnings, list):
-        return []
-    return [
-        Remark(str(warning.get("text", "")), str(warning.get("remedy", "")))
-        for warning in warnings
-        if isinstance(warning, dict)
-    ]
-
-
-def _effect_remark(cause: str, effect: Effect) -> Remark:
-    direction = "slower" if effect.change > 0 else "faster"
-    amount = f"{abs(effect.change):.0%} {direction}"
-    if cause == "raw-io":
-        text = f"{effect.operation} of raw I/O became {amount} over the rounds on {effect.machine}"
-        return Remark(text, "compare multiples of raw I/O, or repeat on a machine at rest")
-    text = f"{effect.operation} late in a round is {amount} than early in it on {effect.machine}"
-    return Remark(text, "see 'format-bench doctor'")
-
-
-def _sample_warnings(summaries: Iterable[CellSummary]) -> list[Remark]:
-    cells: dict[str, list[str]] = {}
-    for summary in summaries:
-        for warning in summary.warnings:
-            if not warning.startswith("not counted"):
-                cells.setdefault(warning, []).append(format_name(summary.cell.variant))
-    return [Remark(f"{', '.join(dict.fromkeys(names))}: {warning}") for warning, names in cells.items()]
+def distinguishing_names(found: Sequence[Table]) -> dict[int, str]:
+    """For each table, by its place, a name that no other has: data set and track, and what else differs in
+    the run."""
+    names = {place: [table.dataset, table.conditions.track] for place, table in enumerate(found)}
+    usual = ("dataset", "track")
+    facts = [{"suite": table.suite, "machine": table.machine, **asdict(table.conditions)} for table in found]
+    sizes = {(table.dataset, table.data_rows) for table in found}
+    for place, table in enumerate(found):
+        if len({rows for name, rows in sizes if name == table.dataset}) > 1:
+            names[place].append(f"{table.data_rows}rows")
+    for key in facts[0] if facts else ():
+        if key in usual or len({fact[key] for fact in facts}) == 1:
+            continue
+        for place, fact in enumerate(facts):
+            names[place].append(fact[key])
+    return {place: "-".join(parts) for place, parts in names.items()}

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from bench_runner.results.statistics import format_name, is_apart, is_raw_io
 from reports.analysis.codecs import READ, SAVE, SIZE, break_even_text, codec_effects, frontier, signed_text
-from reports.analysis.tables import MEGABYTES, Column, Row, Table, unit_for
+from reports.analysis.columns import Column
+from reports.analysis.tables import Row, Table, unit_for
+from reports.analysis.units import MEGABYTES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,21 +21,11 @@ from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import HEADERS, FirstCalls, first_calls
 from reports.analysis.cold_start import TITLE as FIRST_CALLS
 from reports.analysis.fidelity import Matrix, matrices
-from reports.analysis.tables import (
-    COLUMNS,
-    MEGABYTES,
-    Column,
-    Remark,
-    Row,
-    Table,
-    Unit,
-    amount_text,
-    conditions_text,
-    remarks,
-    tables,
-    unit_for,
-    value_text,
-)
+from reports.analysis.columns import Column
+from reports.analysis.labels import conditions_text
+from reports.analysis.remarks import Remark, remarks
+from reports.analysis.tables import COLUMNS, Row, Table, amount_text, tables, unit_for, value_text
+from reports.analysis.units import MEGABYTES, Unit
 from reports.pdf import codecs as pdf_codecs
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ from typing import Any
 
 from bench_runner.results.statistics import Interval, is_raw_io
 from reports.analysis.codecs import READ, SAVE, SIZE, frontier
-from reports.analysis.tables import COLUMNS, MEGABYTES, Column, Unit
+from reports.analysis.columns import Column
+from reports.analysis.tables import COLUMNS
+from reports.analysis.units import MEGABYTES, Unit
 from reports.site.figures import APART, BAND_NAMES, RowView, TableView
 
 COLOURS = (*BAND_NAMES, APART)

@@ -16,7 +16,8 @@ from reports.analysis.codecs import READ, SAVE, break_even_text, codec_effects, 
 from reports.analysis.cold_start import HEADERS, first_calls
 from reports.analysis.cold_start import TITLE as FIRST_CALLS
 from reports.analysis.repeating import repeating_command
-from reports.analysis.tables import COLUMNS, remarks, unit_for
+from reports.analysis.remarks import remarks
+from reports.analysis.tables import COLUMNS, unit_for
 from reports.site import charts as site_charts
 from reports.site.figures import (
     Facet,

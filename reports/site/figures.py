@@ -15,22 +15,10 @@ from urllib.parse import quote, urlencode
 
 from bench_runner.results.records import FIGURES, Cell, Run, Sample
 from bench_runner.results.statistics import CellSummary, Interval, Ratio, format_name, is_apart, is_raw_io, summarise
-from reports.analysis.tables import (
-    COLUMNS,
-    MEGABYTES,
-    MILLISECONDS,
-    SECONDS,
-    Column,
-    Row,
-    Table,
-    Unit,
-    conditions_text,
-    distinguishing_names,
-    spread_text,
-    tables,
-    unit_for,
-    value_text,
-)
+from reports.analysis.columns import Column
+from reports.analysis.labels import conditions_text
+from reports.analysis.tables import COLUMNS, Row, Table, distinguishing_names, tables, unit_for, value_text
+from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit, spread_text
 from reports.pdf.report import BANDS
 from reports.text.terminal import LONG_NS, groups_of, overall_means
 

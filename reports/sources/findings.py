@@ -11,9 +11,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reports.analysis.tables import COLUMNS, Column
+from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
 
-SAVE, READ, SIZE, SAVE_PEAK, READ_PEAK = COLUMNS
 FORMATS = {
     "CSV": "csv",
     "JSON": "json",
@@ -120,54 +119,60 @@ def _steady(column: Column, name: str, factor: float) -> tuple[Pair, ...]:
 _PICKLE_SAVE_PEAK = (Pair(Subject(SAVE_PEAK, "Pickle"), Subject(SAVE_PEAK, "Pickle"), 2.0),)
 
 FINDINGS = (
-    Finding("table 6.1", "Feather has the shortest save time", _lowest(SAVE, "Feather"), ("Feather",)),
-    Finding("table 6.1", "Pickle has the shortest read time", _lowest(READ, "Pickle"), ("Pickle",)),
+    Finding("table 6.1", "Feather has the shortest save time", _lowest(SAVE_TIME, "Feather"), ("Feather",)),
+    Finding("table 6.1", "Pickle has the shortest read time", _lowest(READ_TIME, "Pickle"), ("Pickle",)),
     Finding("table 6.1", "Parquet has the smallest file", _lowest(SIZE, "Parquet"), ("Parquet",)),
     Finding("table 6.1", "CSV has the lowest peak memory of saving", _lowest(SAVE_PEAK, "CSV"), ("CSV",)),
     Finding("table 6.1", "Pickle has the lowest peak memory of reading", _lowest(READ_PEAK, "Pickle"), ("Pickle",)),
     Finding(
         "6.1 save time",
         "Parquet and ORC save faster than all others but Feather and Pickle",
-        _below(SAVE, ("Parquet", "ORC"), _others("Parquet", "ORC", "Feather", "Pickle")),
+        _below(SAVE_TIME, ("Parquet", "ORC"), _others("Parquet", "ORC", "Feather", "Pickle")),
         ("Parquet", "ORC"),
     ),
     Finding(
         "6.1 save time",
         "Pickle needs about twice Feather's time to save webface (1.5 times or more)",
-        _below(SAVE, ("Feather",), ("Pickle",), 1.5),
+        _below(SAVE_TIME, ("Feather",), ("Pickle",), 1.5),
         ("Feather", "Pickle"),
         ("webface",),
     ),
-    Finding("6.1 save time", "XML and Excel are the slowest to save", _highest(SAVE, "XML", "Excel"), ("XML", "Excel")),
-    Finding("6.1 save time", "JSON is the fastest text format to save", _lowest(SAVE, "JSON", among=TEXT), ("JSON",)),
+    Finding(
+        "6.1 save time", "XML and Excel are the slowest to save", _highest(SAVE_TIME, "XML", "Excel"), ("XML", "Excel")
+    ),
+    Finding(
+        "6.1 save time", "JSON is the fastest text format to save", _lowest(SAVE_TIME, "JSON", among=TEXT), ("JSON",)
+    ),
     Finding(
         "6.1 save time",
         "JSON's save time is stable over the data types (within 1.5 times)",
-        _steady(SAVE, "JSON", 1.5),
+        _steady(SAVE_TIME, "JSON", 1.5),
         ("JSON",),
         ACROSS,
     ),
     Finding(
         "6.1 read time",
         "Pickle reads webface twice as fast as Parquet (in half the time or less)",
-        _below(READ, ("Pickle",), ("Parquet",), 2.0),
+        _below(READ_TIME, ("Pickle",), ("Parquet",), 2.0),
         ("Pickle", "Parquet"),
         ("webface",),
     ),
     Finding(
         "6.1 read time",
         "Feather and Parquet read faster than all others but Pickle, Lance and ORC",
-        _below(READ, ("Feather", "Parquet"), _others("Feather", "Parquet", "Pickle", "Lance", "ORC")),
+        _below(READ_TIME, ("Feather", "Parquet"), _others("Feather", "Parquet", "Pickle", "Lance", "ORC")),
         ("Feather", "Parquet"),
     ),
     Finding(
         "6.1 read time",
         "Lance reads faster than CSV, JSON, XML, HDF5, Excel and Avro",
-        _below(READ, ("Lance",), (*TEXT, "H5 fixed", "H5 table", "Excel", "Avro")),
+        _below(READ_TIME, ("Lance",), (*TEXT, "H5 fixed", "H5 table", "Excel", "Avro")),
         ("Lance",),
     ),
-    Finding("6.1 read time", "XML and Excel are the slowest to read", _highest(READ, "XML", "Excel"), ("XML", "Excel")),
-    Finding("6.1 read time", "CSV is the fastest text format to read", _lowest(READ, "CSV", among=TEXT), ("CSV",)),
+    Finding(
+        "6.1 read time", "XML and Excel are the slowest to read", _highest(READ_TIME, "XML", "Excel"), ("XML", "Excel")
+    ),
+    Finding("6.1 read time", "CSV is the fastest text format to read", _lowest(READ_TIME, "CSV", among=TEXT), ("CSV",)),
     Finding(
         "6.1 total size",
         "ORC is smaller than Parquet on the small data sets",
@@ -244,14 +249,14 @@ class Fault:
 
 
 FAULTS = (
-    Fault((SAVE,), ("Lance",), "the thesis's Lance first writes a Parquet copy inside the clock"),
-    Fault((READ,), ("Feather",), "in the thesis Feather alone reads with one thread"),
+    Fault((SAVE_TIME,), ("Lance",), "the thesis's Lance first writes a Parquet copy inside the clock"),
+    Fault((READ_TIME,), ("Feather",), "in the thesis Feather alone reads with one thread"),
     Fault(
         (SAVE_PEAK, READ_PEAK),
         (),
         "the thesis's memory is a difference of inherited high-water marks in a forked child",
     ),
-    Fault((SAVE, READ), (), "the thesis has one sample a cell, with other versions, and verified nothing"),
+    Fault((SAVE_TIME, READ_TIME), (), "the thesis has one sample a cell, with other versions, and verified nothing"),
     Fault((SIZE,), (), "all string columns of a data set of the thesis are identical copies"),
 )
 """Found in the code that the thesis describes."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, ratio_interval
-from reports.analysis.tables import MEGABYTES, SECONDS
+from reports.analysis.columns import Role
+from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources.findings import FAULTS, Finding, Pair, Subject
 
 
@@ -163,7 +164,7 @@ def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
 
 
 def _figure_text(subject: Subject, ours: Ours) -> str:
-    unit = SECONDS if subject.column.figure == "wall_ns" else MEGABYTES
+    unit = SECONDS if subject.column.role is Role.TIME else MEGABYTES
     median = ours.figures[subject][0].median
     if subject.column.is_memory and median < ours.least_bytes:
         return f"< {unit.text(ours.least_bytes)} {unit.name}"

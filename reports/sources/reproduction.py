@@ -22,15 +22,20 @@ from bench_runner.results.statistics import (
     smallest_shown,
 )
 from reports.analysis.codecs import has_codecs
+from reports.analysis.columns import THESIS_METRICS, Column, Role
 from reports.analysis.engines import is_about_calls
-from reports.analysis.tables import COLUMNS, MEGABYTES, SECONDS, Column, Row, Table, conditions_text, tables
+from reports.analysis.labels import conditions_text
+from reports.analysis.tables import Row, Table, tables
+from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images
-from reports.sources.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, Subject
+from reports.sources.findings import FINDINGS, FORMATS, ROWS, Subject
 from reports.sources.judging import Judgement, Ours, Verdict, by_text, judge
 from reports.sources.side_by_side import Entry, SideBySide
-from reports.text.terminal import page_for, print_lines
+from reports.text.page import page_for, print_lines
 
-_METRICS = dict(zip(("save_time_s", "read_time_s", "size_mb", "save_peak_mb", "read_peak_mb"), COLUMNS, strict=True))
+_METRICS = dict(
+    zip(("save_time_s", "read_time_s", "size_mb", "save_peak_mb", "read_peak_mb"), THESIS_METRICS, strict=True)
+)
 
 
 @dataclass(frozen=True)
@@ -115,8 +120,7 @@ def reproduce(run: Run) -> Reproduction:
 
 def _webface_is_generated(run: Run) -> bool:
     """Whether the run had no file of the user's for it; a table of that name is ours then."""
-    request = run.info.get("request")
-    return not (isinstance(request, dict) and request.get("webface") is not None)
+    return run.info.request.webface is None
 
 
 def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
@@ -126,7 +130,7 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
     for table in chosen:
         for theirs, name in FORMATS.items():
             row = row_of(table, name)
-            for column in COLUMNS:
+            for column in THESIS_METRICS:
                 interval = row.interval(column) if row else None
                 if row is not None and interval is not None:
                     summary = row.cells[column.operation]
@@ -194,7 +198,7 @@ def row_of(table: Table, name: str) -> Row | None:
 
 
 def _people(column: Column, value: float) -> float:
-    return value / (SECONDS if column.figure == "wall_ns" else MEGABYTES).scale
+    return value / (SECONDS if column.role is Role.TIME else MEGABYTES).scale
 
 
 def _comparisons(ours: Ours, cells: Mapping[Subject, Cell]) -> Iterator[Comparison]:
@@ -263,17 +267,15 @@ def reproduction_markdown(run: Run) -> str:
 
 def _source(run: Run) -> str:
     """Which run this is made from, and how."""
-    command = run.info.get("command")
-    words = f"`{' '.join(map(str, command))}`, " if isinstance(command, list) else ""
-    machine = run.info.get("machine")
-    facts = machine if isinstance(machine, dict) else {}
-    told = [str(facts.get("cpu") or ""), f"{facts['cores']} cores" if facts.get("cores") else ""]
-    if facts.get("virtualisation") not in (None, "none"):
-        told.append(f"on {facts['virtualisation']}")
-    commit = f", commit {str(run.info['commit'])[:10]}" if run.info.get("commit") else ""
-    partial = "; the run is not complete" if run.info.get("partial") else ""
+    info, machine = run.info, run.info.machine
+    words = f"`{' '.join(info.command)}`, " if info.command else ""
+    told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
+    if machine.is_virtual:
+        told.append(f"on {machine.virtualisation}")
+    commit = f", commit {info.commit[:10]}" if info.commit else ""
+    partial = "; the run is not complete" if info.partial else ""
     return (
-        f"Made by `report RUN --against thesis --markdown` from {words}{str(run.info.get('started', ''))[:10]}"
+        f"Made by `report RUN --against thesis --markdown` from {words}{(info.started or '')[:10]}"
         f"{commit} ({', '.join(text for text in told if text)}){partial}. Figures are medians of verified rounds; "
         "the thesis's are of another machine and other versions, so orders say more than values."
     )
@@ -293,24 +295,25 @@ def grids(found: Reproduction) -> Iterator[SideBySide]:
         (item.dataset, item.format, item.column): Entry(_both_text(item), item.cell) for item in found.comparisons
     }
     for dataset in datasets:
-        head = ("format", *(f"{column.title}, {_unit_name(column)}" for column in COLUMNS))
+        head = ("format", *(f"{column.title}, {_unit_name(column)}" for column in THESIS_METRICS))
         lines = tuple(
-            (Entry(name), *(entries.get((dataset, name, column), Entry("")) for column in COLUMNS))
+            (Entry(name), *(entries.get((dataset, name, column), Entry("")) for column in THESIS_METRICS))
             for name in FORMATS
-            if any((dataset, name, column) in entries for column in COLUMNS)
+            if any((dataset, name, column) in entries for column in THESIS_METRICS)
         )
         yield SideBySide(f"{dataset}: ours / the thesis's{where}", head, lines)
     if datasets:
         taus = {(item.column, item.dataset): Entry(_tau(item)) for item in found.agreements}
         lines = tuple(
-            (Entry(column.title), *(taus.get((column, name), Entry("")) for name in datasets)) for column in COLUMNS
+            (Entry(column.title), *(taus.get((column, name), Entry("")) for name in datasets))
+            for column in THESIS_METRICS
         )
         yield SideBySide(_TAU, ("", *datasets), lines)
     yield from found.more
 
 
 def _unit_name(column: Column) -> str:
-    return "s" if column in (SAVE, READ) else "MB"
+    return "s" if column.role is Role.TIME else "MB"
 
 
 def _both_text(item: Comparison) -> str:

@@ -13,8 +13,10 @@ from functools import cache
 from importlib import resources
 
 from bench_runner.results.statistics import Interval, format_name, median_interval
-from reports.analysis.codecs import READ, SAVE, SIZE, CodecEffect, codec_effects, has_codecs
-from reports.analysis.tables import Column, Row, Table, conditions_text
+from reports.analysis.codecs import CodecEffect, codec_effects, has_codecs
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column, Role
+from reports.analysis.labels import conditions_text
+from reports.analysis.tables import Row, Table
 from reports.sources.findings import FORMATS, Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, judge
 from reports.sources.side_by_side import Entry, SideBySide
@@ -23,7 +25,7 @@ NAMES = ("H5 table", "Parquet", "Feather", "ORC")
 """The thesis's names of the formats that take both codecs; ours are in reports.sources.findings."""
 CODECS = {"lz4": ("lz4", "blosc:lz4"), "zstd": ("zstd", "blosc:zstd")}
 DATASET = "webface"
-RATIO = Column("save", "size_ratio", "compression ratio")
+RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio")
 _ALL = tuple(f"{name} {codec}" for codec in CODECS for name in NAMES)
 
 
@@ -53,7 +55,7 @@ FINDINGS = (
     Finding(
         "table 6.1, 6.2",
         "ZSTD adds the least time to saving Parquet",
-        _least_added(SAVE, "Parquet", "zstd"),
+        _least_added(SAVE_TIME, "Parquet", "zstd"),
         ("Parquet zstd + H5 table",),
         (DATASET,),
     ),
@@ -81,28 +83,28 @@ FINDINGS = (
     Finding(
         "6.2 time of compression",
         "every save takes longer with a codec",
-        tuple(Pair(Subject(SAVE, name.rpartition(" ")[0]), Subject(SAVE, name)) for name in _ALL),
+        tuple(Pair(Subject(SAVE_TIME, name.rpartition(" ")[0]), Subject(SAVE_TIME, name)) for name in _ALL),
         _ALL,
         (DATASET,),
     ),
     Finding(
         "6.2 time of compression",
         "LZ4 adds the least time to saving HDF5 table",
-        _least_added(SAVE, "H5 table", "lz4"),
+        _least_added(SAVE_TIME, "H5 table", "lz4"),
         ("H5 table lz4 + Parquet",),
         (DATASET,),
     ),
     Finding(
         "6.2 time of compression",
         "Feather's save takes twice as long or more with a codec",
-        tuple(Pair(Subject(SAVE, "Feather"), Subject(SAVE, f"Feather {codec}"), 2.0) for codec in CODECS),
+        tuple(Pair(Subject(SAVE_TIME, "Feather"), Subject(SAVE_TIME, f"Feather {codec}"), 2.0) for codec in CODECS),
         ("Feather lz4", "Feather zstd"),
         (DATASET,),
     ),
     Finding(
         "6.2 time of decompression",
         "Parquet reads faster with a codec than without",
-        tuple(Pair(Subject(READ, f"Parquet {codec}"), Subject(READ, "Parquet")) for codec in CODECS),
+        tuple(Pair(Subject(READ_TIME, f"Parquet {codec}"), Subject(READ_TIME, "Parquet")) for codec in CODECS),
         ("Parquet lz4", "Parquet zstd"),
         (DATASET,),
     ),
@@ -122,7 +124,7 @@ def thesis_figures() -> Mapping[Subject, float]:
     found: dict[Subject, float] = {}
     for row in _published("thesis_compression.csv"):
         name, codec = row["format"], f"{row['format']} {row['codec']}"
-        for column, metric in ((SAVE, "save_time"), (READ, "read_time")):
+        for column, metric in ((SAVE_TIME, "save_time"), (READ_TIME, "read_time")):
             found[Subject(column, name, DATASET)] = base[f"{metric}_s", name]
             found[Subject(column, codec, DATASET)] = base[f"{metric}_s", name] + float(row[f"{metric}_delta_s"])
         ratio = float(row["compression_ratio"])
@@ -140,18 +142,18 @@ def _published(name: str) -> list[dict[str, str]]:
 def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
     found = {}
     for (one, codec), other in itertools.product(itertools.product(NAMES, CODECS), NAMES):
-        subjects = Subject(SAVE, f"{one} {codec}", DATASET), Subject(SAVE, other, DATASET)
+        subjects = Subject(SAVE_TIME, f"{one} {codec}", DATASET), Subject(SAVE_TIME, other, DATASET)
         if one != other and all(subject in figures for subject in subjects):
-            found[Subject(SAVE, f"{one} {codec} + {other}", DATASET)] = sum(figures[subject] for subject in subjects)
+            found[Subject(SAVE_TIME, f"{one} {codec} + {other}", DATASET)] = sum(
+                figures[subject] for subject in subjects
+            )
     return found
 
 
 def table_of(found: Sequence[Table]) -> Table | None:
     """The table of codecs on webface, warm and with the libraries' own threads, where the run has one."""
     fitting = [
-        table
-        for table in found
-        if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
+        table for table in found if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
     ]
     return min(fitting, key=lambda table: table.conditions.threads != "default", default=None)
 
@@ -176,7 +178,7 @@ def grid(table: Table) -> SideBySide:
     effects = {(name, codec): effect for name, codec, effect in _known_effects(table)}
     for name in NAMES:
         if any((name, codec) in effects for codec in CODECS):
-            pairs = itertools.product(CODECS, (SAVE, READ, SIZE))
+            pairs = itertools.product(CODECS, (SAVE_TIME, READ_TIME, SIZE))
             entries = (_both(effects.get((name, codec)), name, codec, column) for codec, column in pairs)
             lines.append((Entry(name), *entries))
     return SideBySide(title, head, tuple(lines))
@@ -206,7 +208,7 @@ def _figures(table: Table) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
     """Every figure that the findings are about, by round."""
     rounds: dict[Subject, dict[int, int]] = {}
     for name, codec, effect in _known_effects(table):
-        for column in (SAVE, READ, SIZE):
+        for column in (SAVE_TIME, READ_TIME, SIZE):
             rounds[Subject(column, name, DATASET)] = _by_round(effect.base, column)
             rounds[Subject(column, f"{name} {codec}", DATASET)] = _by_round(effect.row, column)
         packed, plain = rounds[Subject(SIZE, f"{name} {codec}", DATASET)], rounds[Subject(SIZE, name, DATASET)]
@@ -214,10 +216,10 @@ def _figures(table: Table) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
         ratios = {number: round(1_000_000 * packed[number] / plain[number]) for number in common}
         rounds[Subject(RATIO, f"{name} {codec}", DATASET)] = ratios
     for (one, codec), other in itertools.product(itertools.product(NAMES, CODECS), NAMES):
-        first, second = (rounds.get(Subject(SAVE, text, DATASET), {}) for text in (f"{one} {codec}", other))
+        first, second = (rounds.get(Subject(SAVE_TIME, text, DATASET), {}) for text in (f"{one} {codec}", other))
         if one != other and first and second:
             both = {number: first[number] + second[number] for number in first.keys() & second.keys()}
-            rounds[Subject(SAVE, f"{one} {codec} + {other}", DATASET)] = both
+            rounds[Subject(SAVE_TIME, f"{one} {codec} + {other}", DATASET)] = both
     return {subject: (median_interval(list(values.values())), values) for subject, values in rounds.items() if values}
 
 

@@ -11,8 +11,11 @@ from functools import cache
 from importlib import resources
 
 from bench_runner.results.statistics import Interval, format_name, is_apart
-from reports.analysis.tables import MEGABYTES, SECONDS, Column, Row, Table, conditions_text
-from reports.sources.findings import READ, SAVE, SIZE, Finding, Pair, Subject
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
+from reports.analysis.labels import conditions_text
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import MEGABYTES, SECONDS
+from reports.sources.findings import Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, judge
 from reports.sources.side_by_side import Entry, SideBySide
 
@@ -30,7 +33,7 @@ DATASETS = {"CIFAR-10": ("cifar10", "cifar-like"), "ImageNet-100": ("imagenet100
 those like ImageNet-100 are too few."""
 IMAGES = {"CIFAR-10": (50_000,), "ImageNet-100": (126_689, 131_689)}
 """How many images a run must have to be compared: of ImageNet-100 the training images, with or without validation."""
-_METRICS = {"save_time_s": SAVE, "read_time_s": READ, "size_mb": SIZE}
+_METRICS = {"save_time_s": SAVE_TIME, "read_time_s": READ_TIME, "size_mb": SIZE}
 _RAW = ("HDF5", "Parquet", "SQLite", "LMDB")
 
 
@@ -39,8 +42,10 @@ def _lowest(column: Column, name: str, among: Sequence[str] = tuple(STORAGES)) -
 
 
 FINDINGS = (
-    Finding("table 6.2", "SQLite has the shortest save time", _lowest(SAVE, "SQLite"), ("SQLite",), tuple(DATASETS)),
-    Finding("table 6.2", "LMDB has the shortest read time", _lowest(READ, "LMDB"), ("LMDB",), tuple(DATASETS)),
+    Finding(
+        "table 6.2", "SQLite has the shortest save time", _lowest(SAVE_TIME, "SQLite"), ("SQLite",), tuple(DATASETS)
+    ),
+    Finding("table 6.2", "LMDB has the shortest read time", _lowest(READ_TIME, "LMDB"), ("LMDB",), tuple(DATASETS)),
     Finding(
         "table 6.2",
         "PNG is the smallest",
@@ -52,7 +57,7 @@ FINDINGS = (
     Finding(
         "6.3 save time",
         "on CIFAR-10 Parquet saves the fastest",
-        _lowest(SAVE, "Parquet"),
+        _lowest(SAVE_TIME, "Parquet"),
         ("Parquet",),
         ("CIFAR-10",),
     ),
@@ -60,8 +65,8 @@ FINDINGS = (
         "6.3 save time",
         "PNG saves the slowest, Base64 next",
         (
-            *(Pair(Subject(SAVE, name), Subject(SAVE, "PNG")) for name in STORAGES if name != "PNG"),
-            *(Pair(Subject(SAVE, name), Subject(SAVE, "Base64")) for name in _RAW),
+            *(Pair(Subject(SAVE_TIME, name), Subject(SAVE_TIME, "PNG")) for name in STORAGES if name != "PNG"),
+            *(Pair(Subject(SAVE_TIME, name), Subject(SAVE_TIME, "Base64")) for name in _RAW),
         ),
         ("PNG", "Base64"),
         tuple(DATASETS),
@@ -69,14 +74,14 @@ FINDINGS = (
     Finding(
         "6.3 save time",
         "PNG takes about 34 times as long to save as HDF5, Parquet, SQLite and LMDB (17 times or more)",
-        tuple(Pair(Subject(SAVE, name), Subject(SAVE, "PNG"), 17.0) for name in _RAW),
+        tuple(Pair(Subject(SAVE_TIME, name), Subject(SAVE_TIME, "PNG"), 17.0) for name in _RAW),
         ("PNG",),
         tuple(DATASETS),
     ),
     Finding(
         "6.3 read time",
         "on CIFAR-10 SQLite reads the fastest",
-        _lowest(READ, "SQLite"),
+        _lowest(READ_TIME, "SQLite"),
         ("SQLite",),
         ("CIFAR-10",),
     ),
@@ -84,7 +89,7 @@ FINDINGS = (
         "6.3 read time",
         "PNG, Base64 and HDF5 read the slowest",
         tuple(
-            Pair(Subject(READ, quick), Subject(READ, slow))
+            Pair(Subject(READ_TIME, quick), Subject(READ_TIME, slow))
             for quick in ("Parquet", "SQLite", "LMDB")
             for slow in ("PNG", "Base64", "HDF5")
         ),
@@ -94,7 +99,7 @@ FINDINGS = (
     Finding(
         "6.3 read time",
         "PNG takes about 5 times as long to read as HDF5, Parquet, SQLite and LMDB (2.5 times or more)",
-        tuple(Pair(Subject(READ, name), Subject(READ, "PNG"), 2.5) for name in _RAW),
+        tuple(Pair(Subject(READ_TIME, name), Subject(READ_TIME, "PNG"), 2.5) for name in _RAW),
         ("PNG",),
         tuple(DATASETS),
     ),
@@ -158,7 +163,7 @@ def judgements(chosen: Mapping[str, Table], left_out: Mapping[str, str]) -> tupl
     for dataset, table in chosen.items():
         for theirs in STORAGES:
             row = _row(table, theirs)
-            for column in (SAVE, READ, SIZE):
+            for column in (SAVE_TIME, READ_TIME, SIZE):
                 interval = row.interval(column) if row else None
                 if row is not None and interval is not None:
                     by_round = row.cells[column.operation].by_round[column.figure]
@@ -176,7 +181,7 @@ def is_generated(table: Table) -> bool:
 def grid(dataset: str, table: Table) -> SideBySide:
     """Our figures beside the thesis's, in seconds and megabytes."""
     title = f"{table.dataset} / {dataset}: ours / the thesis's ({conditions_text(table.conditions)})"
-    columns = ((SAVE, SECONDS), (READ, SECONDS), (SIZE, MEGABYTES))
+    columns = ((SAVE_TIME, SECONDS), (READ_TIME, SECONDS), (SIZE, MEGABYTES))
     head = ("storage", *(f"{column.title}, {unit.name}" for column, unit in columns))
     lines = []
     for theirs in STORAGES:

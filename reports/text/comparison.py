@@ -9,16 +9,20 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from bench_runner.results.records import Cell, Run
+from bench_runner.results.records import FIGURES, Cell, Run
+from reports.analysis.columns import Role
+from reports.analysis.compare import FIGURES as COMPARED
 from reports.analysis.compare import Change, Comparison, Drift, Verdict
-from reports.analysis.tables import MEGABYTES, MILLISECONDS, SECONDS, conditions_text
-from reports.text.terminal import page_for, print_lines
+from reports.analysis.labels import conditions_text
+from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS
+from reports.text.page import page_for, print_lines
 
-_TITLES = {"wall_ns": "time", "peak_private_bytes": "peak memory", "size_bytes": "size"}
+_TITLES = {figure: FIGURES[figure].title for figure in COMPARED}
 HEAD = ("cell", "figure", "before", "after", "ratio", "95 % interval", "libraries")
 DRIFT_WORTH_TELLING = 0.02
 """A drift under this is not told."""
@@ -90,18 +94,17 @@ def as_json(found: Comparison) -> str:
 
 
 def _identity(run: Run) -> dict[str, Any]:
-    return {name: run.info.get(name) for name in ("id", "started", "commit", "dirty")}
+    return {name: getattr(run.info, name) for name in ("id", "started", "commit", "dirty")}
 
 
 def _cell_shape(cell: Cell) -> dict[str, Any]:
-    conditions = {name: getattr(cell.conditions, name) for name in cell.conditions.__dataclass_fields__}
     return {
         "suite": cell.suite,
         "operation": cell.operation,
         "dataset": cell.dataset,
         "rows": cell.rows,
         "variant": cell.variant,
-        "conditions": conditions,
+        "conditions": asdict(cell.conditions),
     }
 
 
@@ -121,8 +124,8 @@ def _change_shape(change: Change) -> dict[str, Any]:
 
 
 def _run(run: Run) -> str:
-    commit = run.info.get("commit")
-    return f"{run.info.get('id', run.folder.name)}" + (f" (commit {str(commit)[:10]})" if commit else "")
+    commit = run.info.commit
+    return (run.info.id or run.folder.name) + (f" (commit {commit[:10]})" if commit else "")
 
 
 def _row(change: Change) -> tuple[str, ...]:
@@ -141,7 +144,7 @@ def _row(change: Change) -> tuple[str, ...]:
 
 
 def _value(figure: str, value: float) -> str:
-    if figure != "wall_ns":
+    if figure != Role.TIME.figure:
         return f"{MEGABYTES.text(value)} MB"
     return f"{SECONDS.text(value)} s" if value >= 1e9 else f"{MILLISECONDS.text(value)} ms"
 
@@ -163,7 +166,7 @@ def _lines(found: Comparison) -> Iterator[str]:
         f"{len(found.changes) - len(judged)} with too few rounds (5 are needed)"
     )
     for drift in found.drifts:
-        yield from _drift(drift)
+        yield from _drift(drift, found.after.info.operation(drift.operation).title)
     for cell, reason in found.newly_failing:
         yield f"no figures any more: {cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}: {reason}"
     for title, cells in (
@@ -181,18 +184,21 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield f"conditions: {conditions_text(alike)}"
 
 
-def _drift(drift: Drift) -> Iterator[str]:
+def _drift(drift: Drift, operation: str) -> Iterator[str]:
     change = drift.ratio - 1
     if abs(change) >= DRIFT_WORTH_TELLING:
         slower = "slower" if change > 0 else "faster"
         yardstick = "" if drift.yardstick is None else f"; raw I/O alone: {drift.yardstick - 1:+.1%}"
         yield (
-            f"all {drift.operation} times are {abs(change):.1%} {slower}{yardstick}: taken out, because the machine, "
+            f"all {operation} times are {abs(change):.1%} {slower}{yardstick}: taken out, because the machine, "
             "or what all formats share, has changed"
         )
-    yield f"noise of {drift.operation} times between the runs: {drift.noise:.1%} ({drift.cells} cells)"
+    yield f"noise of {operation} times between the runs: {drift.noise:.1%} ({drift.cells} cells)"
 
 
 def _few(cells: Sequence[Cell]) -> str:
-    names = list(dict.fromkeys(f"{cell.dataset}/{cell.variant}" for cell in cells))
+    operations: dict[str, list[str]] = {}
+    for cell in cells:
+        operations.setdefault(f"{cell.dataset}/{cell.variant}", []).append(cell.operation)
+    names = [f"{name} ({', '.join(dict.fromkeys(told))})" for name, told in operations.items()]
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from msgspec import structs
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
 from bench_runner.results.statistics import Interval, Ratio
 from reports.analysis.candidates import NOT_COUNTED, Question
+from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.reasons import TITLES, Reason, reasons
 from reports.analysis.recommend import BreakEven, Ranked, Recommendation, weights
-from reports.analysis.tables import conditions_text, number_text, short_labels
-from reports.text.terminal import folded, label_width_of, page_for, print_lines
+from reports.analysis.units import number_text
+from reports.text.page import folded, label_width_of, page_for, print_lines
 
 _NARROW = 4.0
 """A break-even is told where its interval's ends differ by at most this factor: otherwise nobody knows where it is."""
@@ -164,7 +166,7 @@ def as_json(answer: Answer) -> str:
         "dataset": answer.question.dataset,
         "rows": answer.question.rows,
         "machine": answer.question.machine,
-        "conditions": {name: value for name, value in asdict(answer.question.conditions).items() if name != "track"},
+        "conditions": _conditions_shape(answer.question),
         "preferences": {**asdict(found.preferences), "shares": weights(found.preferences)},
         "recommended": found.ranked[0].candidate.variant if found.ranked else None,
         "tied": [each.candidate.variant for each in found.tied],
@@ -176,6 +178,11 @@ def as_json(answer: Answer) -> str:
         "python": {"imports": list(answer.imports), "save": answer.save, "read": answer.read},
     }
     return json.dumps(shape, indent=1, ensure_ascii=False)
+
+
+def _conditions_shape(question: Question) -> dict[str, str]:
+    """Without the track: all stand together."""
+    return {name: value for name, value in structs.asdict(question.conditions).items() if name != "track"}
 
 
 def _ranked_shape(each: Ranked) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """CSV in the thesis's shape, one file for each data set and set of conditions: the medians, in seconds and
 megabytes of 1,000,000 bytes. A pure function of stored samples; the raw samples lie next to it in
-`samples.jsonl`.
+`samples.jsonl`. The thesis knows save and read alone: other operations are in files of their own beside it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ import csv
 import re
 from pathlib import Path
 
+from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from reports.analysis.codecs import codec_effects, has_codecs
-from reports.analysis.tables import COLUMNS, Column, Row, Table, distinguishing_names, tables
+from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column, Role
+from reports.analysis.tables import Row, Table, distinguishing_names, tables
 
 HEADER = (
     *("format_name", "save_time (s)", "read_time (s)"),
@@ -20,11 +22,13 @@ HEADER = (
 """As the thesis's own program writes it."""
 CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
 """The metrics of the thesis's tables 6.8 and 6.9: against the same format without a codec, in the same rounds."""
-_SAVE, _READ, _SIZE, _SAVE_PEAK, _READ_PEAK = COLUMNS
+OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback")
+"""`fallback` is 'read-all' where the call reads everything and selects afterwards: not to be ranked with others."""
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:
-    """Write `results-<data set>-<track>.csv` files into `folder` and return their paths.
+    """Write `results-<data set>-<track>.csv` files into `folder`, `codecs-...` for tables about codecs and
+    `operations-...` for what was measured beside save and read, and return their paths.
 
     A cell is empty where there is no figure: nothing was counted, or the memory is below what the probe can
     tell.
@@ -35,6 +39,8 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
     for place, table in enumerate(found):
         if has_codecs(table):
             paths.append(_write_codecs(table, folder / f"codecs-{_safe(names[place])}.csv"))
+        if _further(table):
+            paths.append(_write_operations(table, folder / f"operations-{_safe(names[place])}.csv"))
     return paths
 
 
@@ -43,7 +49,7 @@ def _write(table: Table, path: Path) -> Path:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(HEADER)
         for row in table.rows:
-            values = (_text(table, row, column) for column in (_SAVE, _READ, _SAVE_PEAK, _READ_PEAK, _SIZE))
+            values = (_text(table, row, column) for column in (SAVE_TIME, READ_TIME, SAVE_PEAK, READ_PEAK, SIZE))
             writer.writerow((row.variant, *values))
     return path
 
@@ -59,11 +65,28 @@ def _write_codecs(table: Table, path: Path) -> Path:
     return path
 
 
+def _further(table: Table) -> list[str]:
+    return [name for name in table.columns.operations if name not in (SAVE, READ)]
+
+
+def _write_operations(table: Table, path: Path) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(OPERATIONS_HEADER)
+        for operation in _further(table):
+            shown = [table.columns.find(operation, role) for role in (Role.TIME, Role.MEMORY)]
+            for row in table.rows:
+                if operation in row.cells:
+                    values = ("" if column is None else _text(table, row, column) for column in shown)
+                    writer.writerow((row.variant, operation, *values, row.fallback(operation)))
+    return path
+
+
 def _text(table: Table, row: Row, column: Column) -> str:
     interval = row.interval(column)
     if interval is None or (column.is_memory and interval.median < table.least_bytes):
         return ""
-    if column.figure.endswith("_ns"):
+    if column.role is Role.TIME:
         return f"{interval.median / 1e9:.6f}"
     return f"{interval.median / 1e6:.6f}"
 

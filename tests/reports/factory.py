@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bench_runner.results.information import information
 from bench_runner.results.records import (
     Conditions,
     Failure,
@@ -20,8 +21,10 @@ from bench_runner.results.records import (
     Run,
     Sample,
     SampleWriter,
+    changed,
     write_run_info,
 )
+from bench_runner.results.statistics import format_name
 
 DATASETS = ("eq", "int", "float", "bool", "str", "core")
 MACHINE = "lab-1"
@@ -55,10 +58,26 @@ DEFAULT: dict[str, tuple[float, float, float, float, float, float]] = {
     "parquet[engine=pyarrow,codec=snappy]": (0.26, 0.066, 39, 79, 524, 1.5),
     "pickle[engine=pandas]": (0.47, 0.041, 60, 68, 125, 1.0),
 }
+PROJECT_10 = "project[columns=10]"
+OPERATIONS: dict[str, dict[str, Any]] = {
+    "save": {"title": "save", "writes": True, "meaning": "the whole table from memory to disk"},
+    "read": {"title": "read", "meaning": "the whole table from disk to memory"},
+    PROJECT_10: {"title": "project 10 columns", "meaning": "ten of the columns, all rows"},
+}
+# format: share of its read, and what stands for a call that its engine does not have.
+PROJECT: dict[str, tuple[float, str]] = {
+    "parquet": (0.25, ""),
+    "feather": (0.2, ""),
+    "lance": (0.3, ""),
+    "csv": (0.8, ""),
+    "raw-io": (0.2, ""),
+    "pickle": (1.02, "read-all"),
+    "avro": (1.03, "read-all"),
+}
 _SCALE = {"eq": 1.0, "int": 0.7, "float": 0.85, "bool": 0.75, "str": 1.4, "core": 2.1, "webface": 40.0}
 
 
-def make_sample(**changed: Any) -> Sample:
+def make_sample(**told: Any) -> Sample:
     """One plausible read of `eq` with Parquet; any field can be changed."""
     fields: dict[str, Any] = {
         "suite": "tabular",
@@ -75,7 +94,9 @@ def make_sample(**changed: Any) -> Sample:
         "figures": {"wall_ns": 64_000_000, "cpu_ns": 96_000_000},
         "fidelity": "exact",
     }
-    return Sample(**{**fields, **changed})
+    fields |= told
+    whole = fields["operation"] == "read" and fields["fidelity"] is not None
+    return Sample(**{"saw_all": whole, **fields})
 
 
 def make_run(
@@ -86,10 +107,12 @@ def make_run(
     rows: int = 1_000_000,
     seed: int = 1,
     drift: float = 0.0,
+    project: bool = False,
     info: dict[str, Any] | None = None,
     folder: Path = Path("results/2026-03-01T10-00-00-lab-1"),
 ) -> Run:
-    """A whole run. `drift` is by how much the machine slows down from the first to the last round."""
+    """A whole run. `drift` is by how much the machine slows down from the first to the last round; with `project` some
+    formats read ten columns as well. `info` has fields of the information in their shape in JSON."""
     source = random.Random(seed)
     samples: list[Sample] = []
     for number in range(1, rounds + 1):
@@ -98,17 +121,25 @@ def make_run(
             chain
             for track in tracks
             for dataset in datasets
-            for chain in _chains(track, dataset, rows, number, slower, source)
+            for chain in _chains(track, dataset, rows, number, slower, source, project=project)
         ]
         source.shuffle(chains)
         for chain in chains:
             for sample in chain:
-                samples.append(replace(sample, position=len(samples)))
-    return Run(folder, {**_info(datasets, rounds, rows), **(info or {})}, tuple(samples), tuple(_fidelity()))
+                samples.append(changed(sample, position=len(samples)))
+    shape = _info(datasets, rounds, rows)
+    if project:
+        shape["operations"] = OPERATIONS
+    return Run(folder, information({**shape, **(info or {})}), tuple(samples), tuple(_fidelity()))
+
+
+def with_info(run: Run, **fields: Any) -> Run:
+    """A run with other information; fields are given in their shape in JSON."""
+    return replace(run, info=information({**run.info.shape(), **fields}))
 
 
 def _chains(
-    track: str, dataset: str, rows: int, number: int, slower: float, source: random.Random
+    track: str, dataset: str, rows: int, number: int, slower: float, source: random.Random, *, project: bool
 ) -> Iterator[list[Sample]]:
     variants = PLAIN if track == "plain" else DEFAULT
     for variant, (save_s, read_s, size_mb, save_mb, read_mb, cores) in variants.items():
@@ -129,28 +160,34 @@ def _chains(
         failure = _failure(variant, dataset)
         if failure is not None:
             yield [
-                replace(base, operation="save", failure=failure[0]),
-                replace(base, operation="read", failure=failure[1]),
+                changed(base, operation="save", failure=failure[0]),
+                changed(base, operation="read", failure=failure[1]),
             ]
             continue
         loss = ("float64 within 1e-10",) if variant == "json[engine=pandas]" and dataset in ("eq", "float") else ()
-        yield [
-            replace(
+        chain = [
+            changed(
                 base,
                 operation="save",
                 figures=_figures(save_s * scale * slower, save_mb * scale, cores, source)
                 | {"size_bytes": int(size_mb * scale * 1e6), "sync_ns": int(size_mb * scale * 4e6)},
                 codec="snappy" if "snappy" in variant else None,
             ),
-            replace(
+            changed(
                 base,
                 operation="read",
                 figures=_figures(read_s * scale * slower, read_mb * scale, cores, source, mapped="mapped" in variant),
                 fidelity="declared loss" if loss else "exact",
+                saw_all=True,
                 losses=loss,
                 unsettled=variant.startswith("lance") and number == 3,
             ),
         ]
+        if project and format_name(variant) in PROJECT:
+            share, fallback = PROJECT[format_name(variant)]
+            figures = _figures(read_s * scale * slower * share, read_mb * scale * share, cores, source)
+            chain.append(changed(base, operation=PROJECT_10, figures=figures, fidelity="exact", fallback=fallback))
+        yield chain
 
 
 def _failure(variant: str, dataset: str) -> tuple[Failure, Failure] | None:
@@ -269,7 +306,7 @@ def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:
         target_alone="int64 with nulls becomes float64" if (target, kind, nulls) == ("pandas", "int64", True) else "",
     )
     if variant.startswith("csv") and kind == "string":
-        return replace(
+        return changed(
             base,
             outcome="lossy",
             how="'NA', 'null' and '' become missing",
@@ -277,11 +314,11 @@ def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:
             cause="call",
         )
     if variant == "json[engine=pandas]" and kind == "float64":
-        return replace(base, outcome="lossy", how="digits are cut", bound="within 1e-10", cause="call")
+        return changed(base, outcome="lossy", how="digits are cut", bound="within 1e-10", cause="call")
     if kind in ("list", "struct", "map") and variant.startswith(("csv", "excel", "hdf5", "xml")):
-        return replace(base, outcome="refused", how=f"TypeError: cannot store a {kind} column")
+        return changed(base, outcome="refused", how=f"TypeError: cannot store a {kind} column")
     if variant.startswith("hdf5-fixed") and kind == "duration":
-        return replace(base, outcome="error", how="row 3: 1 s came back as 1 ns, nobody declared it")
+        return changed(base, outcome="error", how="row 3: 1 s came back as 1 ns, nobody declared it")
     return base
 
 

@@ -1,9 +1,9 @@
 """Write the pinned texts of the reports again: `python -m tests.reports.make_golden`, then read the difference."""
 
 from tests.reports.factory import make_run
-from tests.reports.test_reproduction import reproduced
-from tests.reports.test_terminal import GOLDEN, shown
-from tests.reports.test_thesis_csv import written
+from tests.reports.sources.test_reproduction import reproduced
+from tests.reports.text.test_terminal import GOLDEN, shown
+from tests.reports.text.test_thesis_csv import written
 
 
 def main() -> None:

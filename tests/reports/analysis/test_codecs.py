@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Conditions, Run, Sample
-from reports.analysis.codecs import READ, SAVE, break_even_text, by_format, codec_effects, frontier
+from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
+from reports.analysis.codecs import break_even_text, by_format, codec_effects, frontier
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.analysis.tables import Table, tables
 from reports.pdf.report import write_pdf
-from reports.sources.findings import FORMATS, SIZE, Subject
+from reports.sources.findings import FORMATS, Subject
 from reports.sources.reproduction import Verdict, reproduce, reproduction_markdown
 from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
 from reports.text.terminal import show
 from reports.text.thesis_csv import write_csv
-from tests.reports.factory import make_run, make_sample
+from tests.reports.factory import make_run, make_sample, with_info
 
 NONE = "parquet[engine=pyarrow,codec=none]"
 ZSTD = "parquet[engine=pyarrow,codec=zstd,level=1]"
@@ -38,18 +39,18 @@ def samples(
     for number in range(1, rounds + 1):
         base = make_sample(suite="compression", dataset=dataset, variant=variant, conditions=conditions, round=number)
         slower = 10 * number
-        yield replace(
+        yield changed(
             base,
             operation="save",
             figures={"wall_ns": int((save_ms + slower) * MS), "size_bytes": int(size_mb * MB)},
             fidelity=None,
         )
-        yield replace(base, operation="read", figures={"wall_ns": int((read_ms + slower) * MS)})
+        yield changed(base, operation="read", figures={"wall_ns": int((read_ms + slower) * MS)})
 
 
 def run_of(*groups: list[Sample]) -> Run:
     chosen = tuple(sample for group in groups for sample in group)
-    return replace(make_run(datasets=()), samples=chosen, info={}, fidelity=())
+    return replace(make_run(datasets=()), samples=chosen, info=RunInfo(), fidelity=())
 
 
 def table_of(*groups: list[Sample]) -> Table:
@@ -106,7 +107,7 @@ def test_an_added_time_that_may_be_none_gives_a_lower_bound() -> None:
     packed = list(samples(ZSTD, 300, 100, 20))
     noise = {1: -20, 2: 20, 3: 10, 4: 20, 5: -10}
     packed = [
-        replace(each, figures={**each.figures, "wall_ns": each.figures["wall_ns"] + noise[each.round] * MS})
+        changed(each, figures={**each.figures, "wall_ns": each.figures["wall_ns"] + noise[each.round] * MS})
         for each in packed
     ]
     table = table_of(list(samples(NONE, 200, 100, 80)), packed)
@@ -115,8 +116,8 @@ def test_an_added_time_that_may_be_none_gives_a_lower_bound() -> None:
 
 def test_the_frontier_holds_what_nothing_beats_in_both(four: list[list[Sample]]) -> None:
     table = table_of(*four)
-    assert [row.variant for row in frontier(table, READ)] == [ZSTD, LZ4, NONE]
-    assert [row.variant for row in frontier(table, SAVE)] == [ZSTD, ORC, NONE]
+    assert [row.variant for row in frontier(table, READ_TIME)] == [ZSTD, LZ4, NONE]
+    assert [row.variant for row in frontier(table, SAVE_TIME)] == [ZSTD, ORC, NONE]
 
 
 def test_each_format_stands_before_its_codecs(four: list[list[Sample]]) -> None:
@@ -125,7 +126,7 @@ def test_each_format_stands_before_its_codecs(four: list[list[Sample]]) -> None:
 
 def test_equal_points_are_both_on_the_frontier() -> None:
     table = table_of(list(samples(NONE, 200, 100, 80)), list(samples(ORC, 200, 100, 80)))
-    assert {row.variant for row in frontier(table, READ)} == {NONE, ORC}
+    assert {row.variant for row in frontier(table, READ_TIME)} == {NONE, ORC}
 
 
 def shown(run: Run) -> str:
@@ -173,9 +174,9 @@ def thesis_run(rounds: int = 5) -> Run:
         for codec in (None, *CODECS):
             told = f"{name} {codec}" if codec else name
             variant = f"{FORMATS[name]}[engine=x,codec={blosc + codec if codec else 'none'}]"
-            save, read = (theirs[Subject(column, told, "webface")] * 1000 for column in (SAVE, READ))
+            save, read = (theirs[Subject(column, told, "webface")] * 1000 for column in (SAVE_TIME, READ_TIME))
             groups.append(list(samples(variant, save, read, theirs[Subject(SIZE, told, "webface")], rounds=rounds)))
-    return replace(run_of(*groups), info={"request": {"webface": "webface.h5"}})
+    return with_info(run_of(*groups), request={"webface": "webface.h5"})
 
 
 def test_the_thesiss_own_figures_bear_out_its_findings() -> None:
@@ -186,7 +187,7 @@ def test_the_thesiss_own_figures_bear_out_its_findings() -> None:
 
 
 def test_a_generated_webface_bears_out_nothing_that_its_values_decide() -> None:
-    found = reproduce(replace(thesis_run(), info={})).judgements
+    found = reproduce(replace(thesis_run(), info=RunInfo())).judgements
     ratio = next(item for item in found if item.finding.statement.startswith("ZSTD makes Parquet's file"))
     assert ratio.verdict is Verdict.NOT_TESTABLE
     assert "generated" in ratio.reason

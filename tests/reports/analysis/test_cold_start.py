@@ -1,12 +1,13 @@
-"""What is paid once: medians, the order, and what is missing."""
+"""Cold starts: medians, the order, and what is missing."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from bench_runner.results.records import Run
-from reports.analysis.cold_start import HEADERS, first_calls
+from bench_runner.results.information import information
+from bench_runner.results.records import Run, changed
+from reports.analysis.cold_start import cold_starts
 from tests.reports.factory import make_run, make_sample
 
 RAW_IO = "raw-io[engine=readinto]"
@@ -20,15 +21,16 @@ def run_of(*costs: tuple[str, str, int, int], info: dict[str, object] | None = N
         make_sample(variant=variant, operation=operation, figures={"first_call_ns": ns, "first_call_rss_bytes": rss})
         for variant, operation, ns, rss in costs
     )
-    return Run(Path("results/test"), info or {}, samples)
+    return Run(Path("results/test"), information(info or {}), samples)
 
 
 def test_medians_by_operation_beside_the_import() -> None:
     described = {PARQUET: {"import_ns": 120_000_000, "import_rss_bytes": 30_000_000}}
     calls = [(PARQUET, "save", ns, 2_000_000) for ns in (1_000_000, 9_000_000, 2_000_000)]
-    (row,) = first_calls(run_of(*calls, (PARQUET, "read", 5_000_000, 20_000_000), info={"variants": described}))
+    found = cold_starts(run_of(*calls, (PARQUET, "read", 5_000_000, 20_000_000), info={"variants": described}))
+    (row,) = found.rows
     assert row.label == "parquet"
-    assert dict(zip(HEADERS, row.texts, strict=True)) == {
+    assert dict(zip(found.headers, row.texts, strict=True)) == {
         "import ms": "120",
         "first save ms": "2.00",
         "first read ms": "5.00",
@@ -38,30 +40,30 @@ def test_medians_by_operation_beside_the_import() -> None:
     }
 
 
-def test_the_cheapest_comes_first_and_the_floor_not_at_all() -> None:
-    rows = first_calls(
+def test_the_cheapest_comes_first_and_raw_io_not_at_all() -> None:
+    rows = cold_starts(
         run_of((PARQUET, "save", 9_000_000, 0), (CSV, "save", 3_000_000, 0), (RAW_IO, "save", 1_000_000, 0))
-    )
+    ).rows
     assert [row.variant for row in rows] == [CSV, PARQUET]
-    assert rows[0].texts == ("-", "3.00", "-", "-", "0.000", "-")
+    assert rows[0].texts == ("-", "3.00", "-", "0.000")
 
 
 def test_what_is_not_counted_is_left_out() -> None:
     run = run_of((PARQUET, "save", 9_000_000, 0))
-    assert first_calls(replace(run, samples=tuple(replace(each, round=0) for each in run.samples))) == []
-    assert first_calls(replace(run, samples=())) == []
+    assert cold_starts(replace(run, samples=tuple(changed(each, round=0) for each in run.samples))).rows == ()
+    assert cold_starts(replace(run, samples=())).rows == ()
 
 
 def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
     """A median over both would be the cost under neither."""
     run = run_of((PARQUET, "save", 2_000_000, 0), (PARQUET, "save", 8_000_000, 0))
     own, single = run.samples
-    single = replace(single, conditions=replace(single.conditions, threads="1"))
-    assert first_calls(replace(run, samples=(own, single)))[0].texts[1] == "2.00"
-    assert first_calls(replace(run, samples=(single,)))[0].texts[1] == "8.00"
+    single = changed(single, conditions=changed(single.conditions, threads="1"))
+    assert cold_starts(replace(run, samples=(own, single))).rows[0].texts[1] == "2.00"
+    assert cold_starts(replace(run, samples=(single,))).rows[0].texts[1] == "8.00"
 
 
 def test_every_variant_of_a_run_has_a_row() -> None:
     run = make_run(datasets=("eq",))
     variants = {sample.variant for sample in run.samples if sample.counted and sample.variant != "raw-io"}
-    assert {row.variant for row in first_calls(run)} == variants
+    assert {row.variant for row in cold_starts(run).rows} == variants

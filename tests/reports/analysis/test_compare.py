@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Failure, Run, Sample, SampleWriter, write_run_info
+from bench_runner.results.records import Failure, Run, Sample, SampleWriter, changed, write_run_info
 from bench_runner.results.statistics import Shift, shift_ratio
 from format_bench import cli
 from reports.analysis.compare import CompareError, Verdict, compare
 from reports.text import comparison as compare_text
-from tests.reports.factory import make_run
+from tests.reports.factory import make_run, with_info
 
 PARQUET = "parquet[engine=pyarrow,codec=none]"
 
@@ -36,7 +36,7 @@ def slower(factor: float, *, variant: str = PARQUET, operation: str = "read", fi
     def change(sample: Sample) -> Sample:
         if (sample.variant, sample.operation, sample.dataset) != (variant, operation, "eq") or sample.failure:
             return sample
-        return replace(sample, figures={**sample.figures, figure: int(sample.figures[figure] * factor)})
+        return changed(sample, figures={**sample.figures, figure: int(sample.figures[figure] * factor)})
 
     return change
 
@@ -45,7 +45,7 @@ def everything(factor: float) -> Callable[[Sample], Sample]:
     def change(sample: Sample) -> Sample:
         if "wall_ns" not in sample.figures:
             return sample
-        return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+        return changed(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
 
     return change
 
@@ -105,13 +105,13 @@ def test_memory_that_differs_by_less_than_the_runs_themselves_show_is_no_change(
             if (sample.variant, sample.operation, sample.dataset) != (PARQUET, "read", "eq"):
                 return sample
             figures = {**sample.figures, "peak_private_bytes": int(values[sample.round % 7])}
-            return replace(sample, figures=figures)
+            return changed(sample, figures=figures)
 
         return change
 
     told_nothing: dict[str, Any] = {"probe": {}}
     runs = (run(seed, peaks(values), rounds=7) for seed, values in ((1, before), (2, after)))
-    found = compare(*(replace(each, info={**each.info, **told_nothing}) for each in runs))
+    found = compare(*(with_info(each, **told_nothing) for each in runs))
     assert names(found.regressions) == ([("eq", PARQUET, "read", "peak_private_bytes")] if told else [])
 
 
@@ -142,7 +142,7 @@ def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
         if "wall_ns" not in sample.figures:
             return sample
         wall_ns = int(sample.figures["wall_ns"] * factor(sample))
-        return replace(sample, figures={**sample.figures, "wall_ns": wall_ns})
+        return changed(sample, figures={**sample.figures, "wall_ns": wall_ns})
 
     return change
 
@@ -209,7 +209,7 @@ def test_a_cell_that_fails_now_is_a_failure() -> None:
     def crash(sample: Sample) -> Sample:
         if sample.variant != PARQUET or sample.dataset != "eq":
             return sample
-        return replace(sample, figures={}, failure=failure, fidelity=None)
+        return changed(sample, figures={}, failure=failure, fidelity=None)
 
     found = compare(run(1), run(2, crash))
     assert {cell.operation for cell, _ in found.newly_failing} == {"save", "read"}
@@ -220,7 +220,7 @@ def test_a_cell_that_fails_now_is_a_failure() -> None:
 def test_a_cell_that_fails_in_both_is_named() -> None:
     def crash(sample: Sample) -> Sample:
         failed = Failure(kind="crash", reason="the worker ended")
-        return replace(sample, figures={}, failure=failed) if sample.variant == PARQUET else sample
+        return changed(sample, figures={}, failure=failed) if sample.variant == PARQUET else sample
 
     found = compare(run(1, crash), run(2, crash))
     assert not found.failed
@@ -237,11 +237,11 @@ def test_library_versions_stand_beside_each_change() -> None:
 
 
 def other_machine(sample: Sample) -> Sample:
-    return replace(sample, machine="elsewhere")
+    return changed(sample, machine="elsewhere")
 
 
 def other_data(sample: Sample) -> Sample:
-    return replace(sample, dataset_digest="ffff")
+    return changed(sample, dataset_digest="ffff")
 
 
 UNLIKE = [(other_machine, "different machines"), (other_data, "data of eq differ")]

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Conditions, Run, Sample
-from reports.analysis.engines import READ, SAVE, answers, calls_of, is_about_calls, ratio_text, texts
+from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
+from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.engines import answers, calls_of, is_about_calls, ratio_text, texts
 from reports.analysis.tables import Table, tables
 from reports.sources.reproduction import reproduce
 from reports.text.terminal import show
@@ -46,7 +47,7 @@ def run_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7, 
                         figures={"wall_ns": int(time_ms * slower * 1e6), "cpu_ns": int(time_ms * 1e6)},
                     )
                 )
-    return Run(Path("results/run"), {}, tuple(samples), ())
+    return Run(Path("results/run"), RunInfo(), tuple(samples), ())
 
 
 def table_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7) -> Table:
@@ -55,7 +56,7 @@ def table_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7
 
 
 def test_each_format_has_its_fastest_and_its_slowest_call() -> None:
-    csv = next(calls for calls in calls_of(table_of(), READ) if calls.format == "csv")
+    csv = next(calls for calls in calls_of(table_of(), READ_TIME) if calls.format == "csv")
     assert csv.fastest.variant == "csv[engine=polars]"
     assert csv.slowest.variant == "csv[engine=pandas]"
     assert csv.by_call is not None
@@ -64,20 +65,20 @@ def test_each_format_has_its_fastest_and_its_slowest_call() -> None:
 
 
 def test_the_formats_stand_by_their_fastest_calls_and_the_floor_is_none_of_them() -> None:
-    assert [calls.format for calls in calls_of(table_of(), READ)] == ["feather", "csv", "orc"]
-    assert [calls.format for calls in calls_of(table_of(), SAVE)] == ["feather", "orc", "csv"]
+    assert [calls.format for calls in calls_of(table_of(), READ_TIME)] == ["feather", "csv", "orc"]
+    assert [calls.format for calls in calls_of(table_of(), SAVE_TIME)] == ["feather", "orc", "csv"]
 
 
 def test_ratios_are_paired_by_round() -> None:
     """Rounds differ by half, and the ratio within each is the same."""
-    csv = next(calls for calls in calls_of(table_of(), READ) if calls.format == "csv")
+    csv = next(calls for calls in calls_of(table_of(), READ_TIME) if calls.format == "csv")
     assert csv.by_call is not None
     assert csv.by_call.low == pytest.approx(20)
     assert csv.by_call.high == pytest.approx(20)
 
 
 def test_a_format_with_one_call_has_no_call_to_choose() -> None:
-    orc = next(calls for calls in calls_of(table_of(), READ) if calls.format == "orc")
+    orc = next(calls for calls in calls_of(table_of(), READ_TIME) if calls.format == "orc")
     assert orc.by_call is None
     assert texts(orc) == ("orc", "pyarrow", "", "", "5.00")
 
@@ -95,7 +96,7 @@ def test_under_five_rounds_there_is_no_verdict() -> None:
     few = list(answers(table_of(rounds=4)))
     assert all("under 5 rounds: no verdict" in text for text in few)
     assert not any("no verdict" in text for text in answers(table_of(rounds=5)))
-    csv = next(calls for calls in calls_of(table_of(rounds=4), READ) if calls.format == "csv")
+    csv = next(calls for calls in calls_of(table_of(rounds=4), READ_TIME) if calls.format == "csv")
     assert ratio_text(csv.by_format) == "4.00"
 
 
@@ -126,7 +127,7 @@ def test_the_terminal_shows_the_answer_below_each_table() -> None:
 
 def test_without_a_figure_nothing_is_shown() -> None:
     run = run_of()
-    uncounted = replace(run, samples=tuple(replace(sample, unsettled=True) for sample in run.samples))
+    uncounted = replace(run, samples=tuple(changed(sample, unsettled=True) for sample in run.samples))
     assert "how much is the format" not in shown(uncounted)
     assert "call x" not in shown(uncounted)
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from reports.analysis.fidelity import fidelity_markdown, matrices, show_fidelity
+from bench_runner.results.records import changed
+from reports.analysis.fidelity import matrices
+from reports.text.fidelity import fidelity_markdown, show_fidelity
 from tests.reports.factory import make_run
 
 
@@ -36,7 +38,7 @@ def test_what_is_not_exact_is_said_once_with_how_bound_and_cause() -> None:
 def test_a_loss_only_with_nulls_says_so() -> None:
     run = make_run()
     verdicts = [
-        replace(verdict, outcome="exact")
+        changed(verdict, outcome="exact")
         if (verdict.variant, verdict.kind, verdict.nulls) == ("json[engine=pandas]", "float64", False)
         else verdict
         for verdict in run.fidelity
@@ -58,7 +60,7 @@ def test_the_terminal_spells_letters_out_and_names_what_the_target_loses() -> No
 
 def test_markdown_has_a_column_for_each_variant_and_no_stray_pipes() -> None:
     run = make_run()
-    verdict = replace(run.fidelity[0], kind="a|b", outcome="refused", how="no")
+    verdict = changed(run.fidelity[0], kind="a|b", outcome="refused", how="no")
     text = fidelity_markdown(replace(run, fidelity=(*run.fidelity, verdict)))
     table = [line for line in text.splitlines() if line.startswith("|")]
     widths = {line.replace("\\|", "").count("|") for line in table}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from bench_runner.results.records import changed
 from bench_runner.results.statistics import summarise
 from reports.analysis.frame import frame
 from tests.reports.factory import make_run
@@ -28,7 +29,7 @@ def test_every_cell_is_a_row_with_its_figures_or_its_reason() -> None:
 
 def test_where_nothing_was_counted_the_columns_are_there_all_the_same() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=2)
-    nothing = frame(replace(run, samples=tuple(replace(sample, unsettled=True) for sample in run.samples)))
+    nothing = frame(replace(run, samples=tuple(changed(sample, unsettled=True) for sample in run.samples)))
     assert nothing["wall_ns"].isna().all()
     assert nothing["size_bytes"].isna().all()
     assert (nothing["rounds"] == 0).all()

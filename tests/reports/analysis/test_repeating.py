@@ -12,6 +12,7 @@ import pytest
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
+from bench_runner.results.information import information
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
 from bench_runner.suites import SUITES
@@ -53,7 +54,7 @@ def table_of(chain: Chain, info: dict[str, object] | None = None, variant: str =
         for number in (1, 2, 3)
         for operation in ("save", "read")
     )
-    run = replace(make_run(datasets=(), rounds=1), samples=samples, info=info or {})
+    run = replace(make_run(datasets=(), rounds=1), samples=samples, info=information(info or {}))
     (table,) = tables(run)
     return run, table
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from bench_runner.results.records import Run
+from bench_runner.results.information import information
+from bench_runner.results.records import Run, RunInfo
 from reports.pdf import report as pdf
 from reports.pdf.report import A4_INCHES, BANDS, ReportError, write_pdf
 from tests.reports.factory import make_run, make_sample
@@ -32,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return _pages(make_run(datasets=("eq", "core"), tracks=("plain",)), tmp_path_factory.mktemp("pdf"))
 
 
-def test_a_page_for_each_table_then_fidelity_first_calls_and_remarks(pages: list[str]) -> None:
+def test_a_page_for_each_table_then_fidelity_cold_start_and_remarks(pages: list[str]) -> None:
     assert len(pages) == 5
     table, _, fidelity, first, remarks = pages
     for title in ("save time", "read time", "size (MB)", "save peak memory", "read peak memory"):
@@ -43,7 +44,7 @@ def test_a_page_for_each_table_then_fidelity_first_calls_and_remarks(pages: list
     assert "Counted rounds: 7" in table
     assert "timestamp[us,UTC]" in fidelity
     assert "target arrow" in fidelity
-    assert "first read MB" in first
+    assert "first read" in first
     assert "json [double_precision=15]" in first
     assert "governor" in remarks
 
@@ -57,7 +58,7 @@ def test_ties_reasons_and_limits_of_the_probe_are_printed(pages: list[str]) -> N
 
 def test_under_five_rounds_the_page_claims_no_verdict(tmp_path: Path) -> None:
     samples = tuple(make_sample(round=number) for number in (1, 2))
-    table = _pages(replace(make_run(), samples=samples, fidelity=(), info={}), tmp_path)[0]
+    table = _pages(replace(make_run(), samples=samples, fidelity=(), info=RunInfo()), tmp_path)[0]
     assert "no verdict" in table
     assert "or tied with it" not in table
     assert "*" not in table
@@ -65,13 +66,13 @@ def test_under_five_rounds_the_page_claims_no_verdict(tmp_path: Path) -> None:
 
 def test_more_variants_than_a_page_holds_go_to_the_next(tmp_path: Path) -> None:
     samples = tuple(make_sample(variant=f"format{number}", round=1) for number in range(30))
-    pages = _pages(replace(make_run(), samples=samples, fidelity=(), info={}), tmp_path)
+    pages = _pages(replace(make_run(), samples=samples, fidelity=(), info=RunInfo()), tmp_path)
     assert all(f"format{number}" in pages[0] + pages[1] for number in range(30))
     assert sum("tabular: eq" in page for page in pages) == 2
 
 
 def test_an_empty_run_is_one_page_that_says_so(tmp_path: Path) -> None:
-    assert "nothing to show" in _pages(replace(make_run(), samples=(), fidelity=(), info={}), tmp_path)[0]
+    assert "nothing to show" in _pages(replace(make_run(), samples=(), fidelity=(), info=RunInfo()), tmp_path)[0]
 
 
 def test_without_matplotlib_the_error_says_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +102,6 @@ def test_a_report_that_fails_leaves_the_older_one(tmp_path: Path, monkeypatch: p
 
 def test_a_sample_says_of_how_many_rows_it_is(tmp_path: Path) -> None:
     samples = tuple(make_sample(round=number) for number in range(1, 6))
-    info = {"datasets": {"eq": {"title": "table of your own", "input_rows": 12_345_678}}}
-    table = _pages(replace(make_run(), samples=samples, fidelity=(), info=info), tmp_path)[0]
+    info = {"datasets": {"eq": {"title": "table of your own", "rows": 1_000_000, "input_rows": 12_345_678}}}
+    table = _pages(replace(make_run(), samples=samples, fidelity=(), info=information(info)), tmp_path)[0]
     assert "a sample of 1,000,000 of 12,345,678 rows (table of your own)" in " ".join(table.split())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.results.records import Failure, Run
+from bench_runner.results.records import Failure, Run, changed
 from reports.site.publication import write_site
 from tests.reports.factory import make_run, make_sample, write_run
 
@@ -127,22 +127,18 @@ def test_without_a_history_nothing_leads_to_it(tmp_path: Path) -> None:
 def test_runs_of_other_machines_are_not_compared(tmp_path: Path) -> None:
     write_run(run_of(1), tmp_path / "runs" / "a")
     other = run_of(2)
-    moved = replace(other, samples=tuple(replace(sample, machine="lab-2") for sample in other.samples))
+    moved = replace(other, samples=tuple(changed(sample, machine="lab-2") for sample in other.samples))
     write_run(moved, tmp_path / "runs" / "b")
     write_site(tmp_path / "runs", tmp_path / "site")
     assert "Since" not in (tmp_path / "site" / "runs" / "b" / "index.html").read_text()
 
 
 @pytest.mark.parametrize(("threads", "compared"), [("default", True), ("1", False)])
-def test_threads_that_are_left_to_the_suite_are_the_same_question(
-    threads: str, compared: bool, tmp_path: Path
-) -> None:
+def test_threads_that_are_left_to_the_suite_are_the_same_question(threads: str, compared: bool, tmp_path: Path) -> None:
     """An older run has its threads in the request, a newer one may leave them to the suite."""
     write_run(run_of(1, request={"rows": None, "threads": "default"}), tmp_path / "runs" / "a")
     later = run_of(2, request={"rows": None, "threads": None})
-    samples = tuple(
-        replace(sample, conditions=replace(sample.conditions, threads=threads)) for sample in later.samples
-    )
+    samples = tuple(changed(sample, conditions=changed(sample.conditions, threads=threads)) for sample in later.samples)
     write_run(replace(later, samples=samples), tmp_path / "runs" / "b")
     write_site(tmp_path / "runs", tmp_path / "site")
     assert ("Since" in (tmp_path / "site" / "runs" / "b" / "index.html").read_text()) == compared
@@ -196,7 +192,7 @@ def test_runs_of_other_machines_stay_on_the_front_page_and_other_requests_do_not
     write_run(run_of(1, request={"rows": 7}), tmp_path / "runs" / "a")
     write_run(run_of(2, request={"rows": 8}), tmp_path / "runs" / "b")
     other = run_of(3)
-    moved = replace(other, samples=tuple(replace(sample, machine="lab-2") for sample in other.samples))
+    moved = replace(other, samples=tuple(changed(sample, machine="lab-2") for sample in other.samples))
     write_run(moved, tmp_path / "runs" / "c")
     write_site(tmp_path / "runs", tmp_path / "site")
     front = (tmp_path / "site" / "index.html").read_text()

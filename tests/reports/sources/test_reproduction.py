@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Conditions, Run, Sample
-from reports.analysis.tables import COLUMNS
-from reports.sources.findings import FINDINGS, FORMATS, READ, ROWS, SAVE, SIZE, Subject
+from bench_runner.results.records import Conditions, Run, RunInfo, Sample
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
+from reports.sources.findings import FINDINGS, FORMATS, ROWS, Subject
 from reports.sources.reproduction import (
     Judgement,
     Verdict,
@@ -45,7 +45,7 @@ def thesis_run(
         for name, ours in FORMATS.items():
             for operation in ("save", "read"):
                 figures = {}
-                for column in COLUMNS:
+                for column in THESIS_METRICS:
                     subject = Subject(column, name, dataset)
                     if column.operation == operation and subject in thesis_figures():
                         scale = 1e9 if column.figure == "wall_ns" else 1e6
@@ -63,7 +63,7 @@ def thesis_run(
                         )
                         for number in range(1, rounds + 1)
                     ]
-    return replace(make_run(datasets=()), samples=tuple(samples), info={})
+    return replace(make_run(datasets=()), samples=tuple(samples), info=RunInfo())
 
 
 def judged(run: Run, statement: str) -> Judgement:
@@ -72,7 +72,7 @@ def judged(run: Run, statement: str) -> Judgement:
 
 def test_the_figures_are_the_thesiss() -> None:
     assert len(thesis_figures()) == 5 * (12 * 5 + 9)
-    assert thesis_figures()[Subject(SAVE, "Feather", "webface")] == 10.96
+    assert thesis_figures()[Subject(SAVE_TIME, "Feather", "webface")] == 10.96
     assert thesis_figures()[Subject(SIZE, "Parquet", "eq")] == 47
     assert {subject.format for subject in thesis_figures()} == set(FORMATS)
 
@@ -98,7 +98,7 @@ def test_findings_that_the_thesiss_own_tables_contradict_do_not_hold_and_say_so(
 
 def test_a_contradiction_names_figures_and_the_thesiss_faults() -> None:
     def faster_lance(subject: Subject, value: float) -> float:
-        return 0.05 if (subject.column, subject.format) == (SAVE, "Lance") else value
+        return 0.05 if (subject.column, subject.format) == (SAVE_TIME, "Lance") else value
 
     found = judged(thesis_run(faster_lance), "Feather has the shortest save")
     assert found.verdict is Verdict.DOES_NOT
@@ -108,14 +108,18 @@ def test_a_contradiction_names_figures_and_the_thesiss_faults() -> None:
 
 def test_one_contradicted_data_set_is_enough() -> None:
     def once(subject: Subject, value: float) -> float:
-        return 0.01 if subject == Subject(READ, "CSV", "bool") else value
+        return 0.01 if subject == Subject(READ_TIME, "CSV", "bool") else value
 
     assert judged(thesis_run(once), "Pickle has the shortest read").verdict is Verdict.DOES_NOT
 
 
 def test_a_tie_is_no_verdict() -> None:
     def alike(subject: Subject, value: float) -> float:
-        return thesis_figures()[Subject(SAVE, "Feather", "eq")] if subject == Subject(SAVE, "Parquet", "eq") else value
+        return (
+            thesis_figures()[Subject(SAVE_TIME, "Feather", "eq")]
+            if subject == Subject(SAVE_TIME, "Parquet", "eq")
+            else value
+        )
 
     found = judged(thesis_run(alike), "Feather has the shortest save")
     assert found.verdict is Verdict.NOT_TESTABLE

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from bench_runner.results.records import Conditions, Run, Sample
-from reports.sources.findings import READ, SAVE, SIZE, Subject
+from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
+from reports.sources.findings import Subject
 from reports.sources.reproduction import Verdict, reproduce, reproduction_markdown
 from reports.sources.reproduction_images import DATASETS, STORAGES, thesis_figures
 from tests.reports.factory import make_run, make_sample
@@ -42,12 +43,12 @@ def thesis_run(
                 )
                 seconds = {
                     column: change(Subject(column, storage, theirs), thesis_figures()[Subject(column, storage, theirs)])
-                    for column in (SAVE, READ, SIZE)
+                    for column in (SAVE_TIME, READ_TIME, SIZE)
                 }
-                save = {"wall_ns": int(seconds[SAVE] * 1e9), "size_bytes": int(seconds[SIZE] * 1e6)}
-                samples.append(replace(base, operation="save", figures=save, fidelity=None))
-                samples.append(replace(base, operation="read", figures={"wall_ns": int(seconds[READ] * 1e9)}))
-    return replace(make_run(datasets=()), samples=tuple(samples), info={}, fidelity=())
+                save = {"wall_ns": int(seconds[SAVE_TIME] * 1e9), "size_bytes": int(seconds[SIZE] * 1e6)}
+                samples.append(changed(base, operation="save", figures=save, fidelity=None))
+                samples.append(changed(base, operation="read", figures={"wall_ns": int(seconds[READ_TIME] * 1e9)}))
+    return replace(make_run(datasets=()), samples=tuple(samples), info=RunInfo(), fidelity=())
 
 
 def verdicts(run: Run) -> dict[str, Verdict]:
@@ -57,7 +58,7 @@ def verdicts(run: Run) -> dict[str, Verdict]:
 def test_the_figures_are_the_thesiss() -> None:
     assert len(thesis_figures()) == len(DATASETS) * len(STORAGES) * 3
     assert thesis_figures()[Subject(SIZE, "PNG", "CIFAR-10")] == 113
-    assert thesis_figures()[Subject(READ, "LMDB", "ImageNet-100")] == 11.87
+    assert thesis_figures()[Subject(READ_TIME, "LMDB", "ImageNet-100")] == 11.87
 
 
 def test_the_thesiss_own_figures_bear_out_what_its_tables_say() -> None:
@@ -72,7 +73,7 @@ def test_the_thesiss_own_figures_bear_out_what_its_tables_say() -> None:
 
 def test_a_finding_that_the_samples_contradict_does_not_hold() -> None:
     def quick_png(subject: Subject, value: float) -> float:
-        return value / 100 if subject.format == "PNG" and subject.column == SAVE else value
+        return value / 100 if subject.format == "PNG" and subject.column == SAVE_TIME else value
 
     found = verdicts(thesis_run(quick_png))
     assert found["PNG saves the slowest, Base64 next"] is Verdict.DOES_NOT

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Conditions, Failure, Run
-from reports.text.terminal import WIDTH, folded, show
-from tests.reports.factory import make_run, make_sample
+from bench_runner.results.records import Conditions, Failure, RecordError, Run, RunInfo, changed, read_run
+from reports.text.page import WIDTH, folded
+from reports.text.terminal import show
+from tests.reports.factory import make_run, make_sample, with_info, write_run
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -45,10 +47,10 @@ def test_a_pipe_gets_plain_text_of_100_columns_and_a_terminal_colour() -> None:
 def test_long_variant_names_do_not_push_figures_out() -> None:
     long = "parquet[engine=pyarrow,codec=zstd,level=1,row_group_rows=1000000,page_bytes=65536]"
     samples = [
-        replace(sample, variant=long if sample.variant.startswith("parquet") else sample.variant)
+        changed(sample, variant=long if sample.variant.startswith("parquet") else sample.variant)
         for sample in make_run(datasets=("eq",), tracks=("plain",)).samples
     ]
-    samples += [replace(sample, variant=long.replace("65536", "4096")) for sample in samples if sample.variant == long]
+    samples += [changed(sample, variant=long.replace("65536", "4096")) for sample in samples if sample.variant == long]
     text = shown(replace(make_run(), samples=tuple(samples)))
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "…" not in text
@@ -162,15 +164,31 @@ def test_several_machines_are_never_mixed() -> None:
     assert "machine two" in text
 
 
-def test_drift_of_the_floor_is_a_warning() -> None:
+def test_drift_of_raw_io_is_a_warning() -> None:
     assert "raw I/O became" in shown(make_run(drift=0.3))
     assert "raw I/O became" not in shown(make_run())
 
 
-@pytest.mark.parametrize("info", [{}, {"machine": None, "warnings": "no", "probe": 3, "datasets": None}])
-def test_an_old_run_with_little_information_is_shown(info: dict[str, object]) -> None:
+def test_an_old_run_with_little_information_is_shown() -> None:
     run = make_run(datasets=("eq",))
-    assert "tabular: eq" in shown(replace(run, info=info))
+    assert "tabular: eq" in shown(replace(run, info=RunInfo()))
+
+
+@pytest.mark.parametrize(
+    ("odd", "field"),
+    [
+        ({"machine": None}, "machine"),
+        ({"warnings": "no"}, "warnings"),
+        ({"probe": 3}, "probe"),
+        ({"seed": "x"}, "seed"),
+    ],
+)
+def test_odd_facts_are_told_with_the_file_and_the_field(odd: dict[str, object], field: str, tmp_path: Path) -> None:
+    folder = write_run(make_run(datasets=("eq",), rounds=1), tmp_path / "run")
+    shape = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**shape, **odd}))
+    with pytest.raises(RecordError, match=rf"run\.json: .*{field}"):
+        read_run(folder)
 
 
 def test_an_empty_run_says_so() -> None:
@@ -178,7 +196,7 @@ def test_an_empty_run_says_so() -> None:
 
 
 def test_the_overview_has_only_variants_that_all_data_sets_have() -> None:
-    overview = shown(make_run(tracks=("plain",))).split("over eq, int")[1].split("paid once")[0]
+    overview = shown(make_run(tracks=("plain",))).split("over eq, int")[1].split("cold start")[0]
     assert "pickle" in overview
     assert "avro" not in overview
 
@@ -187,5 +205,5 @@ def test_a_sample_says_of_how_many_rows_it_is() -> None:
     facts = {"rows": 1_000_000, "input_rows": 12_345_678, "sampled_rows": 1_000_000, "blocks": 16}
     run = make_run(datasets=("eq",), tracks=("plain",), info={"datasets": {"eq": {"digest": "d", **facts}}})
     assert "tabular: eq, a sample of 1,000,000 of 12,345,678 rows, track plain" in shown(run)
-    whole = replace(run, info={**run.info, "datasets": {"eq": {**facts, "input_rows": 1_000_000}}})
+    whole = with_info(run, datasets={"eq": {**facts, "input_rows": 1_000_000}})
     assert "tabular: eq, 1,000,000 rows, track plain" in shown(whole)

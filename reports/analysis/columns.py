@@ -1,0 +1,135 @@
+"""The columns of a table: the figures that people compare, each found by its operation and its role.
+
+Which columns there are follows from the operations that were measured: nobody looks one up by its place. This module
+knows neither samples nor where a column is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bench_runner.results.information import READ, SAVE, OperationInfo
+
+
+class Role(Enum):
+    """What a column says of its operation, in the order in which columns stand."""
+
+    TIME = "wall_ns"
+    SIZE = "size_bytes"
+    MEMORY = "peak_private_bytes"
+
+    @property
+    def figure(self) -> str:
+        """The registered figure that is shown for it."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of one operation. Two columns are the same whatever their titles."""
+
+    operation: str
+    """As it is spelled, with its parameters."""
+    figure: str
+    role: Role
+    title: str = field(compare=False)
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether the figure comes from the memory probe."""
+        return self.role is Role.MEMORY
+
+
+def _column(operation: str, role: Role, title: str) -> Column:
+    return Column(operation, role.figure, role, title)
+
+
+SAVE_TIME = _column(SAVE, Role.TIME, "save time")
+READ_TIME = _column(READ, Role.TIME, "read time")
+SIZE = _column(SAVE, Role.SIZE, "size")
+SAVE_PEAK = _column(SAVE, Role.MEMORY, "save peak memory")
+READ_PEAK = _column(READ, Role.MEMORY, "read peak memory")
+THESIS_METRICS = (SAVE_TIME, READ_TIME, SIZE, SAVE_PEAK, READ_PEAK)
+"""The five metrics of the thesis (its tables 6.3 to 6.7), for what is about save and read by its nature. A table may
+lack each of them."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that one table or several have: all times, then sizes, then memory."""
+
+    shown: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.shown)
+
+    def __len__(self) -> int:
+        return len(self.shown)
+
+    def find(self, operation: str, role: Role) -> Column | None:
+        """The column of an operation in a role, None where there is none."""
+        return next((column for column in self.shown if (column.operation, column.role) == (operation, role)), None)
+
+    def of(self, operation: str) -> tuple[Column, ...]:
+        """All columns of an operation."""
+        return tuple(column for column in self.shown if column.operation == operation)
+
+    @property
+    def times(self) -> tuple[Column, ...]:
+        """One for each operation."""
+        return tuple(column for column in self.shown if column.role is Role.TIME)
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """Writing ones first, then read, then the others."""
+        return tuple(column.operation for column in self.times)
+
+    @property
+    def main(self) -> tuple[str, ...]:
+        """The operations that a table shows first: save and read; where it has neither, the first two."""
+        return tuple(name for name in self.operations if name in (SAVE, READ)) or self.operations[:2]
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """All others."""
+        return tuple(name for name in self.operations if name not in self.main)
+
+    def writes(self, operation: str) -> bool:
+        """Whether an operation makes a stored copy."""
+        return self.find(operation, Role.SIZE) is not None
+
+    @property
+    def leading(self) -> Column | None:
+        """What rows are ordered by: the read time; without one that of another operation that reads, else any time."""
+        times = sorted(self.times, key=lambda time: (time.operation != READ, self.writes(time.operation)))
+        return next(iter(times), None)
+
+
+def columns_of(operations: Mapping[str, OperationInfo]) -> Columns:
+    """The columns of operations that were measured, given in the order of their first samples."""
+    found = []
+    for name, about in operations.items():
+        title = about.title or name
+        found += [_column(name, Role.TIME, f"{title} time"), _column(name, Role.MEMORY, f"{title} peak memory")]
+        if about.writes:
+            found.append(_column(name, Role.SIZE, "size" if name == SAVE else f"{title} size"))
+    return _ordered(found)
+
+
+def joined(several: Iterable[Columns]) -> Columns:
+    """Every column that one of several tables has."""
+    return _ordered(dict.fromkeys(column for columns in several for column in columns))
+
+
+def _ordered(columns: Iterable[Column]) -> Columns:
+    columns = tuple(columns)
+    writing = {column.operation for column in columns if column.role is Role.SIZE}
+    roles = tuple(Role)
+
+    def place(column: Column) -> tuple[int, bool, bool, bool]:
+        name = column.operation
+        return roles.index(column.role), name != SAVE, name not in writing, name != READ
+
+    return Columns(tuple(sorted(columns, key=place)))

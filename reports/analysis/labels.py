@@ -1,0 +1,57 @@
+"""Names for people: the shortest labels that tell variants apart, and conditions in words.
+
+It knows nothing of figures, and of variants only how their names are spelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench_runner.results.records import Conditions
+from bench_runner.results.statistics import format_name
+
+
+def short_labels(variants: Iterable[str]) -> dict[str, str]:
+    """The shortest names that tell these variants apart: the format, with a codec where there is one, and
+    otherwise only those settings in which variants of one format differ; the engine by its name alone."""
+    variants = tuple(variants)
+    groups: dict[str, list[str]] = {}
+    for variant in variants:
+        groups.setdefault(format_name(variant), []).append(variant)
+    labels = {}
+    for group in groups.values():
+        shared = set.intersection(*(set(_settings(variant)) for variant in group))
+        for variant in group:
+            told = [
+                text.removeprefix("engine=")
+                for text in _settings(variant)
+                if text not in shared or (text.startswith("codec=") and text != "codec=none")
+            ]
+            name = format_name(variant)
+            labels[variant] = f"{name}[{','.join(told)}]" if told else name
+    return labels
+
+
+def variant_parts(variant: str) -> tuple[str, dict[str, str]]:
+    """The format of a spelled variant, and its settings: ('orc', {'engine': 'pyarrow', 'codec': 'lz4'})."""
+    pairs = (text.partition("=") for text in _settings(variant))
+    return format_name(variant), {key: value for key, _, value in pairs}
+
+
+def _settings(variant: str) -> list[str]:
+    inside = variant.partition("[")[2].removesuffix("]")
+    return inside.split(",") if inside else []
+
+
+def conditions_text(conditions: Conditions) -> str:
+    """The conditions in words: 'track plain, cache warm, target pandas', and others where they are not the
+    default."""
+    parts = [f"track {conditions.track}", f"cache {conditions.cache}", f"target {conditions.target}"]
+    usual = Conditions()
+    if conditions.threads != usual.threads:
+        parts.append("1 thread")
+    if conditions.strings != usual.strings:
+        parts.append(f"strings as {conditions.strings}")
+    if conditions.work_dir != usual.work_dir:
+        parts.append(f"in {conditions.work_dir}")
+    return ", ".join(parts)

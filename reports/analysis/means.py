@@ -1,0 +1,62 @@
+"""Over several data sets: geometric means of the ratios to the best, column by column.
+
+They name no winner, because a user's data are one data set. It knows nothing of where they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench_runner.results.statistics import overall
+from reports.analysis.columns import Column, Columns, joined
+from reports.analysis.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Tables that differ in their data set alone."""
+
+    tables: tuple[Table, ...]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Every column that one of the tables has."""
+        return joined(table.columns for table in self.tables)
+
+    @cached_property
+    def variants(self) -> tuple[str, ...]:
+        """All variants that are ranked in one of the tables, by the mean of the leading column."""
+        found = dict.fromkeys(
+            variant for table in self.tables for column in self.columns for variant in table.ranks(column)
+        )
+        leading = self.by_column[self.columns.leading] if self.columns.leading else {}
+        return tuple(sorted(found, key=lambda variant: leading.get(variant, float("inf"))))
+
+    @cached_property
+    def by_column(self) -> Mapping[Column, Mapping[str, float]]:
+        """For each column the mean of each variant that has a ratio in every table."""
+        return {column: self._means(column) for column in self.columns}
+
+    def _means(self, column: Column) -> Mapping[str, float]:
+        ranks = [table.ranks(column) for table in self.tables]
+        complete = [variant for variant in ranks[0] if all(variant in each for each in ranks)]
+        return overall(
+            {
+                variant: {table.dataset: each[variant].ratio for table, each in zip(self.tables, ranks, strict=True)}
+                for variant in complete
+            }
+        ).means
+
+    def of(self, variant: str) -> tuple[float | None, ...]:
+        """The means of a variant, one for each column."""
+        return tuple(self.by_column[column].get(variant) for column in self.columns)
+
+
+def means_of(found: Sequence[Table]) -> list[Means]:
+    """The groups of tables that differ in their data set alone, where there is more than one data set."""
+    groups: dict[tuple[object, ...], list[Table]] = {}
+    for table in found:
+        groups.setdefault((table.suite, table.machine, table.conditions), []).append(table)
+    return [Means(tuple(group)) for group in groups.values() if len({table.dataset for table in group}) > 1]

@@ -1,0 +1,81 @@
+"""What a run says against itself, in words: too few rounds, an unfinished run, drift, what was not counted.
+
+It judges nothing that statistics do not judge, and knows nothing of where a remark is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bench_runner.results.records import Cell, Run, RunInfo
+from bench_runner.results.statistics import (
+    FEWEST_ROUNDS,
+    CellSummary,
+    Effect,
+    format_name,
+    position_effect,
+    raw_io_drift,
+)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that the reader of a run must know, and what to do about it ('' when nothing can be done)."""
+
+    text: str
+    remedy: str = ""
+
+
+def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
+    """What a run says against itself: stored warnings, too few rounds, an unfinished run, drift, position."""
+    info = run.info
+    found = []
+    if info.quick:
+        found.append(Remark("a quick run: one round, no intervals, no verdicts", "repeat it without --quick"))
+    elif summaries and max(summary.rounds for summary in summaries.values()) < FEWEST_ROUNDS:
+        found.append(
+            Remark(
+                f"under {FEWEST_ROUNDS} rounds: spreads are minimum and maximum, and there are no verdicts",
+                f"--rounds {FEWEST_ROUNDS} or more",
+            )
+        )
+    if info.partial:
+        found.append(Remark("the run did not finish", "run the same command with --resume"))
+    found.extend(Remark(warning.text, warning.remedy) for warning in info.warnings)
+    found.extend(_drift_remark(info, effect) for effect in raw_io_drift(summaries.values()) if effect.warns)
+    found.extend(_position_remark(info, effect) for effect in position_effect(run.samples) if effect.warns)
+    unsettled = sum(sample.unsettled for sample in run.samples)
+    if unsettled:
+        found.append(
+            Remark(
+                f"{unsettled} of {len(run.samples)} samples are not counted: the machine was not at rest,"
+                " or a warm read not warm",
+                "stop other work on the machine",
+            )
+        )
+    found.extend(_sample_warnings(summaries.values()))
+    return found
+
+
+def _drift_remark(info: RunInfo, effect: Effect) -> Remark:
+    text = f"{info.operation(effect.operation).title} of raw I/O became {_amount(effect)} over the rounds"
+    return Remark(f"{text} on {effect.machine}", "compare multiples of raw I/O, or repeat on a machine at rest")
+
+
+def _position_remark(info: RunInfo, effect: Effect) -> Remark:
+    text = f"{info.operation(effect.operation).title} late in a round is {_amount(effect)} than early in it"
+    return Remark(f"{text} on {effect.machine}", "see 'format-bench doctor'")
+
+
+def _amount(effect: Effect) -> str:
+    return f"{abs(effect.change):.0%} {'slower' if effect.change > 0 else 'faster'}"
+
+
+def _sample_warnings(summaries: Iterable[CellSummary]) -> list[Remark]:
+    cells: dict[str, list[str]] = {}
+    for summary in summaries:
+        for warning in summary.warnings:
+            if not warning.startswith("not counted"):
+                cells.setdefault(warning, []).append(format_name(summary.cell.variant))
+    return [Remark(f"{', '.join(dict.fromkeys(names))}: {warning}") for warning, names in cells.items()]

@@ -1,0 +1,48 @@
+"""Numbers for people: units, significant digits, spreads.
+
+Figures are stored as integers with their unit in the name; here they become what a person reads. It knows neither
+tables nor where a number is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench_runner.results.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit for people: `scale` of the stored unit make one of it."""
+
+    name: str
+    scale: float
+
+    def text(self, value: float) -> str:
+        """`value`, in the stored unit, with three significant digits and at most three decimals."""
+        return number_text(value / self.scale)
+
+
+SECONDS, MILLISECONDS = Unit("s", 1e9), Unit("ms", 1e6)
+MEGABYTES, KILOBYTES = Unit("MB", 1e6), Unit("kB", 1e3)
+"""Decimal, as the thesis and file managers count: 1 MB = 1,000,000 bytes."""
+
+
+def number_text(number: float) -> str:
+    """Three significant digits, at most three decimals, no exponent: 0.041, 2.65, 81.8, 5,212."""
+    if number >= 100:
+        return f"{number:,.0f}"
+    if number >= 10:
+        return f"{number:.1f}"
+    return f"{number:.2f}" if number >= 1 else f"{number:.3f}"
+
+
+def spread_text(interval: Interval) -> str:
+    """How far to believe a median: '±3%' is half of the 95 % interval; under five rounds '-2+4%' are the
+    smallest and the largest value; '' for a single round."""
+    if interval.median <= 0 or interval.rounds == 1:
+        return ""
+    low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)
+    if interval.low is not None:
+        return f"±{(high - low) / 2:.0f}%"
+    return f"-{abs(low):.0f}+{high:.0f}%"

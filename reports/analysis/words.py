@@ -1,0 +1,154 @@
+"""What every report says of a row, in words: rounds, cores, multiples of raw I/O, fidelity, and notes below a table.
+
+Terminal, PDF and site take them from here, so that they never say it differently. It knows nothing of where they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from bench_runner.results.information import SAVE
+from bench_runner.results.records import Failure, Run
+from bench_runner.results.statistics import CellSummary, is_apart
+from reports.analysis.columns import Column
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
+
+NOTHING = "-"
+FALLBACK = "†"
+"""Stands behind every figure of a call that does more than was asked."""
+FALLBACK_MEANING = (
+    f"{FALLBACK} read-all: the call reads everything, and the columns or rows are selected afterwards; not ranked with "
+    "the others"
+)
+BLOCKS_WORTH_TELLING = 1.05
+"""Blocks that exceed the bytes in them by more than this are told."""
+LONG_NS = 10_000_000_000
+"""From here on a time in a column of milliseconds is shown in seconds, with its unit: '29.4s'."""
+
+
+def rounds_text(row: Row, operations: Sequence[str]) -> str:
+    """Counted rounds of some operations: one number, or one for each ('7/6') where they differ."""
+    counted = [row.cells[name].rounds for name in operations if name in row.cells]
+    numbers = [number for number in counted if number]
+    if not numbers:
+        return NOTHING
+    return str(numbers[0]) if len(set(numbers)) == 1 else "/".join(map(str, counted))
+
+
+def fallback_mark(row: Row, column: Column) -> str:
+    """FALLBACK for a figure of a call that stands for one that the engine does not have."""
+    return FALLBACK if row.fallback(column.operation) else ""
+
+
+def has_fallbacks(table: Table) -> bool:
+    """Whether a figure of a table bears that mark."""
+    return any(row.fallback(name) for row in table.rows for name in table.columns.operations)
+
+
+def sync_text(row: Row, time: Unit) -> str:
+    """The save with the sync after it, in `time`."""
+    save = row.cells.get(SAVE)
+    if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
+        return NOTHING
+    both_ns = save.figures["wall_ns"].median + save.figures["sync_ns"].median
+    return f"{SECONDS.text(both_ns)}s" if time is MILLISECONDS and both_ns >= LONG_NS else time.text(both_ns)
+
+
+def cores_text(summary: CellSummary) -> str:
+    """CPU time over wall time."""
+    return NOTHING if summary.cores_used is None else f"{summary.cores_used:.1f}"
+
+
+def multiple_text(summary: CellSummary) -> str:
+    """How many times raw I/O."""
+    if summary.raw_io_multiple is None:
+        return NOTHING
+    ratio = summary.raw_io_multiple.ratio
+    if ratio >= 1000:
+        return f"{ratio / 1000:.1f}k" if ratio < 10_000 else f"{ratio / 1000:.0f}k"
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
+
+
+def each_text(row: Row, operations: Sequence[str], text: Callable[[CellSummary], str]) -> str:
+    """`text` of each of some operations: '1.0/0.9'."""
+    parts = [text(row.cells[name]) if name in row.cells else NOTHING for name in operations]
+    return NOTHING if set(parts) <= {NOTHING} else "/".join(parts)
+
+
+def fidelity_text(row: Row) -> str:
+    """'exact' or 'lossy', else in a word why there is no verdict."""
+    if row.fidelity is not None:
+        return "exact" if row.fidelity == "exact" else "lossy"
+    kinds = {failure.kind for failure in row.failures}
+    if not kinds:
+        return NOTHING
+    return "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
+
+
+def why_none(row: Row, column: Column) -> str:
+    """In a word why a row has no figure in a column."""
+    summary = row.cells.get(column.operation)
+    if summary is None:
+        return "not run"
+    return summary.failures[0].kind if summary.failures else "not counted"
+
+
+def titles(run: Run, operations: Sequence[str], between: str = " and ") -> str:
+    """Operations for people: 'save and project 10 columns'."""
+    return between.join(run.info.operation(name).title for name in operations)
+
+
+def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[str]) -> str:
+    """A failure in words, with the operations and the rounds that it befell."""
+    rounds = max(row.cells[operation].failed_rounds for operation in operations)
+    some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
+    where = "" if len(operations) == len(row.cells) else f"{titles(run, operations)} "
+    return f"{where}{failure.kind}{some}: {failure.reason}"
+
+
+def notes(run: Run, table: Table) -> Iterator[str]:
+    """What must be said below a table: failures, losses, what is not counted, what is not ranked."""
+    for row in table.rows:
+        for failure, operations in row.failures.items():
+            yield f"{row.label}: {failure_text(run, row, failure, operations)}"
+    for row in table.rows:
+        if row.losses:
+            yield f"{row.label} is lossy here: {'; '.join(row.losses)}"
+    uncounted = [
+        f"{row.label} ({titles(run, [name])}, {summary.uncounted} of {summary.uncounted + summary.rounds} rounds)"
+        for row in table.rows
+        for name, summary in row.cells.items()
+        if summary.uncounted
+    ]
+    if uncounted:
+        yield f"not counted (machine not at rest, read not warm, or read not passed): {', '.join(uncounted)}"
+    for row in table.rows:
+        blocks = _blocks(row)
+        if blocks:
+            yield f"{row.label}: {blocks}"
+    syncing = [row.label for row in table.rows if _syncs_on_save(run, row)]
+    if syncing:
+        yield f"save already syncs: {', '.join(syncing)}"
+    apart = [row.label for row in table.rows if is_apart(row.variant) and row.measured]
+    if apart:
+        yield f"not ranked with the others, because the result is another kind of object: {', '.join(apart)}"
+    if has_fallbacks(table):
+        yield FALLBACK_MEANING
+
+
+def _syncs_on_save(run: Run, row: Row) -> bool:
+    about = run.info.variants.get(row.variant)
+    return about is not None and about.syncs_on_save
+
+
+def _blocks(row: Row) -> str:
+    """What many small files take of the disk, where that is much more than their bytes."""
+    figures = row.cells[SAVE].figures if SAVE in row.cells else {}
+    names = ("files_count", "allocated_bytes", "size_bytes")
+    if not all(name in figures for name in names):
+        return ""
+    files, allocated, size = (figures[name].median for name in names)
+    if allocated <= BLOCKS_WORTH_TELLING * size:
+        return ""
+    return f"{files:,.0f} files of {MEGABYTES.text(size)} MB take blocks of {MEGABYTES.text(allocated)} MB on the disk"

@@ -1,0 +1,150 @@
+"""The figures of a table's operations as grids of text: save and read first, further operations in grids below.
+
+Every operation has a group of columns; as many groups stand beside each other as the page has room for. It knows
+nothing of what stands around the grids.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.table import Table as Grid
+from rich.text import Text
+
+from bench_runner.results.information import SAVE
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import is_raw_io
+from reports.analysis.columns import Column, Role
+from reports.analysis.tables import Row, Table, unit_for, value_text
+from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit, spread_text
+from reports.analysis.words import (
+    LONG_NS,
+    NOTHING,
+    cores_text,
+    each_text,
+    fallback_mark,
+    fidelity_text,
+    multiple_text,
+    rounds_text,
+    sync_text,
+)
+from reports.text.page import WIDTH, labelled_grid, width_of
+
+_HEADER_WIDTH = 10
+"""The title of an operation is broken into lines of this many characters above its columns."""
+_LABELS = 26
+"""What further operations leave for the labels: as many groups of columns as fit beside that share a grid."""
+_Column = tuple[str, list[Text | str]]
+"""A header and a value for each row."""
+
+
+def main_grid(run: Run, table: Table) -> Grid:
+    """Save and read, with all that tells their rows apart."""
+    operations = table.columns.main
+    columns: list[_Column] = [("n", [rounds_text(row, operations) for row in table.rows])]
+    for operation in operations:
+        columns += _times(run, table, operation)
+        if operation == SAVE:
+            unit = unit_for(table, "wall_ns")
+            columns.append(("save\n+sync", [sync_text(row, unit) for row in table.rows]))
+    for column in (column for column in table.columns if column.operation in operations):
+        if column.role is Role.SIZE:
+            unit = unit_for(table, column.figure)
+            what = "size" if column.operation == SAVE else f"{_words(run, column.operation)}\nsize"
+            columns.append((f"{what}\n{unit.name}", _values(table, column, unit)))
+        elif column.role is Role.MEMORY:
+            columns.append((f"{_words(run, column.operation)}\npeak MB", _values(table, column, MEGABYTES)))
+    letters = f"\n{initials(run, table)}" if len(operations) > 1 else ""
+    columns += [
+        (f"cores{letters}", [each_text(row, operations, cores_text) for row in table.rows]),
+        (f"x raw{letters}", [each_text(row, operations, multiple_text) for row in table.rows]),
+        ("fidelity", [fidelity_text(row) for row in table.rows]),
+    ]
+    return _grid(table, columns, left=1)
+
+
+def further_grids(run: Run, table: Table) -> Iterator[Grid]:
+    """All other operations, each with its time, peak memory, cores and multiple of raw I/O, for what was tried."""
+    table = replace(table, rows=tuple(row for row in table.rows if set(table.columns.further) & row.cells.keys()))
+    beside: list[_Column] = []
+    for operation in table.columns.further:
+        group = _group(run, table, operation)
+        if beside and _width([*beside, *group]) > WIDTH - _LABELS:
+            yield _grid(table, beside)
+            beside = []
+        beside += group
+    yield _grid(table, beside)
+
+
+def initials(run: Run, table: Table) -> str:
+    """What stands for the operations of the main grid in headers that have no room: 's/r'."""
+    return "/".join(run.info.operation(name).title[:1] for name in table.columns.main)
+
+
+def _group(run: Run, table: Table, operation: str) -> list[_Column]:
+    rows, found = table.rows, _times(run, table, operation)
+    size, memory = (table.columns.find(operation, role) for role in (Role.SIZE, Role.MEMORY))
+    if size is not None:
+        unit = unit_for(table, size.figure)
+        found.append((f"size\n{unit.name}", _values(table, size, unit)))
+    if memory is not None:
+        found.append(("peak\nMB", _values(table, memory, MEGABYTES)))
+    return [
+        ("n", [rounds_text(row, [operation]) for row in rows]),
+        *found,
+        ("cores", [each_text(row, [operation], cores_text) for row in rows]),
+        ("x raw", [each_text(row, [operation], multiple_text) for row in rows]),
+    ]
+
+
+def _times(run: Run, table: Table, operation: str) -> list[_Column]:
+    column = table.columns.find(operation, Role.TIME)
+    if column is None:
+        return []
+    unit = unit_for(table, column.figure)
+    spreads: list[Text | str] = [Text(_spread(row, column), "dim") for row in table.rows]
+    return [(f"{_words(run, operation)}\n{unit.name}", _values(table, column, unit)), ("", spreads)]
+
+
+def _words(run: Run, operation: str) -> str:
+    return "\n".join(textwrap.wrap(run.info.operation(operation).title, _HEADER_WIDTH))
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(width_of(header, texts, 1) for header, texts in columns)
+
+
+def _grid(table: Table, columns: Sequence[_Column], left: int = 0) -> Grid:
+    lines = [(row.label, [texts[place] for _, texts in columns], _style(row)) for place, row in enumerate(table.rows)]
+    return labelled_grid("format", [header for header, _ in columns], lines, padding=1, left=left)
+
+
+def _style(row: Row) -> str:
+    if not row.measured:
+        return "dim"
+    return "dim italic" if is_raw_io(row.variant) else ""
+
+
+def _values(table: Table, column: Column, unit: Unit) -> list[Text | str]:
+    return [_value(table, row, column, unit) for row in table.rows]
+
+
+def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
+    interval = row.interval(column)
+    is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
+    text = value_text(table, row, column, SECONDS if is_long else unit)
+    if text is None:
+        return Text(NOTHING, "dim")
+    if is_long:
+        text += "s"
+    mark = table.mark(column, row.variant)
+    seen = column.is_memory and not text.startswith("<")
+    mapped = "~" if seen and row.cells[column.operation].memory_disagrees else ""
+    return Text(text + mapped + mark + fallback_mark(row, column), "bold green" if mark else "")
+
+
+def _spread(row: Row, column: Column) -> str:
+    interval = row.interval(column)
+    return spread_text(interval) if interval else ""
