@@ -1,6 +1,6 @@
 """The PDF page on codecs: size against time with the Pareto frontier, and what each codec adds.
 
-Drawn into a figure that reports.pdf.report has prepared; what the numbers mean is in reports.analysis.codecs.
+Drawn into a page that reports.pdf.pages has prepared; what the numbers mean is in reports.analysis.codecs.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from bench_runner.results.statistics import format_name, is_apart, is_raw_io
-from reports.analysis.codecs import READ, SAVE, SIZE, break_even_text, codec_effects, frontier, signed_text
-from reports.analysis.columns import Column
+from bench_runner.results.statistics import format_name, is_raw_io
+from reports.analysis.codecs import break_even_text, codec_effects, frontier, point, signed_text
+from reports.analysis.columns import READ_TIME, SAVE_TIME, Column
 from reports.analysis.tables import Row, Table, unit_for
 from reports.analysis.units import MEGABYTES
 
@@ -30,7 +30,7 @@ def draw(figure: Figure, table: Table) -> None:
     """Two charts, reading and saving against size, above the table of what each codec adds."""
     names = list(dict.fromkeys(format_name(row.variant) for row in table.rows if not is_raw_io(row.variant)))
     grid = figure.add_gridspec(1, 2, left=0.085, right=0.965, top=0.895, bottom=0.645, wspace=0.22)
-    for place, column in enumerate((READ, SAVE)):
+    for place, column in enumerate((READ_TIME, SAVE_TIME)):
         axes = figure.add_subplot(grid[0, place])
         _chart(axes, table, column, names)
         _name_frontier(figure, axes, table, column)
@@ -42,13 +42,13 @@ def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
     drawn: set[str] = set()
     reach: list[tuple[float, float]] = []
     for row in table.rows:
-        point = _point(row, time, unit.scale)
-        if point is None:
+        place_of = _point(row, time, unit.scale)
+        if place_of is None:
             continue
         name = format_name(row.variant)
         place = names.index(name)
         axes.plot(
-            *point,
+            *place_of,
             marker=_MARKERS[place % len(_MARKERS)],
             color=_COLOURS[place % len(_COLOURS)],
             linestyle="none",
@@ -57,9 +57,9 @@ def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
             zorder=3,
         )
         drawn.add(name)
-        reach.append(point)
+        reach.append(place_of)
     best = [_point(row, time, unit.scale) for row in frontier(table, time)]
-    corners = [point for point in best if point is not None]
+    corners = [corner for corner in best if corner is not None]
     if corners:
         axes.step(*zip(*corners, strict=True), where="post", color="#777777", linewidth=0.9, zorder=2)
     for number, corner in enumerate(corners, 1):
@@ -90,10 +90,8 @@ def _name_frontier(figure: Figure, axes: Axes, table: Table, time: Column) -> No
 
 
 def _point(row: Row, time: Column, scale: float) -> tuple[float, float] | None:
-    size, duration = row.interval(SIZE), row.interval(time)
-    if size is None or duration is None or is_raw_io(row.variant) or is_apart(row.variant):
-        return None
-    return size.median / MEGABYTES.scale, duration.median / scale
+    found = point(row, time)
+    return None if found is None else (found[0] / MEGABYTES.scale, found[1] / scale)
 
 
 def _table(figure: Figure, table: Table) -> None:

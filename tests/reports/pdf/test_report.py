@@ -11,8 +11,10 @@ import pytest
 
 from bench_runner.results.information import information
 from bench_runner.results.records import Run, RunInfo
+from reports.analysis.bands import BANDS
 from reports.pdf import report as pdf
-from reports.pdf.report import A4_INCHES, BANDS, ReportError, write_pdf
+from reports.pdf.page import A4_INCHES
+from reports.pdf.report import ReportError, write_pdf
 from tests.reports.factory import make_run, make_sample
 
 pytestmark = pytest.mark.slow
@@ -33,9 +35,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return _pages(make_run(datasets=("eq", "core"), tracks=("plain",)), tmp_path_factory.mktemp("pdf"))
 
 
-def test_a_page_for_each_table_then_fidelity_cold_start_and_remarks(pages: list[str]) -> None:
-    assert len(pages) == 5
-    table, _, fidelity, first, remarks = pages
+def test_a_page_for_each_table_then_means_fidelity_cold_start_and_remarks(pages: list[str]) -> None:
+    assert len(pages) == 6
+    table, _, means, fidelity, first, remarks = pages
     for title in ("save time", "read time", "size (MB)", "save peak memory", "read peak memory"):
         assert title in table
     for fact in ("lab-1", "AMD EPYC 7B13", "commit bd53157c0ffe", "seed 7", "pyarrow 26.0.0", "ext4", "2026-03-01"):
@@ -47,6 +49,7 @@ def test_a_page_for_each_table_then_fidelity_cold_start_and_remarks(pages: list[
     assert "first read" in first
     assert "json [double_precision=15]" in first
     assert "governor" in remarks
+    assert "over eq, core" in means
 
 
 def test_ties_reasons_and_limits_of_the_probe_are_printed(pages: list[str]) -> None:

@@ -1,0 +1,272 @@
+"""The PDF's pages of bar charts: one for each column of a table, as in the thesis's figure 5.3.
+
+They differ from that figure where it misleads: bars carry their intervals and values, the axis is logarithmic where
+values span more than a decade, and the colour tells the ratio to the best, not to the mean, which one slow format
+spoils. It knows nothing of the other pages.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import is_apart, is_raw_io
+from reports.analysis.bands import BANDS, band_of
+from reports.analysis.columns import Column, Role
+from reports.analysis.labels import conditions_text
+from reports.analysis.sections import TITLES
+from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
+from reports.analysis.units import Unit
+from reports.analysis.words import FALLBACK, fallback_mark, titles, why_none
+from reports.pdf.page import FAINT, new_page, spaced
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+MOST_ROWS = 20
+"""Variants that fit on one page; further ones go to a second page of the same table."""
+FEWEST_ROWS = 10
+"""Room for this many, so that the bars of a short table are no slabs."""
+MOST_REMARKS = 15
+"""Lines of remarks that fit beside the charts."""
+BESIDE = 2
+"""Further operations that share a page."""
+_APART_COLOUR = "#d9d9d9"
+
+
+def table_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """Save and read: the five charts of the thesis's figure, as far as the table has their columns."""
+    columns = [column for column in table.columns if column.operation in table.columns.main]
+    places = ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
+    title = f"{table.suite}: {table.dataset}"
+    for rows in _parts(table.rows):
+        yield _page(run, table, rows, title, dict(zip(places, columns, strict=False)), (1, 1))
+
+
+def further_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """The other operations, each with its charts on a line, for what was tried."""
+    title = f"{table.suite}: {table.dataset}, {TITLES['further operations']}"
+    further = table.columns.further
+    for start in range(0, len(further), BESIDE):
+        operations = further[start : start + BESIDE]
+        # Two charts a line: what a further operation writes is in the terminal's table and on the site.
+        shown = [[column for column in table.columns.of(name) if column.role is not Role.SIZE] for name in operations]
+        charts = {(down, across): column for down, line in enumerate(shown) for across, column in enumerate(line)}
+        for rows in _parts([row for row in table.rows if row.cells.keys() & set(operations)]):
+            yield _page(run, table, rows, title, charts, (len(shown), 0))
+
+
+def _parts(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    shown = [row for row in rows if not is_raw_io(row.variant)]
+    return [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
+
+
+def _page(
+    run: Run,
+    table: Table,
+    rows: Sequence[Row],
+    title: str,
+    charts: dict[tuple[int, int], Column],
+    explained: tuple[int, int],
+) -> Figure:
+    """Charts by their place (down, across) of three lines of two, and where they are explained."""
+    about = run.info.datasets.get(table.dataset)
+    named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
+    below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
+    figure = new_page(run, title, below)
+    grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=0.105, hspace=0.24, wspace=0.10)
+    for (down, across), column in charts.items():
+        axes = figure.add_subplot(grid[down, across])
+        _chart(axes, table, rows, column)
+        _name_rows(axes, rows, across == 0)
+    operations = tuple(dict.fromkeys(column.operation for column in charts.values()))
+    _explain(figure.add_subplot(grid[explained]), run, table, rows, operations)
+    return figure
+
+
+def _name_rows(axes: Axes, rows: Sequence[Row], shown: bool) -> None:
+    """Labels beside the left chart of a line; long ones take two lines of smaller type."""
+    axes.set_yticks(range(len(rows)))
+    labels = ["\n".join(textwrap.wrap(spaced(row.label), 28, break_on_hyphens=False)[:2]) for row in rows]
+    axes.set_yticklabels(labels if shown else [""] * len(rows))
+    axes.tick_params(axis="y", length=0)
+    for tick in axes.get_yticklabels():
+        tick.set_fontsize(4.8 if "\n" in tick.get_text() else 6.8)
+
+
+def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> None:
+    unit = unit_of(table, column)
+    values = {row.variant: _value(table, row, column, unit) for row in rows}
+    yardstick = next((row.interval(column) for row in table.rows if is_raw_io(row.variant)), None)
+    present = [value for value in values.values() if value > 0]
+    drawn = yardstick is not None and yardstick.median > 0 and not column.is_memory
+    compared = [*present, yardstick.median / unit.scale] if yardstick and drawn else present
+    logarithmic = bool(compared) and max(compared) > 10 * min(compared)
+    _set_axis(axes, compared, logarithmic)
+    for place, row in enumerate(rows):
+        _bar(axes, place, table, row, column, unit)
+    if yardstick and drawn:
+        axes.axvline(yardstick.median / unit.scale, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
+    axes.set_ylim(max(len(rows), FEWEST_ROWS) - 0.4, -0.6)
+    scale = ", logarithmic" if logarithmic else ""
+    axes.set_title(f"{column.title} ({unit.name}{scale})", fontsize=8.5, fontweight="bold", loc="left", pad=4)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", color="#eeeeee", linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="x", labelsize=6, colors=FAINT)
+
+
+def _value(table: Table, row: Row, column: Column, unit: Unit) -> float:
+    interval = row.interval(column)
+    if interval is None:
+        return 0.0
+    return max(interval.median, table.least_bytes if column.is_memory else 0) / unit.scale
+
+
+def _set_axis(axes: Axes, values: Sequence[float], logarithmic: bool) -> None:
+    """Leave room on the right for the value labels."""
+    from matplotlib.ticker import FuncFormatter
+
+    if not values:
+        axes.set_xlim(0, 1)
+        axes.set_xticks([])
+        return
+    if not logarithmic:
+        axes.set_xlim(0, max(values) * 1.28)
+        return
+    low, high = min(values) / 2, max(values)
+    axes.set_xscale("log")
+    axes.set_xlim(low, high * (high / low) ** 0.32)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+    axes.minorticks_off()
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
+def _bar(axes: Axes, place: int, table: Table, row: Row, column: Column, unit: Unit) -> None:
+    interval = row.interval(column)
+    if interval is None:
+        axes.text(
+            0.01,
+            place,
+            why_none(row, column),
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize=6,
+            color=FAINT,
+            style="italic",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+            zorder=5,
+        )
+        return
+    value = _value(table, row, column, unit)
+    left = axes.get_xlim()[0]
+    unseen = column.is_memory and interval.median < table.least_bytes
+    hatch = "////" if is_apart(row.variant) or row.fallback(column.operation) else None
+    axes.barh(
+        place,
+        value - left,
+        left=left,
+        height=0.72,
+        color=_colour(table, row, column),
+        hatch=hatch,
+        edgecolor="white",
+        linewidth=0,
+        alpha=0.4 if unseen else 1,
+        zorder=2,
+    )
+    ends = [end / unit.scale for end in interval.spread]
+    reach = value
+    if not unseen and ends[1] > ends[0]:
+        axes.plot(ends, [place, place], color="black", linewidth=1.0, zorder=4, solid_capstyle="butt")
+        axes.plot(ends, [place, place], color="black", marker="|", markersize=4.5, linewidth=0, zorder=4)
+        reach = max(value, ends[1])
+    text = value_text(table, row, column, unit) or ""
+    marks = table.mark(column, row.variant).replace("=", " =") + fallback_mark(row, column)
+    axes.annotate(
+        text + marks,
+        (reach, place),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center_baseline",
+        fontsize=6.5,
+        zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+    )
+
+
+def _colour(table: Table, row: Row, column: Column) -> str:
+    ratio = table.ranks(column).get(row.variant)
+    return _APART_COLOUR if ratio is None else BANDS[band_of(ratio)][1]
+
+
+def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[str]) -> None:
+    """Beside the charts: legend, rounds, and what has no figures or loses something."""
+    from matplotlib.patches import Patch
+
+    axes.axis("off")
+    patches = [Patch(facecolor=colour, label=meaning) for _, colour, meaning in BANDS]
+    if table.few_rounds:
+        patches[0].set_label("the lowest (no verdict)")
+    if any(is_apart(row.variant) for row in rows):
+        patches.append(_hatched("not ranked: another result"))
+    if any(row.fallback(name) for row in rows for name in operations):
+        patches.append(_hatched(f"not ranked: {FALLBACK} reads everything, then selects"))
+    axes.legend(
+        handles=patches,
+        loc="upper left",
+        frameon=False,
+        fontsize=7,
+        bbox_to_anchor=(-0.02, 1.04),
+        title="ratio to the best",
+        title_fontsize=7.5,
+        alignment="left",
+        labelspacing=0.35,
+    )
+    lines = []
+    for paragraph in _paragraphs(run, table, rows, operations):
+        lines += textwrap.wrap(textwrap.shorten(paragraph, 180, placeholder=" ..."), 64, subsequent_indent="   ")
+    if len(lines) > MOST_REMARKS:
+        lines = [*lines[: MOST_REMARKS - 1], "   ... more on the terminal: format-bench report"]
+    axes.text(0, 0.60, "\n".join(lines), fontsize=6.2, va="top", linespacing=1.35, transform=axes.transAxes)
+
+
+def _hatched(meaning: str) -> Patch:
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor=_APART_COLOUR, hatch="////", edgecolor="white", label=meaning)
+
+
+def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
+    whisker = "minimum to maximum (under 5 rounds: no verdicts)" if table.few_rounds else "95 % interval of the median"
+    few = "" if table.few_rounds else ", minimum to maximum under 5 rounds"
+    marks = "" if table.few_rounds else " * best, = tied."
+    found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: raw I/O, a plain write and read."]
+    if table.least_bytes:
+        found.append("Pale memory bars: below what the probe of this run can tell.")
+    found.append(f"Counted rounds: {_rounds(rows, operations)}.")
+    for row in rows:
+        for failure, stopped in row.failures.items():
+            if set(stopped) & set(operations):
+                found.append(f"{row.label}: {titles(run, stopped)} {failure.kind}: {failure.reason}")
+    found += [f"{row.label} is lossy: {'; '.join(row.losses)}" for row in rows if row.losses]
+    return found
+
+
+def _rounds(rows: Sequence[Row], operations: Sequence[str]) -> str:
+    groups: dict[int, list[str]] = {}
+    for row in rows:
+        counted = [row.cells[name].rounds for name in operations if name in row.cells and row.cells[name].rounds]
+        if counted:
+            groups.setdefault(min(counted), []).append(row.label)
+    if not groups:
+        return "none"
+    most = max(groups, key=lambda number: len(groups[number]))
+    others = [f"{number} for {', '.join(labels)}" for number, labels in sorted(groups.items()) if number != most]
+    return ", ".join([str(most), *others])

@@ -1,0 +1,82 @@
+"""A page of the PDF: A4, with a title, a foot that says what was measured on what, and tables of text.
+
+It knows nothing of what is drawn on it. No pyplot: nothing stays open behind.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bench_runner.results.records import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+A4_INCHES = (8.27, 11.69)
+TEXT, FAINT = "#222222", "#777777"
+TOP, LINE_HEIGHT = 0.91, 0.018
+"""Where the lines of a table of text begin, and how far they lie apart, as shares of the page."""
+MOST_LINES = 44
+"""Lines of such a table that fit on a page."""
+
+
+def new_page(run: Run, title: str, below: str) -> Figure:
+    """An empty page with title and foot."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=A4_INCHES)
+    figure.text(0.05, 0.972, title, fontsize=13, fontweight="bold", va="top")
+    figure.text(0.05, 0.950, below, fontsize=8, color=FAINT, va="top")
+    figure.text(0.05, 0.014, "\n".join(_foot(run)), fontsize=6, color=FAINT, va="bottom", linespacing=1.4)
+    return figure
+
+
+def _foot(run: Run) -> list[str]:
+    info, machine = run.info, run.info.machine
+    facts = [
+        info.id or run.folder.name,
+        machine.name,
+        machine.cpu or "",
+        f"{machine.cores} cores" if machine.cores else "",
+        f"{machine.memory_bytes / 1e9:.0f} GB" if machine.memory_bytes else "",
+        machine.kernel or "",
+        f"on {machine.virtualisation}" if machine.is_virtual else "",
+    ]
+    dirty = " with uncommitted changes" if info.dirty else ""
+    folders = [
+        f"{name}: {folder.filesystem or '?'} on {folder.device or '?'}" for name, folder in info.work_dirs.items()
+    ]
+    made = [
+        (info.started or "")[:16].replace("T", " "),
+        f"commit {info.commit[:12]}{dirty}" if info.commit else "",
+        f"seed {info.seed}" if info.seed is not None else "",
+        f"rounds asked for: {info.rounds_asked}" if info.rounds_asked else "",
+        f"working folder {', '.join(folders)}" if folders else "",
+    ]
+    versions = {"python": machine.python, **info.libraries}
+    named = [f"{name} {version}" for name, version in versions.items() if version]
+    lines = [" · ".join(filter(None, facts)), " · ".join(filter(None, made)), " · ".join(named)]
+    return [part for line in lines if line for part in textwrap.wrap(line, 170)]
+
+
+def spaced(label: str) -> str:
+    """A label that may be broken before its settings."""
+    return label.replace("[", " [")
+
+
+def draw_lines(figure: Figure, lines: Sequence[Sequence[str]], lefts: Sequence[float], *, numbers: bool = True) -> None:
+    """A table of text: the first line is its head, `lefts` are where columns stand; all but the first end there where
+    they are `numbers`."""
+    for number, texts in enumerate(lines):
+        for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
+            figure.text(
+                left,
+                TOP - number * LINE_HEIGHT,
+                text,
+                fontsize=7,
+                ha="right" if numbers and place else "left",
+                va="top",
+                fontweight="normal" if number else "bold",
+            )

@@ -1,0 +1,115 @@
+"""The PDF's pages of text: codecs, calls, means over data sets, cold starts, remarks.
+
+What they say is in reports.analysis; here it is put on pages.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from bench_runner.results.records import Run
+from reports.analysis import engines
+from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.sections import TITLES, Contents
+from reports.analysis.tables import Table, amount_text
+from reports.pdf import codecs
+from reports.pdf.page import LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_FIRST, _LAST = 0.40, 0.965
+"""Where the first and the last column of figures end, as shares of the page."""
+MOST_COLUMNS = 6
+"""Columns of figures that fit beside each other."""
+
+
+def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """What each codec adds to its format without one."""
+    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['codecs']}", _about(run, table))
+    codecs.draw(figure, table)
+    yield figure
+
+
+def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """The fastest and the slowest call of each format."""
+    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['calls']}", _about(run, table))
+    lines: list[tuple[str, ...]] = [("", *engines.HEADERS)]
+    for column in (SAVE_TIME, READ_TIME):
+        found = engines.calls_of(table, column)
+        lines += [(column.operation if place == 0 else "", *engines.texts(calls)) for place, calls in enumerate(found)]
+    draw_lines(figure, lines, (0.05, 0.10, 0.18, 0.42, 0.66, 0.82), numbers=False)
+    words = [*engines.answers(table), engines.EXPLANATION]
+    text = "\n".join(textwrap.fill(paragraph, 120) for paragraph in words)
+    figure.text(0.05, TOP - (len(lines) + 1) * LINE_HEIGHT, text, fontsize=8, va="top", linespacing=1.6)
+    yield figure
+
+
+def _about(run: Run, table: Table) -> str:
+    return f"{amount_text(run, table)}; {conditions_text(table.conditions)}; machine {table.machine}"
+
+
+def means_pages(contents: Contents) -> Iterator[Figure]:
+    """Over the data sets of tables that differ in them alone."""
+    for means in contents.means:
+        first = means.tables[0]
+        names = ", ".join(table.dataset for table in means.tables)
+        below = textwrap.fill(f"over {names}; {conditions_text(first.conditions)}; machine {first.machine}", 130)
+        labels = short_labels(means.variants)
+        headers = [column.title for column in means.columns]
+        lines = [
+            (labels[variant], ["-" if mean is None else f"{mean:.2f}" for mean in means.of(variant)])
+            for variant in means.variants
+            if any(mean is not None for mean in means.of(variant))
+        ]
+        parts = [slice(start, start + MOST_COLUMNS) for start in range(0, len(headers), MOST_COLUMNS)]
+        yield from _figures(contents.run, f"{first.suite}: {TITLES['means']}", below, headers, lines, parts)
+
+
+def cold_start_pages(contents: Contents) -> Iterator[Figure]:
+    """What each variant costs before its first call has returned."""
+    found = contents.cold_starts
+    title, _, about = TITLES["cold start"].partition(", ")
+    lines = [(row.label, row.texts) for row in found.rows]
+    below = textwrap.fill(f"{about}; medians over data sets and rounds", 130)
+    yield from _figures(contents.run, title, below, found.headers, lines, found.parts)
+
+
+def _figures(
+    run: Run,
+    title: str,
+    below: str,
+    headers: Sequence[str],
+    lines: Sequence[tuple[str, Sequence[str]]],
+    parts: Sequence[slice],
+) -> Iterator[Figure]:
+    """Lines of a label and its figures, as many on a page as fit; wide tables part by part on pages of their own."""
+    for part in parts:
+        broken = ["\n".join(textwrap.wrap(header, 16)) for header in headers[part]]
+        step = (_LAST - _FIRST) / (MOST_COLUMNS - 1)
+        lefts = (0.05, *(_FIRST + step * place for place in range(len(broken))))
+        # The heads of columns may take several lines.
+        gap = [("",) * len(lefts)] * max(header.count("\n") for header in broken)
+        for start in range(0, len(lines), MOST_LINES):
+            figure = new_page(run, title, below)
+            shown = [(spaced(label), *values[part]) for label, values in lines[start : start + MOST_LINES]]
+            draw_lines(figure, [("format", *broken), *gap, *shown], lefts)
+            yield figure
+
+
+def remarks_pages(contents: Contents) -> Iterator[Figure]:
+    """What to be careful of."""
+    samples = contents.run.samples
+    figure = new_page(contents.run, TITLES["remarks"], f"{len(samples)} samples")
+    lines = []
+    for note in contents.remarks:
+        lines += textwrap.wrap(f"- {note.text}", 105, subsequent_indent="  ")
+        if note.remedy:
+            lines += textwrap.wrap(f"what to do: {note.remedy}", 105, initial_indent="  ", subsequent_indent="  ")
+    if not samples:
+        lines.append("no sample was stored: nothing to show")
+    figure.text(0.05, 0.92, "\n".join(lines), fontsize=8, va="top", linespacing=1.6)
+    yield figure
