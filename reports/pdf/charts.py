@@ -35,6 +35,8 @@ MOST_REMARKS = 15
 """Lines of remarks that fit beside the charts."""
 BESIDE = 2
 """Further operations that share a page."""
+LONG_TITLE = 42
+"""Titles of more characters are set smaller, so that they end with their chart."""
 _APART_COLOUR = "#d9d9d9"
 
 
@@ -113,7 +115,8 @@ def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> Non
         axes.axvline(yardstick.median / unit.scale, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
     axes.set_ylim(max(len(rows), FEWEST_ROWS) - 0.4, -0.6)
     scale = ", logarithmic" if logarithmic else ""
-    axes.set_title(f"{column.title} ({unit.name}{scale})", fontsize=8.5, fontweight="bold", loc="left", pad=4)
+    title = f"{column.title} ({unit.name}{scale})"
+    axes.set_title(title, fontsize=8.5 if len(title) <= LONG_TITLE else 7, fontweight="bold", loc="left", pad=4)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#eeeeee", linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)

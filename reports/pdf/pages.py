@@ -21,9 +21,9 @@ from reports.pdf.page import LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page,
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FIRST, _LAST = 0.40, 0.965
+_FIRST, _LAST = 0.34, 0.965
 """Where the first and the last column of figures end, as shares of the page."""
-MOST_COLUMNS = 6
+MOST_COLUMNS = 8
 """Columns of figures that fit beside each other."""
 
 
@@ -65,8 +65,7 @@ def means_pages(contents: Contents) -> Iterator[Figure]:
             for variant in means.variants
             if any(mean is not None for mean in means.of(variant))
         ]
-        parts = [slice(start, start + MOST_COLUMNS) for start in range(0, len(headers), MOST_COLUMNS)]
-        yield from _figures(contents.run, f"{first.suite}: {TITLES['means']}", below, headers, lines, parts)
+        yield from _figures(contents.run, f"{first.suite}: {TITLES['means']}", below, headers, lines)
 
 
 def cold_start_pages(contents: Contents) -> Iterator[Figure]:
@@ -75,7 +74,7 @@ def cold_start_pages(contents: Contents) -> Iterator[Figure]:
     title, _, about = TITLES["cold start"].partition(", ")
     lines = [(row.label, row.texts) for row in found.rows]
     below = textwrap.fill(f"{about}; medians over data sets and rounds", 130)
-    yield from _figures(contents.run, title, below, found.headers, lines, found.parts)
+    yield from _figures(contents.run, title, below, found.headers, lines)
 
 
 def _figures(
@@ -84,11 +83,11 @@ def _figures(
     below: str,
     headers: Sequence[str],
     lines: Sequence[tuple[str, Sequence[str]]],
-    parts: Sequence[slice],
 ) -> Iterator[Figure]:
     """Lines of a label and its figures, as many on a page as fit; wide tables part by part on pages of their own."""
+    parts = (slice(start, start + MOST_COLUMNS) for start in range(0, len(headers), MOST_COLUMNS))
     for part in parts:
-        broken = ["\n".join(textwrap.wrap(header, 16)) for header in headers[part]]
+        broken = ["\n".join(textwrap.wrap(header, 11)) for header in headers[part]]
         step = (_LAST - _FIRST) / (MOST_COLUMNS - 1)
         lefts = (0.05, *(_FIRST + step * place for place in range(len(broken))))
         # The heads of columns may take several lines.
