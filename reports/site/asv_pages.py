@@ -8,6 +8,7 @@ it, and must not know how anything was measured.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -15,13 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-MEASURES = {
-    "time_save": "save time",
-    "time_read": "read time",
-    "track_size": "size",
-    "track_save_peak_memory": "peak memory of saving",
-    "track_read_peak_memory": "peak memory of reading",
-}
+from bench_runner.results.information import READ, SAVE
+
+_MEASURES = ((r"time_(\w+)", "{} time"), (r"track_size", "size"), (r"track_(\w+)_peak_memory", "{} peak memory"))
+"""How the benchmarks of a suite are called, and what they measure, in the order of every report."""
+_FIRST = (SAVE, READ)
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,8 @@ class Graph:
     measure: str
     unit: str
     address: str
+    place: tuple[int, int, str]
+    """Among the others of its data set, as columns stand in every report."""
 
 
 def graphs(folder: Path) -> list[Graph]:
@@ -44,15 +45,26 @@ def graphs(folder: Path) -> list[Graph]:
 
 def _graphs_of(folder: Path, benchmark: dict[str, Any]) -> Iterator[Graph]:
     name = benchmark["name"]
-    measure = MEASURES.get(name.rpartition(".")[2])
-    if measure is None or benchmark["param_names"] != ["dataset", "variant"]:
+    told = _measure(name.rpartition(".")[2])
+    if told is None or benchmark["param_names"] != ["dataset", "variant"]:
         return
     measured = _measured_datasets(folder, name, benchmark["params"])
     for dataset in dict.fromkeys(benchmark["params"][0]):
         if dataset in measured:
             # asv spells parameters as Python would, so the quotes belong to the name.
             address = f"index.html#{name}?x-axis=variant&p-dataset={quote(dataset)}"
-            yield Graph(name.partition(".")[0], dataset.strip("'"), measure, benchmark["unit"], address)
+            suite, (measure, place) = name.partition(".")[0], told
+            yield Graph(suite, dataset.strip("'"), measure, benchmark["unit"], address, place)
+
+
+def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
+    """What a benchmark measures, and its place; None for one that is no figure of ours."""
+    for role, (pattern, title) in enumerate(_MEASURES):
+        if match := re.fullmatch(pattern, name):
+            operation = match[1] if match.groups() else ""
+            first = _FIRST.index(operation) if operation in _FIRST else len(_FIRST)
+            return title.format(operation.replace("_", " ")), (role, first, operation)
+    return None
 
 
 def _measured_datasets(folder: Path, name: str, parameters: list[list[str]]) -> set[str]:

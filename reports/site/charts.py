@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bench_runner.results.statistics import Interval, is_raw_io
-from reports.analysis.codecs import READ, SAVE, SIZE, frontier
-from reports.analysis.columns import Column
-from reports.analysis.tables import COLUMNS
+from reports.analysis.codecs import frontier, point
+from reports.analysis.columns import SIZE, Column
 from reports.analysis.units import MEGABYTES, Unit
-from reports.site.figures import APART, BAND_NAMES, RowView, TableView
+from reports.site.views import APART, BAND_NAMES, RowView, TableView
 
 COLOURS = (*BAND_NAMES, APART)
 """The domain of the colour scale; the page's script puts in the range."""
@@ -87,7 +86,7 @@ def bars() -> dict[str, Any]:
                 "data": {"name": "raw-io", "values": []},
                 "mark": {"type": "rule", "strokeDash": [4, 3], "aria": False},
                 "encoding": {
-                    "x": {"field": "raw-io", "type": "quantitative"},
+                    "x": {"field": "raw_io", "type": "quantitative"},
                     "y": {"value": 0},
                     "y2": {"value": {"expr": "height"}},
                 },
@@ -144,9 +143,14 @@ def scatter() -> dict[str, Any]:
 def chart_data(view: TableView) -> dict[str, Any]:
     """What the script needs to draw one table."""
     return {
-        "bars": [_bars_of(view, number, column) for number, column in enumerate(COLUMNS) if _has(view, column)],
-        "scatters": [_scatter_of(view, column) for column in (READ, SAVE) if frontier(view.table, column)],
+        "bars": [_bars_of(view, column) for column in view.columns if _has(view, column)],
+        "scatters": [_scatter_of(view, column) for column in _reading_first(view) if frontier(view.table, column)],
     }
+
+
+def _reading_first(view: TableView) -> list[Column]:
+    """The times: of what reads, then of what writes."""
+    return sorted(view.columns.times, key=lambda time: view.columns.writes(time.operation))
 
 
 def frontier_names(view: TableView, column: Column) -> list[RowView]:
@@ -157,16 +161,16 @@ def frontier_names(view: TableView, column: Column) -> list[RowView]:
 
 def chart_id(view: TableView, kind: str, column: Column) -> str:
     """The id of the element that a chart is drawn into."""
-    return f"{view.id}-{kind}-{column.operation}-{column.figure.replace('_', '-')}"
+    return f"{view.id}-{kind}-{view.slug_of[column.operation]}-{column.figure.replace('_', '-')}"
 
 
 def _has(view: TableView, column: Column) -> bool:
     return any(row.row.interval(column) for row in view.rows if not row.is_raw_io)
 
 
-def _bars_of(view: TableView, number: int, column: Column) -> dict[str, Any]:
+def _bars_of(view: TableView, column: Column) -> dict[str, Any]:
     unit = view.unit(column)
-    rows = [_bar(view, row, number, column, unit) for row in view.rows if not row.is_raw_io]
+    rows = [_bar(view, row, column, unit) for row in view.rows if not row.is_raw_io]
     rows.sort(key=lambda row: (row["value"] is None, row["band"] == APART, row["value"] or 0))
     yardstick = next((row.row.interval(column) for row in view.rows if is_raw_io(row.row.variant)), None)
     shown = yardstick is not None and yardstick.median > 0 and not column.is_memory
@@ -183,8 +187,8 @@ def _bars_of(view: TableView, number: int, column: Column) -> dict[str, Any]:
     }
 
 
-def _bar(view: TableView, row: RowView, number: int, column: Column, unit: Unit) -> dict[str, Any]:
-    shown, interval = row.figures[number], row.row.interval(column)
+def _bar(view: TableView, row: RowView, column: Column, unit: Unit) -> dict[str, Any]:
+    shown, interval = row.figures[column], row.row.interval(column)
     base = {
         "label": row.row.label,
         "format": row.format,
@@ -243,7 +247,7 @@ def _wide(values: Iterator[float]) -> bool:
 def _points(view: TableView, column: Column, unit: Unit, numbers: Mapping[RowView, int]) -> Iterator[dict[str, Any]]:
     for row in view.rows:
         size, time = row.row.interval(SIZE), row.row.interval(column)
-        if size is None or time is None or row.is_raw_io or row.is_apart:
+        if size is None or time is None or point(row.row, column) is None:
             continue
         number = numbers.get(row)
         texts = view.text(row, SIZE, size), view.text(row, column, time)

@@ -1,47 +1,41 @@
 """What each page of the site is made of: the values that its template shows and its script chooses from.
 
-It puts together what reports.site.figures, reports.site.charts and the other reports say, and must not know how a page
+It puts together what reports.site.views, reports.site.charts and the other reports say, and must not know how a page
 looks, nor where it is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import FIGURES, Cell
-from reports.analysis import fidelity
-from reports.analysis.codecs import READ, SAVE, break_even_text, codec_effects, has_codecs
-from reports.analysis.cold_start import HEADERS, first_calls
-from reports.analysis.cold_start import TITLE as FIRST_CALLS
+from reports.analysis import engines, fidelity, words
+from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
+from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.repeating import repeating_command
-from reports.analysis.remarks import remarks
-from reports.analysis.tables import COLUMNS, unit_for
+from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
+from reports.analysis.tables import unit_for
 from reports.site import charts as site_charts
-from reports.site.figures import (
-    Facet,
-    Group,
-    Place,
-    TableView,
-    band_meanings,
-    cell_view,
-    facets,
-    groups,
-    mapping,
-    suite_page,
-)
+from reports.site.addresses import slug, suite_page
+from reports.site.cells import cell_view
+from reports.site.choices import Facet, facets
+from reports.site.overall import Group, groups
+from reports.site.views import Place, TableView, band_meanings
 from reports.sources.reproduction import count_text, grids, reproduce
-from reports.text import terminal
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
 """Files of a result folder that are given to download, beside its CSV files."""
+CSV = ("results", "codecs", "operations")
+"""What the names of those begin with."""
 
 
 def raw_files(place: Place) -> list[Path]:
     """The files of a run that the site gives to download."""
     folder = place.run.folder
-    found = [folder / name for name in RAW] + sorted([*folder.glob("results-*.csv"), *folder.glob("codecs-*.csv")])
+    found = [folder / name for name in RAW] + sorted(path for kind in CSV for path in folder.glob(f"{kind}-*.csv"))
     return [path for path in found if path.is_file() and not path.is_symlink()]
 
 
@@ -67,7 +61,6 @@ def overview(shown: Sequence[Place]) -> dict[str, Any]:
         "places": shown,
         "sections": sections,
         "facets": found,
-        "columns": COLUMNS,
         "bands": band_meanings(False),
         "questions": _questions(shown),
         "suite_page": suite_page,
@@ -79,22 +72,24 @@ def _questions(shown: Sequence[Place]) -> dict[str, str]:
     """Each suite with its question."""
     found: dict[str, str] = {}
     for place in shown:
-        told = mapping(place.run.info.get("suites"))
         for suite in place.suites:
-            found.setdefault(suite, str(told.get(suite) or ""))
+            found.setdefault(suite, place.run.info.suites.get(suite, ""))
     return found
 
 
 def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
-    """The page of a suite: charts and figures of each of its tables."""
+    """The page of a suite: charts and figures of each of its tables, and the sections of its runs that stand here."""
     views = [view for place in shown for view in place.tables if view.table.suite == suite]
     found = facets([view.facets for view in views], shown)
     data = _choices(found, [(view.id, view.facets) for view in views])
-    paid_once = [(place, rows) for place in shown if suite in place.suites and (rows := first_calls(place.run))]
+    of_runs = [each for place in shown if suite in place.suites for each in _run_sections(place)]
     for section, view in zip(data["sections"], views, strict=True):
         section["formats"] = view.formats
         section["charts"] = site_charts.chart_data(view)
-    data["sections"] += [_first_section(place, found) for place, _ in paid_once]
+    by_run = any(facet.key == "run" for facet in found)
+    data["sections"] += [
+        {"id": told["id"], "facets": {"run": told["place"].slug} if by_run else {}} for told in of_runs
+    ]
     data["specs"] = {"bars": site_charts.bars(), "scatter": site_charts.scatter()}
     data["colours"] = site_charts.COLOURS
     return {
@@ -103,70 +98,137 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
         "views": views,
         "facets": found,
         "formats": sorted({name for view in views for name in view.formats}),
-        "columns": COLUMNS,
         "bands": band_meanings(False),
-        "tables": {view.id: _details(view) for view in views},
-        "first_headers": HEADERS,
-        "first_title": FIRST_CALLS,
-        "first_calls": paid_once,
+        "sections": {view.id: _table_sections(view) for view in views},
+        "of_runs": of_runs,
         "draws": True,
         "data": data,
     }
 
 
-def _first_section(place: Place, found: Sequence[Facet]) -> dict[str, Any]:
-    told = {"run": place.slug} if any(facet.key == "run" for facet in found) else {}
-    return {"id": f"first-{place.slug}", "facets": told}
+def _table_sections(view: TableView) -> list[dict[str, Any]]:
+    """What stands on the page of its suite about a table, each with the template that shows it."""
+    return [
+        {"title": section.title, "template": _template(section), **values}
+        for section in sections_of(view.table)
+        if (values := _values(OF_TABLE[section.name], view)) is not None
+    ]
 
 
-def _details(view: TableView) -> dict[str, Any]:
-    """What stands below the charts of a table."""
-    time = unit_for(view.table, "wall_ns")
+def _run_sections(place: Place) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"{slug(section.name)}-{place.slug}",
+            "title": section.title,
+            "template": _template(section),
+            "place": place,
+            **values,
+        }
+        for section in sections_of_run(place.contents)
+        if (values := _values(OF_RUN[section.name], place)) is not None
+    ]
+
+
+def _template(section: Section) -> str:
+    return f"section-{slug(section.name)}.html"
+
+
+_Shown = TypeVar("_Shown")
+
+
+def _values(renderer: Callable[[_Shown], dict[str, Any]] | Elsewhere, shown: _Shown) -> dict[str, Any] | None:
+    return None if isinstance(renderer, Elsewhere) else renderer(shown)
+
+
+def _tables(view: TableView) -> dict[str, Any]:
+    """The charts of a table, and all of its figures."""
+    run, time = view.place.run, unit_for(view.table, "wall_ns")
+    operations = view.columns.operations
     return {
         "charts": site_charts.chart_data(view),
-        "frontiers": [(column, site_charts.frontier_names(view, column)) for column in (READ, SAVE)],
         "rows": [
             {
-                "rounds": terminal.rounds_text(row.row),
-                "sync": f"{terminal.sync_text(row.row, time)}",
-                "cores": terminal.pair_text(row.row, terminal.cores_text),
-                "multiple": terminal.pair_text(row.row, terminal.multiple_text),
-                "fidelity": terminal.fidelity_text(row.row),
+                "rounds": words.rounds_text(row.row, operations),
+                "sync": words.sync_text(row.row, time),
+                "cores": words.each_text(row.row, operations, words.cores_text),
+                "multiple": words.each_text(row.row, operations, words.multiple_text),
+                "fidelity": words.fidelity_text(row.row),
                 "reasons": [
-                    terminal.failure_text(row.row, failure, operations)
+                    words.failure_text(run, row.row, failure, operations)
                     for failure, operations in row.row.failures.items()
                 ],
-                "mapped": [
-                    column.is_memory
+                "mapped": {
+                    column: column.is_memory
                     and column.operation in row.row.cells
                     and row.row.cells[column.operation].memory_disagrees
-                    for column in COLUMNS
-                ],
+                    for column in view.columns
+                },
             }
             for row in view.rows
         ],
+        "operations": words.titles(run, operations, "/"),
+        "verifying": next((name for name in operations if not view.columns.writes(name)), ""),
+        "saves": SAVE in operations,
         "time_unit": time.name,
-        "notes": list(terminal.notes(view.place.run, view.table)),
-        "codecs": _codecs(view) if has_codecs(view.table) else [],
-        "codec_notes": list(terminal.codec_notes(view.table)) if has_codecs(view.table) else [],
+        "notes": list(words.notes(run, view.table)),
     }
 
 
-def _codecs(view: TableView) -> list[dict[str, Any]]:
+def _codecs(view: TableView) -> dict[str, Any]:
     time = unit_for(view.table, "wall_ns")
     rows = {row.row: row for row in view.rows}
-    return [
+    effects = [
         {
             "row": rows[effect.row],
             "base": rows[effect.base],
-            "save": " ".join(filter(None, terminal.added_text(effect.save_delta_ns, time))),
-            "read": " ".join(filter(None, terminal.added_text(effect.read_delta_ns, time))),
-            "ratio": "-" if effect.ratio is None else f"{effect.ratio:.2f}",
-            "break_even": break_even_text(effect.break_even),
-            "unit": time.name,
+            "texts": (
+                (SAVE, " ".join(filter(None, added_text(effect.save_delta_ns, time)))),
+                (READ, " ".join(filter(None, added_text(effect.read_delta_ns, time)))),
+                (SAVE, "-" if effect.ratio is None else f"{effect.ratio:.2f}"),
+                (READ, break_even_text(effect.break_even)),
+            ),
         }
         for effect in codec_effects(view.table)
     ]
+    return {"effects": effects, "time_unit": time.name, "notes": list(codec_notes(view.table))}
+
+
+def _calls(view: TableView) -> dict[str, Any]:
+    """The fastest and the slowest call of each format, for both operations."""
+    rows = {row.row: row for row in view.rows}
+    lines = [
+        (column.operation, calls.format, rows[calls.fastest].address(column.operation), engines.texts(calls)[1:])
+        for column in (SAVE_TIME, READ_TIME)
+        for calls in engines.calls_of(view.table, column)
+    ]
+    return {
+        "headers": engines.HEADERS[1:],
+        "lines": lines,
+        "answers": list(engines.answers(view.table)),
+        "explanation": engines.EXPLANATION,
+    }
+
+
+def _cold_start(place: Place) -> dict[str, Any]:
+    found = place.contents.cold_starts
+    return {"headers": found.headers, "rows": found.rows}
+
+
+OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
+    "tables": _tables,
+    "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
+    "codecs": _codecs,
+    "calls": _calls,
+}
+"""The values of each section of a table, for its template on the page of the suite."""
+OF_RUN: Mapping[str, Callable[[Place], dict[str, Any]] | Elsewhere] = {
+    "means": Elsewhere("on the front page, index.html, beside the tables that they are made of"),
+    "fidelity": Elsewhere("on a page of its own, fidelity.html"),
+    "cold start": _cold_start,
+    "legend": Elsewhere("on each page that needs it, under 'How to read this'"),
+    "remarks": Elsewhere("on the page of methods and machines, method.html"),
+}
+"""The values of each section of a run, for its template on the page of the suite."""
 
 
 def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
@@ -194,11 +256,9 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
             {
                 "place": place,
                 "facts": list(_facts(place)),
-                "libraries": sorted(mapping(place.run.info.get("libraries")).items()),
-                "command": " ".join(map(str, command))
-                if isinstance(command := place.run.info.get("command"), list)
-                else "",
-                "remarks": remarks(place.run, place.summaries),
+                "libraries": sorted(place.run.info.libraries.items()),
+                "command": " ".join(place.run.info.command),
+                "remarks": place.contents.remarks,
                 "missing": list(_missing(place)),
                 "files": [(path.name, f"{place.files}/{path.name}", path.stat().st_size) for path in raw_files(place)],
             }
@@ -210,33 +270,28 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
 
 def _facts(place: Place) -> Iterator[tuple[str, str]]:
     """What is known of machine and request, in the order in which one asks for it."""
-    info = place.run.info
-    machine = mapping(info.get("machine"))
-    memory = machine.get("memory_bytes")
+    info, machine = place.run.info, place.run.info.machine
     told = {
-        "machine": machine.get("name"),
-        "processor": machine.get("cpu"),
-        "cores": machine.get("cores"),
-        "memory": f"{memory / 1e9:.0f} GB" if isinstance(memory, int | float) else None,
-        "system": ", ".join(str(machine[key]) for key in ("operating_system", "kernel") if machine.get(key)),
-        "virtualisation": machine.get("virtualisation"),
-        "container": machine.get("container"),
-        "Python": machine.get("python"),
-        "started": info.get("started"),
-        "finished": "did not finish" if info.get("partial") else info.get("finished"),
-        "version": f"{info['commit']}{', with uncommitted changes' if info.get('dirty') else ''}"
-        if info.get("commit")
-        else None,
-        "seed of the order": info.get("seed"),
-        "rounds asked for": info.get("rounds_asked") or "7, fewer for slow cells",
-        "time limit": f"{info['timeout_s']:g} s" if isinstance(info.get("timeout_s"), int | float) else None,
-        "processes": info.get("isolate"),
+        "machine": machine.name,
+        "processor": machine.cpu,
+        "cores": machine.cores,
+        "memory": f"{machine.memory_bytes / 1e9:.0f} GB" if machine.memory_bytes else None,
+        "system": ", ".join(filter(None, (machine.operating_system, machine.kernel))),
+        "virtualisation": machine.virtualisation,
+        "container": machine.container,
+        "Python": machine.python,
+        "started": info.started,
+        "finished": "did not finish" if info.partial else info.finished,
+        "version": f"{info.commit}{', with uncommitted changes' if info.dirty else ''}" if info.commit else None,
+        "seed of the order": info.seed,
+        "rounds asked for": info.rounds_asked or "7, fewer for slow cells",
+        "time limit": f"{info.timeout_s:g} s" if info.timeout_s is not None else None,
+        "processes": info.isolate,
         "least memory told": _least(place),
     }
     yield from ((name, str(value)) for name, value in told.items() if value not in (None, ""))
-    for name, described in mapping(info.get("work_dirs")).items():
-        facts = mapping(described)
-        yield f"working folder {name}", f"{facts.get('filesystem', '?')} on {facts.get('device', '?')}"
+    for name, folder in info.work_dirs.items():
+        yield f"working folder {name}", f"{folder.filesystem or '?'} on {folder.device or '?'}"
 
 
 def _least(place: Place) -> str | None:
@@ -253,7 +308,7 @@ def _missing(place: Place) -> Iterator[dict[str, Any]]:
                     "view": view,
                     "row": row,
                     "operations": operations,
-                    "words": terminal.failure_text(row.row, failure, operations),
+                    "words": words.failure_text(place.run, row.row, failure, operations),
                 }
 
 
@@ -293,7 +348,10 @@ def samples(view: TableView) -> dict[str, Any]:
             {
                 "row": row,
                 "command": repeating_command(view.place.run, view.table, row.row),
-                "cells": [(operation, cell_view(row, operation)) for operation in row.row.cells],
+                "cells": [
+                    (operation, view.place.run.info.operation(operation), cell_view(row, operation))
+                    for operation in row.row.cells
+                ],
             }
             for row in view.rows
         ],

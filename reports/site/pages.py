@@ -2,7 +2,7 @@
 
 Each page is whole in itself: style, script, figures and the drawing library lie in it, and its security policy lets
 nothing else in. Without scripts every figure is still there, as tables. What the pages say is in reports.site.contents
-and what it is made of; the looks are in reports/site_pages. Runs are hostile text: templates escape everything.
+and what it is made of; the looks are in reports/site/templates. Runs are hostile text: templates escape everything.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from bench_runner.results.records import Run
-from reports.analysis.tables import COLUMNS
 from reports.site import contents as site_contents
-from reports.site.figures import Place, groups, mean_band, places, ratio_text, suite_page
+from reports.site.addresses import suite_page
+from reports.site.overall import groups, mean_band
+from reports.site.views import Place, places, ratio_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -89,7 +90,7 @@ def slow_pages(folder: Path) -> dict[str, int]:
 
 def check_pages(runs: Sequence[Run]) -> None:
     """Make the pages of runs and write none. Raises SiteError without the libraries, and whatever odd facts in a
-    run.json raise."""
+    run raise."""
     _check_libraries()
     for _ in _pages(places(runs), ()):
         pass
@@ -156,7 +157,7 @@ def _pages(shown: Sequence[Place], links: Sequence[Link]) -> Iterator[tuple[str,
         for view in place.tables:
             yield view.samples_address, render("samples", view.samples_address, **site_contents.samples(view))
         for group in groups(place):
-            yield group.samples_address, render("means", group.samples_address, group=group, columns=COLUMNS)
+            yield group.samples_address, render("means", group.samples_address, group=group)
 
 
 def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench_runner.results.records import RecordError, Run, read_run
+from bench_runner.results.records import RecordError, Run, changed, read_run
 from reports.analysis.compare import CompareError, compare
-from reports.site.asv_pages import MEASURES, Graph, graphs
+from reports.site.asv_pages import Graph, graphs
+from reports.site.contents import CSV
 from reports.site.pages import Link, SiteError, check_pages
 from reports.site.pages import write_site as write_front
 from reports.text import comparison as compare_text
@@ -29,7 +30,7 @@ KEPT = ("report.pdf", "run.json", "samples.jsonl", "fidelity.jsonl")
 WIDTH = 110
 LEAST_CHANGE = 0.05
 ODD_FACTS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
-"""What a run.json raises that holds something else than ours does."""
+"""What a run raises that holds something else than ours do."""
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
@@ -56,16 +57,20 @@ class Published:
         """The name of its folder, which is its address as well."""
         return self.folder.name
 
-    def told(self, key: str) -> str:
-        """One fact of run.json as text; empty where it is missing."""
-        value = self.run.info.get(key)
-        return "" if value is None else str(value)
+    @property
+    def started(self) -> str:
+        """When; empty where the run does not tell."""
+        return self.run.info.started or ""
+
+    @property
+    def commit(self) -> str:
+        """The version that measured; empty where the run does not tell."""
+        return self.run.info.commit or ""
 
     @property
     def suites(self) -> tuple[str, ...]:
         """The suites that were measured."""
-        suites = self.run.info.get("suites")
-        return tuple(map(str, suites)) if isinstance(suites, dict) else ()
+        return tuple(self.run.info.suites)
 
     @property
     def machine(self) -> str:
@@ -76,7 +81,7 @@ class Published:
     def state(self) -> str:
         """How the run ended, in words."""
         failed = sum(sample.failure is not None and sample.failure.is_failure for sample in self.run.samples)
-        parts = ["did not finish"] if self.run.info.get("partial") else []
+        parts = ["did not finish"] if self.run.info.partial else []
         parts += [f"{failed} samples failed"] if failed else []
         return ", ".join(parts) or "complete"
 
@@ -92,7 +97,7 @@ def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
         except RecordError as error:
             # Not the whole path, which is this machine's own.
             problems.append(str(error).replace(str(place), place.name))
-    found.sort(key=lambda published: published.told("started"), reverse=True)
+    found.sort(key=lambda published: published.started, reverse=True)
     return found, problems
 
 
@@ -169,10 +174,9 @@ def _history(folder: Path, problems: list[str]) -> Iterator[str]:
 
 
 def _links(shown: Sequence[Graph]) -> str:
-    order = list(MEASURES.values())
     return ", ".join(
         f'<a href="../asv/{escape(graph.address)}">{escape(graph.measure)}</a> ({escape(graph.unit)})'
-        for graph in sorted(shown, key=lambda graph: order.index(graph.measure))
+        for graph in sorted(shown, key=lambda graph: graph.place)
     )
 
 
@@ -183,16 +187,15 @@ def _same_question(one: Published, other: Published) -> bool:
 def _question(published: Published) -> tuple[object, ...]:
     """What two runs have in common that can be compared: suites, machine and request; of the threads what was measured,
     because a request may leave them to the suite."""
-    asked = published.run.info.get("request")
-    request = {key: value for key, value in asked.items() if key != "threads"} if isinstance(asked, dict) else asked
+    request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
-    return published.suites, published.machine, str(request), threads
+    return published.suites, published.machine, request, threads
 
 
 def _write_run(published: Published, earlier: Published | None, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kept = [published.folder / name for name in KEPT]
-    kept += sorted([*published.folder.glob("results-*.csv"), *published.folder.glob("codecs-*.csv")])
+    kept += sorted(path for kind in CSV for path in published.folder.glob(f"{kind}-*.csv"))
     kept = [path for path in kept if path.is_file() and not path.is_symlink()]
     for path in kept:
         shutil.copyfile(path, folder / path.name)
@@ -208,7 +211,7 @@ def _write_run(published: Published, earlier: Published | None, folder: Path) ->
 
 
 def _facts(published: Published) -> str:
-    started, commit = published.told("started"), published.told("commit")
+    started, commit = published.started, published.commit
     parts = [
         started and f"started {started}",
         published.machine and f"on {published.machine}",
@@ -244,9 +247,9 @@ def _changes(published: Published, earlier: Published | None) -> Iterator[str]:
 
 def _index(published: Sequence[Published], problems: Sequence[str], history: Sequence[str]) -> str:
     rows = "".join(
-        f'<tr><td><a href="{escape(each.name)}/index.html">{escape(each.told("started") or each.name)}</a></td>'
+        f'<tr><td><a href="{escape(each.name)}/index.html">{escape(each.started or each.name)}</a></td>'
         f"<td>{escape(', '.join(each.suites))}</td><td>{escape(each.machine)}</td>"
-        f"<td>{escape(each.told('commit')[:10])}</td><td>{escape(each.state)}</td></tr>"
+        f"<td>{escape(each.commit[:10])}</td><td>{escape(each.state)}</td></tr>"
         for each in published
     )
     parts = [

@@ -29,7 +29,7 @@ from reports.analysis.columns import READ_TIME, THESIS_METRICS
 from reports.analysis.tables import tables
 from reports.site import contents as site_contents
 from reports.site import pages as site_module
-from reports.site.figures import Slugs, slug
+from reports.site.addresses import Slugs, slug
 from reports.site.pages import MANIFEST, Link, SiteError, drawing_library, write_site
 from tests.reports.analysis import test_codecs as test_compression
 from tests.reports.factory import make_run, make_sample, with_info, write_run

@@ -1,0 +1,92 @@
+"""What the pages of the site say over several data sets: geometric means, and the ratios that they are made of.
+
+The means are those of reports.analysis.means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from bench_runner.results.statistics import format_name
+from reports.analysis.bands import band_of_mean
+from reports.analysis.columns import Columns
+from reports.analysis.means import Means
+from reports.site.addresses import Slugs
+from reports.site.choices import OVERALL
+from reports.site.views import BAND_NAMES, NONE, Place, RowView, TableView
+
+
+@dataclass(frozen=True, eq=False)
+class OverallRow:
+    """One variant over all data sets of a group: its geometric means, and what they are made of."""
+
+    label: str
+    variant: str
+    format: str
+    slug: str
+    means: tuple[float | None, ...]
+    """For each column of the group; None where a data set lacks it."""
+    parts: tuple[tuple[RowView | None, TableView], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Tables that differ in their data set alone."""
+
+    views: tuple[TableView, ...]
+    name: str
+    found: Means
+
+    @property
+    def columns(self) -> Columns:
+        """Every column that one of the tables has."""
+        return self.found.columns
+
+    @property
+    def id(self) -> str:
+        """Its name in addresses."""
+        return f"{self.views[0].place.slug}-{self.name}"
+
+    @property
+    def samples_address(self) -> str:
+        """The page that says what its means are made of."""
+        return f"samples/{self.id}.html"
+
+    @property
+    def facets(self) -> Mapping[str, str]:
+        """Those of its tables, but for the data set."""
+        return {**self.views[0].facets, "dataset": OVERALL, "amount": OVERALL}
+
+    @cached_property
+    def rows(self) -> tuple[OverallRow, ...]:
+        """Every variant that is ranked in one of the tables, by its leading mean; those without a mean last."""
+        by_view = [{row.row.variant: row for row in view.rows} for view in self.views]
+        slugs = Slugs()
+        rows = []
+        for variant in self.found.variants:
+            parts = tuple((known.get(variant), view) for known, view in zip(by_view, self.views, strict=True))
+            label = next(row.row.label for row, _ in parts if row is not None)
+            told = self.found.of(variant)
+            rows.append(OverallRow(label, variant, format_name(variant), slugs.of(variant), told, parts))
+        return tuple(sorted(rows, key=lambda row: all(mean is None for mean in row.means)))
+
+
+def groups(place: Place) -> list[Group]:
+    """The groups of a run's tables that have more than one data set."""
+    by_table = {id(view.table): view for view in place.tables}
+    slugs = Slugs({view.name for view in place.tables})
+    found = []
+    for means in place.contents.means:
+        first = means.tables[0]
+        name = slugs.of(f"overall-{first.suite}-{first.conditions.track}")
+        found.append(Group(tuple(by_table[id(table)] for table in means.tables), name, means))
+    return found
+
+
+def mean_band(mean: float | None) -> str:
+    """The colour of a geometric mean of ratios."""
+    if mean is None:
+        return NONE
+    return BAND_NAMES[band_of_mean(mean)]

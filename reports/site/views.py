@@ -1,0 +1,358 @@
+"""What the pages of the site say of runs and tables, as plain values: every figure with its words, mark and address.
+
+All statistics are those of reports.analysis, in their words; this module adds addresses and places. It knows neither
+HTML nor how charts are drawn, and computes nothing that another report does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote, urlencode
+
+from bench_runner.results.records import Cell, Run, Sample
+from bench_runner.results.statistics import Interval, Ratio, format_name, is_apart, is_raw_io
+from reports.analysis.bands import BANDS, band_of
+from reports.analysis.columns import Column, Columns
+from reports.analysis.labels import conditions_text
+from reports.analysis.sections import Contents
+from reports.analysis.tables import Row, Table, distinguishing_names, unit_of, value_text
+from reports.analysis.units import MILLISECONDS, SECONDS, Unit, spread_text
+from reports.analysis.words import LONG_NS, fallback_mark, why_none
+from reports.site.addresses import Slugs, suite_page
+
+BAND_NAMES = ("best", "near", "some", "far", "farthest")
+"""One for each of the bands of the ratio to the best."""
+APART, NONE = "apart", "none"
+"""Not ranked, and no figure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """One run, with its place in the site."""
+
+    run: Run
+    slug: str
+    files: str
+    """The folder of its raw files, from the site's."""
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What reports of the run are made from."""
+        return Contents(self.run)
+
+    @cached_property
+    def tables(self) -> tuple[TableView, ...]:
+        """Its tables, each with a name that no other table of the site has."""
+        found = self.contents.tables
+        names, slugs = distinguishing_names(found), Slugs()
+        return tuple(TableView(self, table, slugs.of(names[number])) for number, table in enumerate(found))
+
+    @property
+    def name(self) -> str:
+        """The run's own name."""
+        return self.run.info.id or self.run.folder.name
+
+    @property
+    def title(self) -> str:
+        """What tells it from other runs: name, day, machine, version."""
+        info = self.run.info
+        parts = [
+            (info.started or "")[:10],
+            f"on {info.machine.name}" if info.machine.name else "",
+            f"version {info.commit[:7]}" if info.commit else "",
+        ]
+        told = ", ".join(part for part in parts if part)
+        return f"{self.name} ({told})" if told else self.name
+
+    @cached_property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that it has tables of."""
+        return tuple(dict.fromkeys(view.table.suite for view in self.tables))
+
+    def address_of(self, variant: str, suite: str) -> str:
+        """Of the first samples of a variant, in one of the tables of a suite where there is one."""
+        rows = [row for view in self.tables for row in view.rows if row.row.variant == variant]
+        rows.sort(key=lambda row: row.view.table.suite != suite)
+        return rows[0].address()
+
+    @cached_property
+    def samples(self) -> Mapping[Cell, Sequence[Sample]]:
+        """Every execution of each cell, in the order in which they were stored; without pilot rounds."""
+        found: dict[Cell, list[Sample]] = {}
+        for sample in self.run.samples:
+            if sample.round > 0:
+                found.setdefault(sample.cell, []).append(sample)
+        return found
+
+
+def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
+    """The runs with their places, in the order given. `files_in` names the folder of the site in which the runs' own
+    folders lie; without it their files are copied to places of the site."""
+    slugs = Slugs()
+    named = [(run, slugs.of(run.info.id or run.folder.name)) for run in runs]
+    return [
+        Place(run, name, f"{files_in}/{quote(run.folder.name)}" if files_in else f"data/{name}") for run, name in named
+    ]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One figure, or why there is none."""
+
+    text: str
+    """With its unit: '52.3 ms'; in a word why there is none."""
+    spread: str
+    mark: str
+    """Its place among the others, and FALLBACK behind it where the call does more than was asked."""
+    ratio: str
+    """Times the best: '1.13'; '' where it is not ranked."""
+    band: str
+    address: str
+    """Of its samples, from the site's folder."""
+    words: str
+    """All of it in a sentence."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is a figure."""
+        return self.band != NONE
+
+
+@dataclass(frozen=True)
+class Best:
+    """Who is best in one column, who is tied with it, and how far the next is."""
+
+    column: Column
+    label: str
+    figure: Shown
+    tied: tuple[str, ...]
+    next: str
+    """'csv, 1.31 times (1.28 to 1.34)', '' when there is none."""
+    verdict: bool
+    """Whether there are rounds enough for one."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowView:
+    """One variant in one table."""
+
+    view: TableView
+    row: Row
+    slug: str
+
+    @property
+    def format(self) -> str:
+        """The format that it belongs to."""
+        return format_name(self.row.variant)
+
+    @property
+    def title(self) -> str:
+        """Its format's name for people."""
+        described = self.view.place.run.info.variants.get(self.row.variant)
+        return described.title if described and described.title else self.format
+
+    @property
+    def is_raw_io(self) -> bool:
+        """Whether it is the yardstick."""
+        return is_raw_io(self.row.variant)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is never ranked with the others."""
+        return is_apart(self.row.variant)
+
+    def address(self, operation: str = "") -> str:
+        """Of the samples of one of its cells; of its first where this was not run."""
+        known = operation if operation in self.row.cells else next(iter(self.row.cells))
+        return f"{self.view.samples_address}#{self.anchor(known)}"
+
+    def anchor(self, operation: str) -> str:
+        """The part behind '#'."""
+        return f"{self.view.slug_of[operation]}-{self.slug}"
+
+    @cached_property
+    def figures(self) -> Mapping[Column, Shown]:
+        """One for each column of its table."""
+        return {column: self.view.shown(self, column) for column in self.view.columns}
+
+
+@dataclass(frozen=True, eq=False)
+class TableView:
+    """One table: all variants on one data set under one set of conditions in one run."""
+
+    place: Place
+    table: Table
+    name: str
+
+    @property
+    def id(self) -> str:
+        """Its name in addresses."""
+        return f"{self.place.slug}-{self.name}"
+
+    @property
+    def columns(self) -> Columns:
+        """Those of its table."""
+        return self.table.columns
+
+    @cached_property
+    def slug_of(self) -> Mapping[str, str]:
+        """The part of addresses for each operation."""
+        slugs = Slugs()
+        return {name: slugs.of(name) for name in self.columns.operations}
+
+    @property
+    def samples_address(self) -> str:
+        """The page of its samples."""
+        return f"samples/{self.id}.html"
+
+    @property
+    def page(self) -> str:
+        """The page of its suite."""
+        return suite_page(self.table.suite)
+
+    @cached_property
+    def facets(self) -> Mapping[str, str]:
+        """What one chooses it by."""
+        table, conditions = self.table, self.table.conditions
+        return {
+            "suite": table.suite,
+            "run": self.place.slug,
+            "machine": table.machine,
+            "track": conditions.track,
+            "target": conditions.target,
+            "cache": conditions.cache,
+            "threads": conditions.threads,
+            "strings": conditions.strings,
+            "folder": conditions.work_dir,
+            "dataset": table.dataset,
+            "amount": table.amount,
+        }
+
+    @property
+    def choice(self) -> str:
+        """What chooses it on the page of its suite, as the part of the address behind '#'."""
+        return urlencode({key: value for key, value in self.facets.items() if key not in ("suite", "amount")})
+
+    @property
+    def title(self) -> str:
+        """'eq, 1,000,000 rows'."""
+        return f"{self.table.dataset}, {self.table.amount}"
+
+    @property
+    def data_title(self) -> str:
+        """What the data set is, where its run says so."""
+        described = self.place.run.info.datasets.get(self.table.dataset)
+        return described.title if described and described.title != self.table.dataset else ""
+
+    @property
+    def conditions(self) -> str:
+        """In words."""
+        return conditions_text(self.table.conditions)
+
+    @cached_property
+    def rows(self) -> tuple[RowView, ...]:
+        """In the order of the table."""
+        slugs = Slugs()
+        return tuple(RowView(self, row, slugs.of(row.variant)) for row in self.table.rows)
+
+    @cached_property
+    def formats(self) -> tuple[str, ...]:
+        """The formats that have a row, without raw I/O."""
+        return tuple(sorted({row.format for row in self.rows if not row.is_raw_io}))
+
+    def unit(self, column: Column) -> Unit:
+        """The unit of a column."""
+        return unit_of(self.table, column)
+
+    def shown(self, row: RowView, column: Column) -> Shown:
+        """One figure of one row."""
+        interval = row.row.interval(column)
+        if interval is None:
+            why = why_none(row.row, column)
+            return Shown(why, "", "", "", NONE, row.address(column.operation), f"{column.title}: {why}")
+        text = self.text(row, column, interval)
+        ratio = self.table.ranks(column).get(row.row.variant)
+        spread = spread_text(interval)
+        mark = self.table.mark(column, row.row.variant)
+        return Shown(
+            text,
+            spread,
+            mark + fallback_mark(row.row, column),
+            ratio_text(ratio.ratio) if ratio else "",
+            _band(ratio),
+            row.address(column.operation),
+            _words(row.row, column, text, spread, mark, ratio, interval),
+        )
+
+    def text(self, row: RowView, column: Column, interval: Interval) -> str:
+        """A figure with its unit; a long time is in seconds in a column of milliseconds too."""
+        unit = self.unit(column)
+        if unit is MILLISECONDS and interval.median >= LONG_NS:
+            unit = SECONDS
+        return f"{value_text(self.table, row.row, column, unit)} {unit.name}"
+
+    @cached_property
+    def bests(self) -> tuple[Best, ...]:
+        """Who is best in each column that has a figure."""
+        rows = {row.row.variant: row for row in self.rows}
+        found = []
+        for column in self.columns:
+            ranks = self.table.ranks(column)
+            if not ranks:
+                continue
+            first = next(iter(ranks))
+            tied = [rows[name].row.label for name in ranks if self.table.mark(column, name) == "="]
+            others = [name for name in ranks if name != first and not self.table.mark(column, name)]
+            following = ""
+            if others:
+                ratio = ranks[others[0]]
+                following = f"{rows[others[0]].row.label}, {ratio_words(ratio)}"
+            verdict = ranks[first].tied is not None
+            shown = rows[first].figures[column]
+            found.append(Best(column, rows[first].row.label, shown, tuple(tied), following, verdict))
+        return tuple(found)
+
+
+def ratio_text(ratio: float) -> str:
+    """Times the best: '1', '1.13', '12.4', '1,204'."""
+    if ratio == 1:
+        return "1"
+    if ratio >= 100:
+        return f"{ratio:,.0f}"
+    return f"{ratio:.1f}" if ratio >= 10 else f"{ratio:.2f}"
+
+
+def ratio_words(ratio: Ratio) -> str:
+    """'1.31 times (1.28 to 1.34)'; without the interval where there is none."""
+    told = f"{ratio_text(ratio.ratio)} times"
+    if ratio.low is None or ratio.high is None:
+        return told
+    return f"{told} ({ratio.low:.3g} to {ratio.high:.3g})"
+
+
+def _band(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return APART
+    return BAND_NAMES[band_of(ratio)]
+
+
+def band_meanings(few_rounds: bool) -> list[tuple[str, str]]:
+    """What the colours say, from the best on."""
+    meanings = [(name, meaning) for name, (_, _, meaning) in zip(BAND_NAMES, BANDS, strict=True)]
+    if few_rounds:
+        meanings[0] = (BAND_NAMES[0], "the lowest (no verdict)")
+    return [*meanings, (APART, "not ranked: another result")]
+
+
+def _words(row: Row, column: Column, text: str, spread: str, mark: str, ratio: Ratio | None, interval: Interval) -> str:
+    rounds = f"{interval.rounds} round{'s' * (interval.rounds > 1)}"
+    told = f"{row.label}, {column.title} {text}{f' {spread}' if spread else ''}, {rounds}"
+    if row.fallback(column.operation):
+        return f"{told}; reads everything, then selects: not ranked"
+    if ratio is None:
+        return f"{told}; not ranked"
+    if mark:
+        return f"{told}; {'the best' if mark == '*' else 'tied with the best'}"
+    return f"{told}; {ratio_words(ratio)} the best"
