@@ -69,7 +69,7 @@ def _site(folders: tuple[Path, ...], html: Path) -> Path:
 
 
 def _show_fidelity(run: Run, markdown: bool) -> None:
-    from reports.analysis.fidelity import fidelity_markdown, show_fidelity
+    from reports.text.fidelity import fidelity_markdown, show_fidelity
 
     if markdown:
         click.echo(fidelity_markdown(run))

@@ -61,11 +61,11 @@ def cold_starts(run: Run) -> ColdStarts:
     apart = any(sample.conditions.threads == usual for sample in run.samples)
     groups: dict[str, list[Sample]] = {}
     for sample in run.samples:
-        if (apart and sample.conditions.threads != usual) or sample.only_verifies:
+        if (apart and sample.conditions.threads != usual) or sample.in_service:
             continue
         if sample.counted and "first_call_ns" in sample.figures and not is_raw_io(sample.variant):
             groups.setdefault(sample.variant, []).append(sample)
-    tried = dict.fromkeys(sample.operation for sample in run.samples if not sample.only_verifies)
+    tried = dict.fromkeys(sample.operation for sample in run.samples if not sample.in_service)
     operations = columns_of({name: run.info.operation(name) for name in tried}).operations
     titles = [run.info.operation(name).title for name in operations]
     costs = ("import", *(f"first {title}" for title in titles))
