@@ -72,10 +72,6 @@ class _Csv(TabularFormat):
     suffix = ".csv"
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
-
 
 class CsvPandas(ProjectsByOneCall, _Csv):
     """pandas.to_csv and read_csv."""

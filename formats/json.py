@@ -52,10 +52,6 @@ class _Json(TabularFormat):
     suffix = ".json"
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
-
 
 class JsonPandas(_Json):
     """pandas.to_json and read_json with lines=True."""

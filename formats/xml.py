@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Besides, Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Besides, Calls, Can, Native, Setting, TabularFormat
 from adapters.losses import Loss
 from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
@@ -104,10 +104,6 @@ class XmlPandas(TabularFormat):
         """Read all columns, types guessed by the call."""
         parser: Any = self.values["parser"]
         return self._pandas.read_xml(location, parser=parser)
-
-    def stored(self, location: Path) -> Stored:
-        """Text has neither codec nor encodings."""
-        return Stored()
 
 
 ENGINES = (XmlPandas,)

@@ -1,1 +1,8 @@
-"""What every adapter must hold, for ours and for third parties."""
+"""What every adapter must hold, for ours and for third parties.
+
+Their modules are no test files, so pytest is told here to say in them too what an assertion compared.
+"""
+
+import pytest
+
+pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in ("adapters", "images", "projection", "tabular")))

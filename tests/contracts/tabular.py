@@ -23,6 +23,7 @@ from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
 from data_generator.generated.kinds import KINDS
 from formats.registry import FORMATS
+from tests.contracts import declarations
 from tests.contracts.adapters import left_open, open_below, run
 from tests.contracts.projection import ProjectionContract
 
@@ -105,16 +106,14 @@ class TabularFormatContract(ProjectionContract):
 
     @pytest.mark.slow
     def test_every_kind_comes_back_as_declared(
-        self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]
+        self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]], tmp_path: Path
     ) -> None:
+        undeclared = []
         for records in outcomes.values():
             assert len(records) == 2 * len(KINDS)
-            undeclared = [
-                f"{record.target} {record.kind} nulls={record.nulls}: {record.how}"
-                for record in records
-                if record.outcome == fidelity.ERROR and not record.cause
-            ]
-            assert undeclared == []
+            undeclared += [record for record in records if record.outcome == fidelity.ERROR and not record.cause]
+        if undeclared:
+            pytest.fail(declarations.report(adapter, undeclared, tmp_path), pytrace=False)
 
     @pytest.mark.slow
     def test_known_faults_are_still_there(self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]) -> None:
