@@ -62,10 +62,10 @@ class _Candidate:
         """The loss as it is pasted into `losses`."""
         if self.ready is not None:
             return f"    {self.spelled},  # {', '.join(self.kinds)}"
-        only = "" if len(self.targets) > 1 else f", targets=frozenset({{{_quoted(self.targets)}}})"
+        only = "" if len(self.targets) > 1 else f"\n        targets=frozenset({{{_quoted(self.targets)}}}),"
         return (
             '    Loss(\n        "<what becomes what>",\n        "<what still holds>",\n        Cause.CALL,\n'
-            f"        {self.spelled},\n        frozenset({{{_quoted(self.kinds)}}}){only},\n    ),"
+            f"        {self.spelled},\n        frozenset({{{_quoted(self.kinds)}}}),{only}\n    ),"
         )
 
 
@@ -123,7 +123,8 @@ def _explains(candidate: _Candidate, adapter: TabularFormat, table: pa.Table, go
 
 
 def _fewest(candidates: list[_Candidate], wanted: set[tuple[str, str]]) -> list[_Candidate]:
-    """Candidates that explain all that can be, the ones that explain most first, ready-made ones before others."""
+    """Candidates that together explain all that can be: in turn the one that explains most, a ready-made one before
+    others."""
     chosen: list[_Candidate] = []
     usable = [candidate for candidate in candidates if _is_honest(candidate)]
     while usable and (best := max(usable, key=lambda each: _worth(each, wanted))).explained & wanted:
@@ -134,7 +135,8 @@ def _fewest(candidates: list[_Candidate], wanted: set[tuple[str, str]]) -> list[
             # What an earlier one explains need not be said again.
             earlier = set().union(*(each.explained for each in chosen[: chosen.index(candidate)]))
             candidate.explained -= earlier
-    return chosen
+    # Losses are tried in their order, each on what the one before has made of the column: the special ones come first.
+    return sorted(chosen, key=lambda each: len(each.explained))
 
 
 def _worth(candidate: _Candidate, wanted: set[tuple[str, str]]) -> tuple[int, bool, int]:
