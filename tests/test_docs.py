@@ -285,15 +285,6 @@ def test_the_readme_explains_every_column_of_the_terminal() -> None:
     assert set(header[0].split()) - words - {"format", "ms", "MB"} == set()
 
 
-def test_the_readme_lists_every_format() -> None:
-    from formats.registry import FORMATS
-
-    readme = PAGES["README.md"].read_text()
-    for name in FORMATS:
-        for engine in FORMATS.engines(name):
-            assert engine.title in readme or name == "raw-io", name
-
-
 def test_exit_codes_are_those_of_the_program() -> None:
     codes = (terminal.FAILED, terminal.WRONG_REQUEST, terminal.REGRESSION, terminal.INTERRUPTED)
     table = set(re.findall(r"^\| (\d+) \| ", PAGES["README.md"].read_text(), re.MULTILINE))

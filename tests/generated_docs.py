@@ -1,0 +1,89 @@
+"""What README and docs/ say that the registry of formats knows: `python -m tests.generated_docs` writes it anew.
+
+A page holds it between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; all else is written by hand. This module
+knows the registry and the blocks, and no format.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from adapters.contract import Native, TabularFormat
+from formats.registry import FORMATS
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMAND = "python -m tests.generated_docs"
+PAGES = ("README.md", "docs/operations.md")
+
+_BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->)(.*?)(<!-- end: \2 -->)", re.DOTALL)
+_WIDTH = 120
+
+
+def _engines() -> Iterator[type[TabularFormat]]:
+    """All engines of all formats of ours; raw I/O is none."""
+    for name in FORMATS:
+        for engine in FORMATS.engines(name):
+            if engine.native is not Native.BUFFERS and engine.__module__.startswith("formats."):
+                yield engine
+
+
+def formats() -> str:
+    """The names of all formats, as a text wrapped for a list item."""
+    titles = sorted({engine.title for engine in _engines()}, key=str.lower)
+    return "\n" + textwrap.indent(textwrap.fill(", ".join(titles), _WIDTH - 2), "  ") + "\n  "
+
+
+def native(kind: Native) -> str:
+    """Whose calls take and return this kind."""
+    by_engine: dict[str, list[str]] = {}
+    for engine in _engines():
+        if engine.native is kind:
+            by_engine.setdefault(engine.engine or engine.title, []).append(engine.title)
+    told = [name if titles == [name] else f"{name}: {', '.join(titles)}" for name, titles in sorted(by_engine.items())]
+    return f"`{kind.value}` ({'; '.join(told)})"
+
+
+def calls() -> str:
+    """A table of the engines with their calls and what they have a call of its own for, as their settings are when
+    nobody says otherwise."""
+    heads = ("format", "engine", "calls", "save", "read", "calls of its own")
+    lines = ["", f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
+    for engine in _engines():
+        adapter = engine()
+        described = (engine.__doc__ or "").partition("\n")[0].partition(". ")[0].rstrip(".")
+        save, read = (adapter.calls.save, adapter.calls.read) if adapter.calls else ("", "")
+        own = ", ".join(f"`{call.value}`" for call in sorted(adapter.own_calls, key=lambda call: call.value))
+        cells = (engine.title, engine.engine or "", described, _code(save), _code(read), own)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _code(call: str) -> str:
+    """A call as a code span, with names in its places."""
+    return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "formats": formats,
+    "calls": calls,
+    **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]
+}
+
+
+def renewed(page: str) -> str:
+    """The text of a page with its blocks as they are to be. Raises KeyError for a block that nobody generates."""
+    return _BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]]()}{found[4]}", page)
+
+
+def main() -> None:
+    """Write all pages anew."""
+    for name in PAGES:
+        path = ROOT / name
+        path.write_text(renewed(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()
