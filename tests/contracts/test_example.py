@@ -14,8 +14,8 @@ EXAMPLE = Path(__file__).parent / "example"
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-format.md"
 
 
-class TestExampleFormat(TabularFormatContract):
-    variant = "arrow-stream[engine=pyarrow,batch_rows=500]"
+class _Installed(TabularFormatContract):
+    """What a package with entry points brings."""
 
     @pytest.fixture(autouse=True, scope="class")
     def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:
@@ -27,6 +27,14 @@ class TestExampleFormat(TabularFormatContract):
             request.cls.registry = Registry({}, "format_bench.formats")
             yield
 
+
+class TestExampleOfRecords(_Installed):
+    variant = "json-document[engine=json]"
+
+
+class TestExampleFormat(_Installed):
+    variant = "arrow-stream[engine=pyarrow,batch_rows=500]"
+
     def test_it_is_found(self) -> None:
         assert "arrow-stream" in list(self.registry)
 
@@ -36,9 +44,10 @@ class TestExampleFormat(TabularFormatContract):
             list(taken)
 
 
-def test_the_page_shows_the_example_in_full() -> None:
+def test_the_page_shows_the_examples_in_full() -> None:
     page = PAGE.read_text()
-    assert (EXAMPLE / "example_format.py").read_text() in page
+    for name in ("example_format.py", "example_records.py"):
+        assert (EXAMPLE / name).read_text() in page, name
     assert (EXAMPLE / "example_format-1.0.dist-info" / "entry_points.txt").read_text().splitlines()[1] in page.replace(
         '"', ""
     )

@@ -1,0 +1,55 @@
+"""JSON documents: all rows of a table as one array of objects, by Python's own json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from adapters.contract import Can, Native, Records, TabularFormat
+from formats.shared import pandas_losses as shared
+from formats.shared import text_losses as text
+
+
+class JsonDocument(TabularFormat):
+    """json.dump and json.load of a list of rows."""
+
+    format = "json-document"
+    engine = "json"
+    title = "JSON document"
+    distributions = ("pyarrow",)
+    native = Native.RECORDS
+    suffix = ".json"
+    capabilities = frozenset({Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    losses = (
+        shared.float32_as_float64(bound="the same number as float64"),
+        shared.DICTIONARY_AS_TEXT,
+        text.INTEGERS_AS_INT64,
+    )
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """Seen with every version."""
+        return {"map": "maps come back as structs that have every key of the column"}
+
+    def load_library(self) -> None:
+        """Import json, and pyarrow for the schema."""
+        import json
+
+        import pyarrow
+
+        self._json = json
+        self._arrow = pyarrow
+
+    def save(self, table: Records, location: Path) -> None:
+        """Write all rows; what JSON has no notation for is refused by an error."""
+        with location.open("w") as file:
+            self._json.dump(list(table.rows), file)
+
+    def read(self, location: Path) -> Records:
+        """Read all rows. The file has no schema, so it is what the values suggest."""
+        with location.open() as file:
+            rows = self._json.load(file)
+        return Records(self._arrow.Table.from_pylist(rows).schema, rows)
+
+
+ENGINES = (JsonDocument,)
