@@ -169,7 +169,7 @@ class ProjectionContract(AdapterContract):
             for address, size_bytes in targets.buffers(got)
             for start, end in stored
         )
-        assert not mapped or projecting.values.get("mapped") == "true"
+        assert mapped == (projecting.values.get("mapped") == "true" and projecting.values["codec"] == "none")
         shutil.rmtree(place)
         assert verify.compare(mixed_table().select(["s", "f"]), got, target, projecting.losses).problems == ()
 
