@@ -98,6 +98,9 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Read the buffers of these columns alone, or map them."""
+        if self.values["mapped"] == "true" and self.values["codec"] == "none":
+            # Asked for columns, pyarrow copies them out of the mapping.
+            return self._read(location).select(columns)
         return self._read(location, columns)
 
     def _read(self, location: Path, columns: list[str] | None = None) -> pa.Table:
