@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from adapters.losses import Cause, Loss, Relation
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
-from bench_runner.worker import verify
+from bench_runner.worker import fidelity, verify
 from data_generator.generated.kinds import KINDS
 from formats.shared import pandas_losses, text_losses
 
@@ -67,6 +67,14 @@ class _Candidate:
             '    Loss(\n        "<what becomes what>",\n        "<what still holds>",\n        Cause.CALL,\n'
             f"        {self.spelled},\n        frozenset({{{_quoted(self.kinds)}}}),{only}\n    ),"
         )
+
+
+def records(variant: str, adapter: TabularFormat, target: Target, folder: Path) -> list[Fidelity]:
+    """What the variant does to each kind of column, as a run stores it."""
+    return [
+        Fidelity(variant=variant, target=target.kind, strings=target.strings, **asdict(verdict))
+        for verdict in fidelity.probe(adapter, target, folder)
+    ]
 
 
 def report(adapter: TabularFormat, undeclared: Sequence[Fidelity], folder: Path) -> str:

@@ -86,7 +86,7 @@ class TabularFormatContract(ProjectionContract):
         for target in TARGETS:
             targets.apply_strings(target)
             folder = tmp_path_factory.mktemp("kinds")
-            found[target.kind] = list(fidelity.probe(request.cls.variant, adapter, target, folder))
+            found[target.kind] = declarations.records(request.cls.variant, adapter, target, folder)
         return found
 
     def save(self, adapter: TabularFormat, target: Target, location: Path) -> None:

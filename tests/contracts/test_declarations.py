@@ -39,7 +39,7 @@ class ColumnsTurned(Undeclared):
 
 def undeclared(adapter: Undeclared, folder: Path) -> list[Fidelity]:
     targets.apply_strings(ARROW)
-    found = fidelity.probe("csv", adapter, ARROW, folder)
+    found = declarations.records("csv", adapter, ARROW, folder)
     return [record for record in found if record.outcome == fidelity.ERROR and not record.cause]
 
 
