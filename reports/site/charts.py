@@ -170,7 +170,8 @@ def _has(view: TableView, column: Column) -> bool:
 
 def _bars_of(view: TableView, column: Column) -> dict[str, Any]:
     unit = view.unit(column)
-    rows = [_bar(view, row, column, unit) for row in view.rows if not row.is_raw_io]
+    tried = [row for row in view.rows if column.operation in row.row.cells and not row.is_raw_io]
+    rows = [_bar(view, row, column, unit) for row in tried]
     rows.sort(key=lambda row: (row["value"] is None, row["band"] == APART, row["value"] or 0))
     yardstick = next((row.row.interval(column) for row in view.rows if is_raw_io(row.row.variant)), None)
     shown = yardstick is not None and yardstick.median > 0 and not column.is_memory

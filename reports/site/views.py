@@ -19,7 +19,7 @@ from reports.analysis.labels import conditions_text
 from reports.analysis.sections import Contents
 from reports.analysis.tables import Row, Table, distinguishing_names, unit_of, value_text
 from reports.analysis.units import MILLISECONDS, SECONDS, Unit, spread_text
-from reports.analysis.words import LONG_NS, fallback_mark, why_none
+from reports.analysis.words import FALLBACK_MEANING, LONG_NS, fallback_mark, has_fallbacks, why_none
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
@@ -261,6 +261,11 @@ class TableView:
     def formats(self) -> tuple[str, ...]:
         """The formats that have a row, without raw I/O."""
         return tuple(sorted({row.format for row in self.rows if not row.is_raw_io}))
+
+    @property
+    def fallback_meaning(self) -> str:
+        """What the sign of a call that does more than was asked says; '' where no figure bears it."""
+        return FALLBACK_MEANING if has_fallbacks(self.table) else ""
 
     def unit(self, column: Column) -> Unit:
         """The unit of a column."""

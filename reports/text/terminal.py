@@ -36,6 +36,9 @@ from reports.text.operations import further_grids, initials, main_grid
 from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 
 _HEADER_WIDTH = 13
+"""Titles of columns are broken into lines of this many characters."""
+_MOST_MEANS = 5
+"""Columns of further operations that fit beside each other."""
 
 
 def show(run: Run, console: Console) -> None:
@@ -162,14 +165,16 @@ def _means(page: Console, contents: Contents) -> None:
 def _means_grids(page: Console, means: Means) -> None:
     """The columns of save and read beside each other, and those of further operations below."""
     labels = short_labels(means.variants)
-    for operations in (means.columns.main, means.columns.further):
-        shown = [column for column in means.columns if column.operation in operations]
-        if not shown:
-            continue
+    main, further = (
+        [column for column in means.columns if column.operation in operations]
+        for operations in (means.columns.main, means.columns.further)
+    )
+    parts = [further[start : start + _MOST_MEANS] for start in range(0, len(further), _MOST_MEANS)]
+    for shown in (main, *parts):
         grid = new_grid()
         grid.add_column("format", overflow="fold")
         for column in shown:
-            title = column.title if operations == means.columns.main else "\n".join(textwrap.wrap(column.title, 18))
+            title = column.title if shown is main else "\n".join(textwrap.wrap(column.title, _HEADER_WIDTH))
             grid.add_column(title, justify="right", no_wrap=True)
         for variant in means.variants:
             values = [means.by_column[column].get(variant) for column in shown]

@@ -64,7 +64,7 @@ def test_each_format_has_its_fastest_and_its_slowest_call() -> None:
     assert csv.by_format.ratio == pytest.approx(4)
 
 
-def test_the_formats_stand_by_their_fastest_calls_and_the_floor_is_none_of_them() -> None:
+def test_the_formats_stand_by_their_fastest_calls_and_raw_io_is_none_of_them() -> None:
     assert [calls.format for calls in calls_of(table_of(), READ_TIME)] == ["feather", "csv", "orc"]
     assert [calls.format for calls in calls_of(table_of(), SAVE_TIME)] == ["feather", "orc", "csv"]
 
