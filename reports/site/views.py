@@ -105,7 +105,7 @@ class Shown:
     """With its unit: '52.3 ms'; in a word why there is none."""
     spread: str
     mark: str
-    """Its place among the others, and FALLBACK behind it where the call does more than was asked."""
+    """'*' for the best, '=' for what is tied with it, FALLBACK where the call does more than was asked."""
     ratio: str
     """Times the best: '1.13'; '' where it is not ranked."""
     band: str
@@ -113,6 +113,11 @@ class Shown:
     """Of its samples, from the site's folder."""
     words: str
     """All of it in a sentence."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is the best, or tied with it."""
+        return self.mark in ("*", "=")
 
     @property
     def measured(self) -> bool:

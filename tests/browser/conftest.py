@@ -33,7 +33,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = make_run(datasets=("eq", "core"), rounds=7, info={"id": "run-1"})
+    run = make_run(datasets=("eq", "core"), rounds=7, project=True, info={"id": "run-1"})
     return write_run(run, tmp_path_factory.mktemp("runs") / "run-1")
 
 
