@@ -15,7 +15,7 @@ import pytest
 
 import format_bench
 from bench_runner.clock import now_ns
-from bench_runner.results.records import RecordError, read_run
+from bench_runner.results.records import RecordError, changed, read_run
 from bench_runner.run.session import Options
 from format_bench import cli, compare, recommend, report, run
 from format_bench.api import run as running
@@ -241,11 +241,9 @@ def test_two_runs_are_compared(stored: Path, tmp_path: Path) -> None:
 
 
 def test_a_stored_run_answers(stored: Path) -> None:
-    run_with_capabilities = read_run(stored)
-    described = {
-        name: {**about, "capabilities": ["types"]} for name, about in run_with_capabilities.info["variants"].items()
-    }
-    asked = replace(run_with_capabilities, info={**run_with_capabilities.info, "variants": described})
+    found = read_run(stored)
+    described = {name: changed(about, capabilities=("types",)) for name, about in found.info.variants.items()}
+    asked = replace(found, info=changed(found.info, variants=described))
     answer = recommend(stored=asked, weights={"size": 1}, needs=("types",))
     assert answer.found.ranked
     assert answer.read.startswith("df = ")

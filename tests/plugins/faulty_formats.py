@@ -14,10 +14,11 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 
@@ -55,6 +56,7 @@ FAULTS = (
     "raises",
     "does_not_take_it",
     "does_not_read_it",
+    "exits_on_read",
     "nothing_written",
     "wrong_codec",
     "busy_threads",
@@ -75,7 +77,15 @@ FAULTS = (
     "daemon",
     "fork",
     "vforks",
+    "projects",
+    "project_crashes",
+    "project_raises",
+    "project_wrong_columns",
+    "project_wrong_order",
+    "project_wrong_values",
 )
+PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
+"""With these there is a call of its own for some columns, and nothing else goes wrong; the others have none."""
 
 
 def _negative_is_lost(column: Any) -> Any:
@@ -86,11 +96,25 @@ def _negative_is_lost(column: Any) -> Any:
 
 
 def _write_buffers(table: Any, location: Path) -> None:
+    """Integers without missing values as they lie in memory, and their schema behind them."""
     with location.open("wb", buffering=0) as stream:
         for column in table.columns:
             for chunk in column.chunks:
                 for buffer in filter(None, chunk.buffers()):
                     stream.write(buffer)
+        schema = table.schema.serialize().to_pybytes()
+        stream.write(schema + len(schema).to_bytes(8, "little"))
+
+
+def _read_buffers(location: Path) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    content = location.read_bytes()
+    length = int.from_bytes(content[-8:], "little")
+    schema = pa.ipc.read_schema(pa.py_buffer(content[-8 - length : -8]))
+    columns = np.frombuffer(content[: -8 - length], np.int64).reshape(len(schema), -1)
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=schema)
 
 
 class Faulty(TabularFormat):
@@ -205,10 +229,14 @@ class Faulty(TabularFormat):
             time.sleep(READ_SLEEP_S)
         if fault == "notes":
             self._note(call="read", location=location)
+        if fault == "exits_on_read":
+            os._exit(3)
         if fault == "does_not_read_it":
             raise TypeError("a fault of the reader")
         if fault == "hangs_on_read":
             time.sleep(3600)
+        if fault == "copies_nothing":
+            return _read_buffers(location)
         table = pa.feather.read_table(location, memory_map=fault.startswith("mapped"))
         if fault == "changes_after_removal":
             return self._changed(table, pa.types.is_int64, self._changing_on_removal)
@@ -227,6 +255,34 @@ class Faulty(TabularFormat):
         if fault == "fault_in_lossy":
             rounded = self._changed(table, pa.types.is_float64, lambda column: self._pc.round(column, 2))
             return self._changed(rounded, pa.types.is_float64, self._first_value_off)
+        return table
+
+    @property
+    def own_calls(self) -> frozenset[OwnCall]:
+        return frozenset({OwnCall.PROJECT} if self.fault in PROJECTING else ())
+
+    def open(self, location: Path) -> Handle:
+        def project(columns: Sequence[str]) -> Any:
+            return self._project(location, list(columns))
+
+        return Handle(project=project)
+
+    def _project(self, location: Path, columns: list[str]) -> Any:
+        fault = self.fault
+        if fault == "project_crashes":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "project_raises":
+            raise ValueError("no columns today")
+        if fault == "project_wrong_columns":
+            everything = self._pa.feather.read_table(location, memory_map=False).column_names
+            columns[0] = next(name for name in everything if name not in columns)
+        if fault == "project_wrong_order":
+            columns.reverse()
+        table = self._pa.feather.read_table(location, columns=columns, memory_map=False).select(columns)
+        if fault == "project_wrong_values":
+            order = list(range(table.num_rows))
+            order[3], order[7] = order[7], order[3]
+            return table.take(order)
         return table
 
     def _note(self, **facts: Any) -> None:

@@ -370,9 +370,9 @@ def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder:
     """Rule 13: the input, 40 MB here, is in private memory before; only what the call takes is its peak."""
     large = prepare(resolve("synthetic", {"int": "10"}, rows=500_000), cache_folder)
     assert large.size_bytes > 39e6
-    chain = replace(chain_of("faulty[fault=copies_nothing]"), operations=("save",))
-    (save,) = execute(bench, chain, large, rows=large.rows, round_number=1, position=0, need_bytes=0)
-    assert save.failure is None
+    chain = chain_of("faulty[fault=copies_nothing]")
+    save, read = execute(bench, chain, large, rows=large.rows, round_number=1, position=0, need_bytes=0)
+    assert (save.failure, read.failure) == (None, None)
     assert save.figures["size_bytes"] > 39e6
     for figure in ("peak_private_bytes", "peak_rss_bytes"):
         assert save.figures[figure] < 2e6, figure
@@ -482,12 +482,17 @@ def test_a_copy_that_cannot_be_evicted_is_no_cold_one(run_faulty: Executor, monk
     assert "cannot be evicted" in read.failure.reason
 
 
+def predicted(wall_ns: int, peak_bytes: int, size_bytes: int) -> Prediction:
+    """Of a save and a read that take as long."""
+    return Prediction({"save": wall_ns, "read": wall_ns}, peak_bytes, size_bytes)
+
+
 TOO_MUCH = [
-    (Prediction(10**9, 10**9, 699_000_000, 800_000_000), ""),
-    (Prediction(10**9, 10**9, 701_000_000, 0), "memory"),
-    (Prediction(10**9, 10**9, 0, 901_000_000), "disk"),
-    (Prediction(20 * 10**9, 20 * 10**9, 0, 0), ""),
-    (Prediction(21 * 10**9, 21 * 10**9, 0, 0), "timeout"),
+    (predicted(10**9, 699_000_000, 800_000_000), ""),
+    (predicted(10**9, 701_000_000, 0), "memory"),
+    (predicted(10**9, 0, 901_000_000), "disk"),
+    (predicted(20 * 10**9, 0, 0), ""),
+    (predicted(21 * 10**9, 0, 0), "timeout"),
 ]
 
 
@@ -511,7 +516,7 @@ def test_what_the_machine_cannot_bear_is_not_run(
 def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch, faulty: None) -> None:
     small, huge = chain_of("faulty"), chain_of("faulty[codec=zstd]")
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
-    prediction = Prediction(10**9, 10**9, 0, 0)
+    prediction = predicted(10**9, 0, 0)
     kept: list[tuple[Chain, Failure]] = []
     monkeypatch.setattr(rounds, "_predicted", lambda session, chain: prediction)
     monkeypatch.setattr(rounds, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
@@ -526,7 +531,11 @@ def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.Monke
     assert kept == [(huge, failure)]
 
 
-def test_execute_returns_one_sample_an_operation(bench: Bench, dataset: StoredDataset) -> None:
+def test_execute_returns_one_sample_an_operation(bench: Bench, dataset: StoredDataset, faulty: None) -> None:
+    """And one of the read that verifies a save for which nobody asked to read."""
     chain = replace(chain_of("faulty"), operations=("save",))
-    (save,) = execute(bench, chain, dataset, rows=500, round_number=0, position=3, need_bytes=0)
+    save, read = execute(bench, chain, dataset, rows=500, round_number=0, position=3, need_bytes=0)
+    assert (save.operation, read.operation) == ("save", "read")
     assert (save.rows, save.round, save.position, save.counted) == (500, 0, 3, False)
+    assert (read.rows, read.round, read.position) == (500, 0, 4)
+    assert (save.in_service, read.in_service) == (False, True)

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from bench_runner.plan.request import Request
-from bench_runner.results.records import read_run
+from bench_runner.results.records import changed, read_run
 from bench_runner.run import choosing
 from bench_runner.run.session import Options
 from format_bench import cli, recommend, run
@@ -29,8 +29,9 @@ FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An invented run of one table."""
     run = make_run(datasets=("eq",), rounds=7)
-    described = {name: {**about, "capabilities": ["types"]} for name, about in run.info["variants"].items()}
-    return write_run(replace(run, info={**run.info, "variants": described}), tmp_path_factory.mktemp("stored") / "run")
+    described = {name: changed(about, capabilities=("types",)) for name, about in run.info.variants.items()}
+    told = replace(run, info=changed(run.info, variants=described))
+    return write_run(told, tmp_path_factory.mktemp("stored") / "run")
 
 
 def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
@@ -53,8 +54,9 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, c
     sifting, second = read_run(tmp_path / "out" / choosing.SIFTING), read_run(tmp_path / "out")
     assert {(sample.rows, sample.round > 0) for sample in sifting.samples} == {(20_000, True)}
     assert not [sample for sample in second.samples if sample.round == 0], "what sifted has a pilot round"
-    assert "probe" not in sifting.info
-    assert second.info["probe"]["error_bytes"] > 0
+    assert sifting.info.probe is None
+    assert second.info.probe is not None
+    assert second.info.probe.error_bytes > 0
     named = {each["variant"] for each in (*shape["ranked"], *shape["left_out"])}
     assert {sample.variant for sample in sifting.samples if not sample.variant.startswith("raw-io")} == named
 
@@ -175,7 +177,7 @@ def test_a_stored_run_answers_by_weights_and_needs(stored: Path, capsys: pytest.
 
 def test_a_busy_machine_is_told_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
-    unsettled = tuple(replace(sample, unsettled=sample.failure is None) for sample in run.samples)
+    unsettled = tuple(changed(sample, unsettled=sample.failure is None) for sample in run.samples)
     code, out = asked(capsys, "--from", write_run(replace(run, samples=unsettled), tmp_path / "run"))
     assert code == 1
     assert "the machine was not at rest" in out
@@ -211,7 +213,7 @@ def test_programs_measure_and_ask_what_they_measured(
     assert (measured.folder, measured.failed) == (tmp_path / "run", False)
     assert measured.run == read_run(tmp_path / "run")
     assert (tmp_path / "run" / "results-eq-plain.csv").exists()
-    (command,) = measured.run.info["command"]
+    (command,) = measured.run.info.command
     assert command.startswith("run('tabular', formats='^(feather|pickle)', datasets=['^eq$'], rows=2000, quick=True,")
     found = measured.frame()
     assert set(found["operation"]) == {"save", "read"}
@@ -237,7 +239,7 @@ WRONG = [
     (["--data", "/nosuch/file"], "no such file"),
     (["--from", "/nosuch/run"], "no run.json"),
     (["--datasets", "nosuch"], "matches no data set"),
-    (["--datasets", "eq", "--formats", "nosuch"], "nothing matches"),
+    (["--datasets", "eq", "--formats", "nosuch"], "--formats 'nosuch' matches nothing"),
 ]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench_runner.results.records import read_run
+from bench_runner.results.records import RunInfo, read_run
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = ("run", "tabular", "--rows", "3000", "--datasets", "^eq$", "--no-fidelity", "--seed", "7")
@@ -65,11 +65,11 @@ def test_a_run_leaves_verified_samples_and_nothing_else(tmp_path: Path, environm
     assert "\x1b" not in done.stdout + done.stderr, "piped output stays clean"
     assert {path.name for path in out.iterdir()} == {"run.json", "samples.jsonl", "results-eq-plain.csv"}
     run = read_run(out)
-    assert run.info["partial"] is False
-    assert run.info["machine"]["name"] == "lab"
-    assert run.info["seed"] == 7
-    assert 0 < run.info["probe"]["error_bytes"] < 2e6
-    assert run.info["libraries"]["pyarrow"]
+    assert run.info.partial is False
+    assert run.info.machine.name == "lab"
+    assert run.info.seed == 7
+    assert 0 < run.info.probe.error_bytes < 2e6
+    assert run.info.libraries["pyarrow"]
     counted = [sample for sample in run.samples if sample.round > 0]
     assert {sample.variant.partition("[")[0] for sample in counted} == {"csv", "parquet", "raw-io"}
     assert all(sample.machine == "lab" for sample in run.samples)
@@ -132,7 +132,7 @@ def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[
         time.sleep(0.05)
     assert {path.name for path in out.iterdir()} <= {"run.json", "run.partial", "samples.jsonl"}
     assert processes_of(out) == []
-    assert read_run(out).info["partial"] is True
+    assert read_run(out).info.partial is True
 
 
 @pytest.mark.slow
@@ -149,18 +149,18 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     assert "Traceback" not in said
     assert not (out / "work").exists()
     before = read_run(out)
-    assert before.info["partial"] is True
+    assert before.info.partial is True
 
     words = (*SMALL, "--rounds", "2", "--formats", "parquet|csv|xml", "--out", str(out), "--resume")
     done = format_bench(*words, environment=environment)
     assert done.returncode == 0, done.stderr
     after = read_run(out)
-    assert after.info["partial"] is False
+    assert after.info.partial is False
     assert after.samples[: len(before.samples)] == before.samples, "nothing that was measured is lost or repeated"
     rounds = [(sample.cell, sample.round) for sample in after.samples]
     assert len(rounds) == len(set(rounds))
-    assert after.info["resumed"]
-    assert after.info["probe"] == before.info["probe"], "the machine is the same, and its probe was tested"
+    assert after.info.resumed
+    assert after.info.probe == before.info.probe, "the machine is the same, and its probe was tested"
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ def test_a_changed_library_refuses_to_resume(tmp_path: Path, environment: dict[s
     assert done.returncode == 2
     assert "pandas was 1.0" in done.stderr
 
-    info["libraries"]["pandas"] = read_run(out).info["libraries"]["pyarrow"] and __import__("pandas").__version__
+    info["libraries"]["pandas"] = read_run(out).info.libraries["pyarrow"] and __import__("pandas").__version__
     info["datasets"]["eq"]["digest"] = "0" * 64
     (out / "run.json").write_text(json.dumps(info))
     done = format_bench(*words, "--resume", environment=environment)
@@ -233,13 +233,11 @@ def test_a_sample_of_ones_own_table_is_measured_and_said(tmp_path: Path, environ
     assert done.returncode == 0, done.stderr
     assert "tabular: table, a sample of 20,000 of 40,000 rows, track plain" in done.stdout
     run = read_run(out)
-    facts = run.info["datasets"]["table"]
-    assert {key: facts[key] for key in ("rows", "input_rows", "sampled_rows", "blocks")} == {
-        **{"rows": 20_000, "input_rows": 40_000, "sampled_rows": 20_000, "blocks": 16}
-    }
+    facts = run.info.datasets["table"]
+    assert (facts.rows, facts.input_rows, facts.sampled_rows, facts.blocks) == (20_000, 40_000, 20_000, 16)
     assert {sample.fidelity for sample in run.samples if sample.operation == "read"} == {"exact"}
-    (warning,) = [warning for warning in run.info["warnings"] if warning["text"].startswith("table: ")]
-    assert "'share' is mixed and stays text: line 26,002 holds '?', which is no number" in warning["text"]
+    (warning,) = [warning for warning in run.info.warnings if warning.text.startswith("table: ")]
+    assert "'share' is mixed and stays text: line 26,002 holds '?', which is no number" in warning.text
 
 
 def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -257,7 +255,7 @@ def test_that_others_measured_too_is_stored_once(monkeypatch: pytest.MonkeyPatch
     from bench_runner.run import measuring
 
     monkeypatch.setattr(measuring, "open_locked", lambda folder: contextlib.nullcontext(False))
-    info: dict[str, list[dict[str, str]]] = {"warnings": []}
+    info = RunInfo()
     for _ in range(2):
         with measuring._others_named(info):
-            assert len(info["warnings"]) == 1
+            assert len(info.warnings) == 1

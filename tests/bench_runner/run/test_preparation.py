@@ -11,6 +11,7 @@ import pytest
 
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
+from bench_runner.results.information import RunInfo, RunWarning
 from bench_runner.results.records import Conditions
 from bench_runner.run import preparation
 from bench_runner.run.launcher import Outcome
@@ -68,7 +69,7 @@ def asked(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]
     return asked
 
 
-def session(tmp_path: Path, *, warnings: Sequence[dict[str, str]] = (), **options: Any) -> Session:
+def session(tmp_path: Path, *, warnings: Sequence[RunWarning] = (), **options: Any) -> Session:
     nobody: Any = SimpleNamespace(stage=lambda *given: None, step=lambda *given: None)
     return Session(
         plan=SimpleNamespace(chains=CHAINS),  # type: ignore[arg-type]
@@ -76,7 +77,7 @@ def session(tmp_path: Path, *, warnings: Sequence[dict[str, str]] = (), **option
         folder=tmp_path,
         writer=SimpleNamespace(append=lambda *given: None),  # type: ignore[arg-type]
         watcher=nobody,
-        info={"warnings": list(warnings), "variants": {}, "machine": {}},
+        info=RunInfo(warnings=list(warnings)),
         machine="lab",
         datasets={},
         benches={},
@@ -96,31 +97,31 @@ def test_losses_are_looked_for_in_a_third_of_the_budget(
     clock.seconds = 10
     preparation.find_losses(run)
     assert asked == EVERY[:3]
-    (warning,) = run.info["warnings"]
-    assert warning["text"].startswith("fidelity of 1 variant left out to keep the budget")
-    assert "without --budget" in warning["remedy"]
+    (warning,) = run.info.warnings
+    assert warning.text.startswith("fidelity of 1 variant left out to keep the budget")
+    assert "without --budget" in warning.remedy
 
 
 @pytest.mark.parametrize("budget_s", [None, 600.0])
 def test_all_losses_are_looked_for_where_time_allows_and_what_was_left_out_is_forgotten(
     budget_s: float | None, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
 ) -> None:
-    kept = {"text": "another run was measuring", "remedy": "measure again"}
+    kept = RunWarning(text="another run was measuring", remedy="measure again")
     run = session(tmp_path, budget_s=10.0)
     clock.seconds = 10
     preparation.find_losses(run)
     assert asked == []
     clock.seconds = 0
-    resumed = session(tmp_path, budget_s=budget_s, warnings=[kept, *run.info["warnings"]])
+    resumed = session(tmp_path, budget_s=budget_s, warnings=[kept, *run.info.warnings])
     preparation.find_losses(resumed)
     assert asked == EVERY
-    assert resumed.info["warnings"] == [kept]
+    assert resumed.info.warnings == [kept]
 
 
 def test_imports_are_not_timed_when_their_share_is_spent(tmp_path: Path, clock: Clock) -> None:
     run = session(tmp_path, budget_s=30.0)
     clock.seconds = 10
     preparation.time_imports(run)
-    assert set(run.info["variants"]) == {each.variant for each in CHAINS}
-    (warning,) = run.info["warnings"]
-    assert warning["text"].startswith("imports of 2 variants left out")
+    assert set(run.info.variants) == {each.variant for each in CHAINS}
+    (warning,) = run.info.warnings
+    assert warning.text.startswith("imports of 2 variants left out")

@@ -15,7 +15,16 @@ from bench_runner.errors import RunError
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.request import Request
-from bench_runner.results.records import Conditions, Failure, Sample, SampleWriter, read_run, write_run_info
+from bench_runner.results.information import ProbeInfo, RunInfo, RunWarning, VariantInfo, information
+from bench_runner.results.records import (
+    Conditions,
+    Failure,
+    Sample,
+    SampleWriter,
+    changed,
+    read_run,
+    write_run_info,
+)
 from bench_runner.run import measuring
 from bench_runner.run.prediction import Prediction
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
@@ -45,6 +54,7 @@ INFO: dict[str, Any] = {
     "datasets": {"eq": {"digest": "d" * 64}},
     "warnings": [],
 }
+NOW = information(INFO)
 CHAIN = Chain(
     "tabular",
     "eq",
@@ -80,21 +90,21 @@ def sample(operation: str, round_number: int, rows: int = 100_000, **changes: An
 
 def written(folder: Path, *samples: Sample, info: Mapping[str, Any] = INFO) -> Path:
     write_run_info(folder, info)
-    numbered = [replace(one, position=position) for position, one in enumerate(samples)]
+    numbered = [changed(one, position=position) for position, one in enumerate(samples)]
     SampleWriter(folder).append(*numbered)
     return folder
 
 
-def changed(place: str, value: Any) -> dict[str, Any]:
+def info_with(place: str, value: Any) -> RunInfo:
     """INFO with one value changed, or taken away where `value` is None; 'machine/cpu' names an inner one."""
-    info = copy.deepcopy(INFO)
+    shape = copy.deepcopy(INFO)
     *outer, key = place.split("/")
-    within = info[outer[0]] if outer else info
+    within = shape[outer[0]] if outer else shape
     if value is None:
         del within[key]
     else:
         within[key] = value
-    return info
+    return information(shape)
 
 
 CHANGES = [
@@ -119,7 +129,7 @@ CHANGES = [
 def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, value: Any, said: str) -> None:
     written(tmp_path, sample("save", 1))
     with pytest.raises(RunError) as refused:
-        earlier_part(tmp_path, changed(place, value))
+        earlier_part(tmp_path, info_with(place, value))
     assert said in str(refused.value)
     assert "start a new run, without --resume" in str(refused.value)
 
@@ -127,13 +137,13 @@ def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, val
 def test_the_same_setting_goes_on(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1), sample("read", 1))
     # What may differ: when it was started, and what was asked of it.
-    earlier = earlier_part(tmp_path, INFO | {"started": "later", "seed": 8, "budget_s": 60.0})
+    earlier = earlier_part(tmp_path, changed(NOW, started="later", seed=8, budget_s=60.0))
     assert earlier.run is not None
     assert earlier.next_position == 2
 
 
 def test_other_data_refuse(tmp_path: Path) -> None:
-    earlier = earlier_part(written(tmp_path), INFO)
+    earlier = earlier_part(written(tmp_path), NOW)
     refuse_other_data(earlier, {"eq": "d" * 64, "new": "e" * 64})
     with pytest.raises(RunError, match="data set eq has another digest"):
         refuse_other_data(earlier, {"eq": "e" * 64})
@@ -143,7 +153,7 @@ def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
     """A cell's pilot round on more rows, or the same run with other --rows, is another execution."""
     rows = [(0, 20_000), (0, 200_000), (1, 100_000), (1, 50_000)]
     written(tmp_path, *(sample(operation, number, size) for number, size in rows for operation in CHAIN.operations))
-    earlier = earlier_part(tmp_path, INFO)
+    earlier = earlier_part(tmp_path, NOW)
     for number, size in rows:
         found = earlier.execution(CHAIN, CHAIN.conditions, number, size)
         assert found is not None
@@ -161,12 +171,12 @@ def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
         {"chain": replace(CHAIN, suite="compression")},
         {"chain": replace(CHAIN, dataset="int")},
         {"chain": replace(CHAIN, variant="csv[engine=pyarrow]")},
-        {"conditions": replace(CHAIN.conditions, cache="cold")},
-        {"conditions": replace(CHAIN.conditions, work_dir="/disk")},
+        {"conditions": changed(CHAIN.conditions, cache="cold")},
+        {"conditions": changed(CHAIN.conditions, work_dir="/disk")},
     ],
 )
 def test_another_chain_has_no_execution(tmp_path: Path, other: dict[str, Any]) -> None:
-    earlier = earlier_part(written(tmp_path, sample("save", 1), sample("read", 1)), INFO)
+    earlier = earlier_part(written(tmp_path, sample("save", 1), sample("read", 1)), NOW)
     asked = {"chain": CHAIN, "conditions": CHAIN.conditions} | other
     assert earlier.execution(asked["chain"], asked["conditions"], 1, 100_000) is None
 
@@ -183,23 +193,23 @@ def test_a_reason_is_no_execution(tmp_path: Path) -> None:
     """Why a chain is not run stands in round 0 without figures: its pilot round is still to be done, after a change."""
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
-    earlier = earlier_part(written(tmp_path, *reasons), INFO)
+    earlier = earlier_part(written(tmp_path, *reasons), NOW)
     assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) is None
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, failure)
-    less_free = replace(failure, reason="needs about 9.0 GB of memory, 3.9 GB are free")
+    less_free = changed(failure, reason="needs about 9.0 GB of memory, 3.9 GB are free")
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, less_free)
-    assert not earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, replace(failure, kind="timeout"))
+    assert not earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, changed(failure, kind="timeout"))
     assert not earlier.has_reason(CHAIN, CHAIN.conditions, 50_000, failure)
-    assert not earlier.has_reason(CHAIN, replace(CHAIN.conditions, cache="cold"), 100_000, failure)
+    assert not earlier.has_reason(CHAIN, changed(CHAIN.conditions, cache="cold"), 100_000, failure)
 
 
 def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
     """A save whose read is missing counts for nothing: another round is due."""
-    prediction = Prediction(10**6, 2 * 10**6, 0, 0)
+    prediction = Prediction({"save": 10**6, "read": 10**6}, peak_bytes=0, size_bytes=0)
     for samples, due in (([sample("save", 1)], [CHAIN]), ([sample("save", 1), sample("read", 1)], [])):
         folder = tmp_path / str(len(samples))
         folder.mkdir()
-        earlier = earlier_part(written(folder, *samples), INFO)
+        earlier = earlier_part(written(folder, *samples), NOW)
         schedule = Schedule({CHAIN: prediction}, seed=7, rounds=1)
         known = earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000)
         assert known is not None
@@ -207,27 +217,31 @@ def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
         assert schedule.due(2) == due
 
 
-def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> dict[str, Any]:
+def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunInfo:
     """What a run in `folder` knows of itself when it starts."""
     state = {"commit": "abc", "dirty": False, "changes": None}
     monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
-    info, _ = measuring._begin(SimpleNamespace(suites=()), Request(), Options(**options), folder, ["run"], "lab")
+    plan = SimpleNamespace(suites=(), chains=())
+    info, _ = measuring._begin(plan, Request(), Options(**options), folder, ["run"], "lab")
     return info
 
 
 def test_the_earlier_part_keeps_its_identity_and_its_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = begun(tmp_path, monkeypatch, seed=7)
-    warning = {"text": "another run was measuring", "remedy": "measure again"}
-    variants = {"csv[engine=pandas]": {"import_ns": 5}}
-    write_run_info(tmp_path, first | {"warnings": [warning], "variants": variants, "stages_ns": {"data": 3}})
+    warning = RunWarning(text="another run was measuring", remedy="measure again")
+    variants = {"csv[engine=pandas]": VariantInfo(import_ns=5)}
+    probe = ProbeInfo(error_bytes=9)
+    stored = changed(first, warnings=[warning], variants=variants, stages_ns={"data": 3}, probe=probe)
+    write_run_info(tmp_path, stored)
     for times in (1, 2):
         resumed = begun(tmp_path, monkeypatch, resume=True, seed=8)
-        assert resumed["warnings"] == [warning]
-        assert resumed["variants"] == variants
-        assert resumed["stages_ns"] == {"data": 3}
-        assert [resumed[key] for key in ("id", "seed", "started")] == [first[key] for key in ("id", "seed", "started")]
-        assert len(resumed["resumed"]) == times
-        assert read_run(tmp_path).info["warnings"] == [warning], "on disk from the first moment"
+        assert resumed.warnings == [warning]
+        assert resumed.variants == variants
+        assert resumed.stages_ns == {"data": 3}
+        assert resumed.probe == probe
+        assert (resumed.id, resumed.seed, resumed.started) == (first.id, first.seed, first.started)
+        assert len(resumed.resumed) == times
+        assert read_run(tmp_path).info.warnings == [warning], "on disk from the first moment"
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -257,7 +271,7 @@ def test_a_cut_line_is_dropped_when_the_run_goes_on(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1))
     with (tmp_path / "samples.jsonl").open("ab") as stream:
         stream.write(b'{"suite":"tab')
-    assert earlier_part(tmp_path, INFO).next_position == 1
+    assert earlier_part(tmp_path, NOW).next_position == 1
     SampleWriter(tmp_path).append(sample("read", 1, position=1))
     found = read_run(tmp_path)
     assert [one.operation for one in found.samples] == ["save", "read"]

@@ -24,7 +24,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """(variant, round, rows) of each execution that was asked for; each takes a second, without noise."""
     asked: list[tuple[str, int, int]] = []
 
-    def execution(session: Any, of: Chain, *, rows: int, round_number: int, need_bytes: int) -> list[Sample]:
+    def execution(session: Any, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
         asked.append((of.variant, round_number, rows))
         return samples(of, (SECOND, SECOND), round_number)
 
@@ -42,7 +42,7 @@ def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
         race=race,
         options=how,
         budget_ends_ns=lambda: None if how.budget_s is None else (how.began_ns or 0) + int(how.budget_s * SECOND),
-        info={"seed": 1},
+        seed=1,
         folder=Path("nowhere"),
         datasets={"eq": dataset},
         plan=SimpleNamespace(chains=CHAINS),
@@ -127,7 +127,7 @@ def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) ->
     assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
 
 
-def test_what_was_sifted_is_not_rehearsed(executed: list[tuple[str, int, int]]) -> None:
+def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
     """But what the sifting has not whole is."""
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
@@ -138,7 +138,7 @@ def test_what_was_sifted_is_not_rehearsed(executed: list[tuple[str, int, int]]) 
     assert predictions[CHAINS[0]].slowest_ns == 500 * SECOND
 
 
-def test_a_run_that_only_sifts_rehearses_no_small_table(executed: list[tuple[str, int, int]]) -> None:
+def test_a_run_that_only_sifts_has_no_pilot_round_of_a_small_table(executed: list[tuple[str, int, int]]) -> None:
     predictions = rounds.pilot_round(session(None, rows=20_000, brief=True))
     assert executed == []
     assert {each.peak_bytes for each in predictions.values()} == {10 * 40 * 20_000}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Conditions, Failure, Sample
+from bench_runner.results.records import Conditions, Failure, Sample, changed
 from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict
 from bench_runner.run.schedule import Progress, Schedule, in_front, looks, racing, within_budget
 
@@ -24,7 +23,9 @@ def chain(variant: str, dataset: str = "eq") -> Chain:
 
 
 def prediction(seconds: float) -> Prediction:
-    return Prediction(int(seconds * SECOND), int(1.5 * seconds * SECOND), 0, 0)
+    """Of a save that takes so long, and a read that takes half of it."""
+    walls_ns = {"save": int(seconds * SECOND), "read": int(0.5 * seconds * SECOND)}
+    return Prediction(walls_ns, peak_bytes=0, size_bytes=0)
 
 
 def samples(of: Chain, walls: tuple[int, int], round_number: int, **changes: object) -> list[Sample]:
@@ -79,7 +80,7 @@ def test_rounds_that_the_user_fixed_are_all_run() -> None:
     assert {variant: len(rounds) for variant, rounds in ran.items()} == {"csv": 9, "excel": 9}
 
 
-def test_the_floor_takes_part_as_long_as_another_of_its_data_set() -> None:
+def test_raw_io_takes_part_as_long_as_another_of_its_data_set() -> None:
     chains = {chain("csv"): prediction(1), chain("raw-io"): prediction(0.1), chain("raw-io", "int"): prediction(0.1)}
     chains[chain("xml", "int")] = prediction(20)
     schedule = Schedule(chains, seed=1, rounds=None)
@@ -121,19 +122,24 @@ def test_unsettled_samples_are_made_up_for() -> None:
     assert schedule.due(4) == []
 
 
+def failed(of: Chain, round_number: int, *operations: str) -> list[Sample]:
+    """One execution in which these operations failed, and the others did not."""
+    failure = Failure(kind="crash", reason="x")
+    return [
+        changed(sample, figures={}, failure=failure) if sample.operation in operations else sample
+        for sample in samples(of, (SECOND,) * len(of.operations), round_number)
+    ]
+
+
 def test_two_failures_end_a_chain() -> None:
+    """Of the save: what needs it is skipped each time."""
     one = chain("csv")
     schedule = Schedule({one: prediction(1)}, seed=1, rounds=None)
-    failed = [
-        Sample(
-            suite="tabular", operation="save", dataset="eq", dataset_digest="d", rows=1, variant="csv", library="l",
-            conditions=Conditions(), machine="m", round=1, position=0, failure=Failure(kind="crash", reason="x"),
-        )
-    ]  # fmt: skip
-    schedule.progress[one].add(failed)
+    schedule.progress[one].add(failed(one, 1, "save", "read"))
     assert schedule.due(2) == [one]
-    schedule.progress[one].add(failed)
+    schedule.progress[one].add(failed(one, 2, "save", "read"))
     assert schedule.due(3) == []
+    assert schedule.remaining_rounds(one) == 0
 
 
 def test_the_budget_takes_the_cheap_ones_first() -> None:
@@ -147,11 +153,12 @@ def test_the_budget_takes_the_cheap_ones_first() -> None:
 def test_predictions_scale_with_the_rows() -> None:
     one = chain("csv")
     found = predict(samples(one, (SECOND, 3 * SECOND), 0), rows=1000)
-    assert found == Prediction(30 * SECOND, 40 * SECOND, 70, 90)
+    assert found == Prediction({"save": 10 * SECOND, "read": 30 * SECOND}, peak_bytes=70, size_bytes=90)
+    assert (found.slowest_ns, found.total_ns) == (30 * SECOND, 40 * SECOND)
 
 
 @pytest.mark.parametrize(("rows", "expected"), [(1_000_000, 20_000), (10_000, 2_000), (1_500, 1_000), (400, 400)])
-def test_rehearsal_rows(rows: int, expected: int) -> None:
+def test_rows_of_the_pilot_round(rows: int, expected: int) -> None:
     assert pilot_rows(rows, 60 * rows) == expected
 
 
@@ -159,7 +166,7 @@ IMAGES = [(50_000, 3_200, 5_000), (2_000, 100_000, 160), (3, 10**9, 1)]
 
 
 @pytest.mark.parametrize(("images", "each_bytes", "expected"), IMAGES)
-def test_large_rows_are_rehearsed_by_their_bytes(images: int, each_bytes: int, expected: int) -> None:
+def test_large_rows_have_a_pilot_round_by_their_bytes(images: int, each_bytes: int, expected: int) -> None:
     assert pilot_rows(images, images * each_bytes) == expected
 
 
@@ -230,10 +237,10 @@ def test_nobody_races_alone() -> None:
     assert racing([one, yardstick], (), uncounted) == [one, yardstick]
 
 
-def test_what_was_not_rehearsed_is_given_up_when_it_fails_once() -> None:
+def test_what_had_no_pilot_round_is_given_up_when_it_fails_once() -> None:
     chains = {chain("csv"): prediction(1), chain("xml"): prediction(1)}
     schedule = Schedule(chains, seed=1, rounds=1, failures_allowed=1)
     failure = Failure(kind="error", reason="no")
-    failed = [replace(sample, figures={}, failure=failure) for sample in samples(chain("xml"), (1, 1), 1)]
+    failed = [changed(sample, figures={}, failure=failure) for sample in samples(chain("xml"), (1, 1), 1)]
     schedule.progress[chain("xml")].add(failed)
     assert [each.variant for each in schedule.due(2)] == ["csv"]

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from bench_runner.errors import RunError
-from bench_runner.results.records import read_run, write_run_info
+from bench_runner.results.records import RecordError, read_run, write_run_info
 from bench_runner.run import side_by_side
 from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
 from format_bench.cli import main
@@ -131,9 +131,7 @@ def test_a_part_that_was_stopped_is_gone_on_with(fakes: Fakes) -> None:
         ({"partial": False, "rounds_asked": 7}, 7),
         ({"partial": True, "rounds_asked": 7}, 6),
         ({"partial": True, "rounds_asked": 100}, 19),
-        ({"rounds_asked": 7}, 6),
         ({"partial": False, "rounds_asked": None}, 0),
-        ({"partial": False, "rounds_asked": "7"}, 0),
         ({}, 0),
     ],
 )
@@ -143,7 +141,25 @@ def test_how_many_rounds_are_there(tmp_path: Path, info: dict[str, Any], there: 
     assert rounds_there(tmp_path, 20) == there
 
 
-@pytest.mark.parametrize("stages", [None, [], {"round 1": "long", "round 2": None}, {"round 1": 0}])
+@pytest.mark.parametrize(
+    ("info", "place"),
+    [
+        ({"partial": False, "rounds_asked": "7"}, "$.rounds_asked"),
+        ({"stages_ns": None}, "$.stages_ns"),
+        ({"stages_ns": []}, "$.stages_ns"),
+        ({"stages_ns": {"round 1": "long", "round 2": None}}, "$.stages_ns"),
+    ],
+)
+def test_rounds_that_cannot_be_told_are_refused_with_their_place(
+    tmp_path: Path, info: dict[str, Any], place: str
+) -> None:
+    write_run_info(tmp_path, info)
+    with pytest.raises(RecordError) as refused:
+        rounds_there(tmp_path, 20)
+    assert place in str(refused.value)
+
+
+@pytest.mark.parametrize("stages", [{}, {"data": 5}, {"round 1": 0}])
 def test_a_run_that_says_nothing_of_its_rounds_gets_a_few_a_turn(fakes: Fakes, stages: Any) -> None:
     environments = fakes.make()
     taken(environments, 2)
@@ -354,8 +370,9 @@ def test_two_real_environments_end_in_a_comparison(
     assert json.loads(capsys.readouterr().out)["changes"]
     for name in ("before", "after"):
         run = read_run(out / name)
-        assert run.info["partial"] is False
+        assert run.info.partial is False
         assert {sample.round for sample in run.samples if sample.counted} >= {1, 2, 3, 4, 5}
-        assert run.info["resumed"]
-        assert len(run.info["probe"]["known_answers"]) > 0
+        assert run.info.resumed
+        assert run.info.probe is not None
+        assert len(run.info.probe.known_answers) > 0
         assert {sample.machine for sample in run.samples} == {"lab"}

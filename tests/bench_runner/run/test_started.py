@@ -32,7 +32,7 @@ def started_by(request: pytest.FixtureRequest, faulty: None, tmp_path: Path) -> 
 
 def save(bench: Bench, dataset: StoredDataset, fault: str) -> Sample:
     chain = replace(chain_of(f"faulty[fault={fault}]"), operations=("save",))
-    (sample,) = execute(bench, chain, dataset, rows=2_000, round_number=1, position=0, need_bytes=0)
+    sample, _ = execute(bench, chain, dataset, rows=2_000, round_number=1, position=0, need_bytes=0)
     assert sample.failure is None, sample.failure
     return sample
 

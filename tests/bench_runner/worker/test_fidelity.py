@@ -14,9 +14,8 @@ from adapters import relations
 from adapters.contract import Native, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 from bench_runner.operations.targets import Target, apply_strings
-from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity
-from bench_runner.worker.fidelity import probe
+from bench_runner.worker.fidelity import Verdict, probe
 from data_generator.generated.kinds import KINDS
 
 ARROW, PANDAS = Target("arrow"), Target("pandas")
@@ -64,9 +63,9 @@ class Memory(TabularFormat):
         return Stored()
 
 
-def found(adapter: TabularFormat, target: Target, folder: Path) -> Mapping[tuple[str, bool], Fidelity]:
+def found(adapter: TabularFormat, target: Target, folder: Path) -> Mapping[tuple[str, bool], Verdict]:
     apply_strings(target)
-    return {(record.kind, record.nulls): record for record in probe("memory", adapter, target, folder / "new")}
+    return {(record.kind, record.nulls): record for record in probe(adapter, target, folder / "new")}
 
 
 def without_dictionaries(table: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ from adapters.contract import Native, Stored
 from adapters.errors import RefusedData
 from bench_runner.clock import Laps
 from bench_runner.machine import linux
-from bench_runner.operations import OPERATIONS, PRIMER_ROWS, Stage, targets
+from bench_runner.operations import PRIMER_ROWS, Stage, operation_of, targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import jobs as worker
 from bench_runner.worker import verify
@@ -107,6 +107,7 @@ def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
         "variant": "spy",
         "target": {"kind": "arrow", "strings": "str", "nulls": "masked"},
         "dataset": str(dataset.path),
+        "digest": dataset.digest,
         "rows": ROWS,
         "location": str(tmp_path / "table"),
         "primer": str(tmp_path / "primer"),
@@ -179,10 +180,10 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     answers = [{"fidelity": "exact", "losses": []}, {"fidelity": "declared loss", "losses": ["rounded"]}]
     monkeypatch.setattr(worker, "_compare", lambda *arguments: answers.pop(0))
     order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
-    stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, ROWS)  # type: ignore[arg-type]
+    stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
     location = tmp_path / "table"
     location.touch()
-    ready = worker.Ready(stage, OPERATIONS["read"], None, location, REST, {})
+    ready = worker.Ready(stage, operation_of("read"), None, location, REST, {})
     with pytest.raises(worker.Mismatch, match="changed when its files were removed"):
         worker.verified(ready, pa.table({}), last_reader=True)
 
