@@ -45,7 +45,8 @@ class Progress:
         """Take in one execution of a counted round."""
         for sample in samples:
             self.failures[sample.operation] += sample.failure is not None
-            if sample.counted:
+            # As in statistics: what nothing verified, or nobody asked for, tells nothing of its cell.
+            if sample.counted and not sample.in_service:
                 self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
 
     @property

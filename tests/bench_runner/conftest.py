@@ -61,7 +61,9 @@ def bench(launcher: Launcher, tmp_path: Path) -> Bench:
     return Bench(launcher, Settler(folder), folder, timeout_s=20, machine="test")
 
 
-def chain_of(spelled: str, target: str = "arrow", **conditions: str) -> Chain:
+def chain_of(
+    spelled: str, target: str = "arrow", operations: tuple[str, ...] = ("save", "read"), **conditions: str
+) -> Chain:
     """A chain of one variant on the data set 'test'."""
     engine, settings = FORMATS.engine(spelled)
     adapter = engine(settings)
@@ -76,7 +78,7 @@ def chain_of(spelled: str, target: str = "arrow", **conditions: str) -> Chain:
         codec=None,
         target=Target(target, conditions.get("strings", "str"), "masked"),
         conditions=Conditions(target=target, **conditions),
-        operations=("save", "read"),
+        operations=operations,
     )
 
 
@@ -88,11 +90,24 @@ def run_faulty(bench: Bench, dataset: StoredDataset) -> Executor:
     """Execute one chain of the format `faulty`: run_faulty('drop_last_row') gives its two samples."""
 
     def run(
-        fault: str, *, on: Bench | None = None, settings: str = "", target: str = "arrow", **conditions: str
+        fault: str,
+        *,
+        on: Bench | None = None,
+        settings: str = "",
+        target: str = "arrow",
+        operations: tuple[str, ...] = ("save", "read"),
+        wanted: tuple[str, ...] | None = None,
+        **conditions: str,
     ) -> list[Sample]:
-        chain = chain_of(f"faulty[fault={fault}{settings}]", target, **conditions)
         return execute(
-            on or bench, chain, dataset, rows=dataset.rows, round_number=1, position=0, need_bytes=dataset.size_bytes
+            on or bench,
+            chain_of(f"faulty[fault={fault}{settings}]", target, operations, **conditions),
+            dataset,
+            rows=dataset.rows,
+            round_number=1,
+            position=0,
+            need_bytes=dataset.size_bytes,
+            wanted=wanted,
         )
 
     return run

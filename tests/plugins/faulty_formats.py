@@ -83,9 +83,11 @@ FAULTS = (
     "project_wrong_columns",
     "project_wrong_order",
     "project_wrong_values",
+    "project_beside_a_read_that_exits",
+    "project_beside_a_read_that_drops",
 )
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
-"""With these there is a call of its own for some columns, and nothing else goes wrong; the others have none."""
+"""With these there is a call of its own for some columns; with the others there is none."""
 
 
 def _negative_is_lost(column: Any) -> Any:
@@ -229,7 +231,7 @@ class Faulty(TabularFormat):
             time.sleep(READ_SLEEP_S)
         if fault == "notes":
             self._note(call="read", location=location)
-        if fault == "exits_on_read":
+        if fault in ("exits_on_read", "project_beside_a_read_that_exits"):
             os._exit(3)
         if fault == "does_not_read_it":
             raise TypeError("a fault of the reader")
@@ -242,7 +244,7 @@ class Faulty(TabularFormat):
             return self._changed(table, pa.types.is_int64, self._changing_on_removal)
         if fault == "mapped_deleted":
             location.unlink()
-        if fault == "drop_last_row":
+        if fault in ("drop_last_row", "project_beside_a_read_that_drops"):
             return table.slice(0, table.num_rows - 1)
         if fault == "swap_rows":
             order = list(range(table.num_rows))

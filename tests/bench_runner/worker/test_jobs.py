@@ -10,17 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Native, Stored
+from adapters.contract import Native, Records, Stored, TabularFormat
 from adapters.errors import RefusedData
 from bench_runner.clock import Laps
 from bench_runner.machine import linux
-from bench_runner.operations import PRIMER_ROWS, Stage, operation_of, targets
+from bench_runner.operations import PRIMER_ROWS, READ_ALL, Stage, operation_of, targets
+from bench_runner.operations.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.worker import jobs as worker
 from bench_runner.worker import verify
 from bench_runner.worker.jobs import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from bench_runner.worker.settle import Control, Rest, Settler
-from data_generator.cache import StoredDataset
+from data_generator.cache import StoredDataset, read_table
 
 ROWS = 5_000
 REST = Rest(Control(1, 1), settled=True, settle_ns=0)
@@ -160,6 +161,64 @@ def test_the_life_of_a_read(order: Order, task: dict[str, Any], phase: mmap.mmap
     parts = ("engine_ns", "convert_ns", "touch_ns")
     assert all(answer["figures"][part] > 0 for part in parts)
     assert sum(answer["figures"][part] for part in parts) <= answer["figures"]["wall_ns"]
+
+
+class Keeping(TabularFormat):
+    """Keeps what it is given in memory, as the kind that `native` names; it has no call of its own for anything."""
+
+    format = "keeping"
+    engine = "memory"
+    title = "Keeping"
+    distributions = ()
+    suffix = ".kept"
+    capabilities = frozenset()
+
+    def __init__(self, native: Native) -> None:
+        super().__init__()
+        self.native = native  # type: ignore[misc]
+        self._kept: dict[Path, Any] = {}
+
+    def load_library(self) -> None:
+        """Nothing."""
+
+    def save(self, held: Any, location: Path) -> None:
+        location.touch()
+        self._kept[location] = (held.schema, list(held.rows)) if self.native is Native.RECORDS else held
+
+    def read(self, location: Path) -> Any:
+        kept = self._kept[location]
+        return Records(kept[0], iter(kept[1])) if self.native is Native.RECORDS else kept
+
+    def stored(self, location: Path) -> Stored:
+        return Stored()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+@pytest.mark.parametrize("native", [Native.PANDAS, Native.ARROW, Native.POLARS, Native.RECORDS])
+def test_without_a_call_of_its_own_columns_are_selected_from_everything(
+    native: Native, kind: str, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The right ones, in the order asked, whatever the engine gives; and the answer says so."""
+    adapter = Keeping(native)
+    monkeypatch.setattr(worker, "_adapter", lambda task: adapter)
+    results: list[Any] = []
+
+    def verified(ready: worker.Ready, result: Any, **given: Any) -> worker.Answer:
+        results.append(result)
+        return real(ready, result, **given)
+
+    real = worker.verified
+    monkeypatch.setattr(worker, "verified", verified)
+    task["target"]["kind"] = kind
+    list(worker.measure(task, phase))
+    (answer,) = worker.measure(task | {"operation": "project[columns=3]"}, phase)
+    stored = read_table(Path(task["dataset"]), 0).schema
+    asked = chosen_columns(stored, task["digest"], 3)
+    assert asked != [name for name in stored.names if name in asked], "another order than the stored one"
+    (result,) = results
+    assert list(result.columns if kind == "pandas" else result.column_names) == asked
+    assert len(result) == ROWS
+    assert (answer["fallback"], answer["fidelity"], answer["saw_all"]) == (READ_ALL, "exact", False)
 
 
 def test_only_the_last_reader_removes_the_stored_copy(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
