@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, RunError
+from bench_runner.operations import SAVE, operation_of
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Run, RunInfo, Sample, read_run
 
@@ -24,7 +25,8 @@ class Earlier:
     """The earlier part of a run; empty for a run that begins."""
 
     run: Run | None = None
-    by_execution: Mapping[tuple[object, int], Sequence[Sample]] = field(default_factory=dict)
+    by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
+    """By chain, round and rows."""
 
     @property
     def next_position(self) -> int:
@@ -37,20 +39,33 @@ class Earlier:
         return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
 
     def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
-        """Whether the reason why this chain is not run stands in the records; it may say how much memory or disk was
-        free then."""
-        return any(
-            sample.failure is not None
-            and (sample.failure.kind, sample.rows, sample.round) == (failure.kind, rows, 0)
+        """Whether the reason why this chain is not run stands in the records for each of its operations; it may say
+        how much memory or disk was free then."""
+        told = {
+            sample.operation
             for sample in (self.run.samples if self.run else ())
             if identity(sample) == _chain_identity(chain, conditions)
-        )
+            and sample.failure is not None
+            and (sample.failure.kind, sample.rows, sample.round) == (failure.kind, rows, 0)
+        }
+        return told.issuperset(chain.operations)
 
     def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample] | None:
         """The samples of one execution of the chain on `rows` rows, or None where there is none. It may be cut short:
         then an operation is missing."""
-        found = self.by_execution.get((_chain_identity(chain, conditions), round_number), ())
-        return [sample for sample in found if sample.rows == rows] or None
+        found = self.by_execution.get((_chain_identity(chain, conditions), round_number, rows))
+        return list(found) if found else None
+
+
+def whole(execution: Sequence[Sample]) -> set[str]:
+    """The operations of an execution that need not be measured again, because they have figures or a reason why not.
+    What was in the service of others has neither, nor has a save of which nothing tells whether it can be read."""
+    there = {sample.operation for sample in execution if not sample.in_service}
+    saves = [sample for sample in execution if sample.operation == SAVE and not sample.in_service]
+    seen = any(operation_of(sample.operation).sees_all for sample in execution)
+    if not seen and all(sample.failure is None for sample in saves):
+        there.discard(SAVE)
+    return there
 
 
 def identity(sample: Sample) -> object:
@@ -79,12 +94,18 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
             f"{folder}: cannot be resumed, because {'; '.join(found[:4])}\n"
             "  start a new run, without --resume and with another --out"
         )
-    executions: dict[tuple[object, int], list[Sample]] = {}
+    executions: dict[tuple[object, int, int], list[Sample]] = {}
     for sample in run.samples:
-        # A reason why something is not run at all is no execution.
-        if sample.round > 0 or sample.figures:
-            executions.setdefault((identity(sample), sample.round), []).append(sample)
-    return Earlier(run, executions)
+        executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
+    # A reason why something is not run at all is no execution.
+    return Earlier(
+        run,
+        {
+            key: samples
+            for key, samples in executions.items()
+            if samples[0].round > 0 or any(sample.figures for sample in samples)
+        },
+    )
 
 
 def _change(name: str, before: object, now: object) -> str:

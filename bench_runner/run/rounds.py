@@ -18,6 +18,7 @@ from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, read_run
 from bench_runner.run.chains import execute
 from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, pilot_rows, predict, without_pilot
+from bench_runner.run.resume import whole
 from bench_runner.run.schedule import (
     EARLY_STOP_ROUNDS,
     FAILURES_ALLOWED,
@@ -101,8 +102,8 @@ def _sifted(session: Session, chain: Chain) -> list[Sample]:
     for sample in session.race.sifting.samples:
         if (sample.variant, sample.conditions) == identity and sample.failure is None:
             executions.setdefault(sample.round, []).append(sample)
-    whole = [samples for samples in executions.values() if len(samples) == len(chain.operations)]
-    return whole[-1] if whole else []
+    complete = [samples for samples in executions.values() if whole(samples).issuperset(chain.operations)]
+    return complete[-1] if complete else []
 
 
 def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure | None:
@@ -137,9 +138,12 @@ def _execution(
     wanted: Sequence[str] | None = None,
 ) -> list[Sample]:
     """One execution of the chain, or of the operations of it that are wanted: what the earlier part of the run has of
-    it, else measured now."""
-    known = session.earlier.execution(chain, session.public(chain.conditions), round_number, rows)
-    if known is not None and {sample.operation for sample in known}.issuperset(wanted or chain.operations):
+    it, and measured now what it has not."""
+    asked = chain.operations if wanted is None else wanted
+    known = session.earlier.execution(chain, session.public(chain.conditions), round_number, rows) or []
+    there = whole(known)
+    missing = [operation for operation in asked if operation not in there]
+    if not missing:
         return known
     samples = execute(
         session.bench(chain),
@@ -149,10 +153,11 @@ def _execution(
         round_number=round_number,
         position=session.position,
         need_bytes=need_bytes,
-        wanted=wanted,
+        wanted=missing,
     )
     session.keep(samples)
-    return samples
+    again = {sample.operation for sample in samples if not sample.in_service}
+    return [*(sample for sample in known if sample.operation in there - again), *samples]
 
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> None:
