@@ -76,7 +76,9 @@ def test_a_read_that_crashes_takes_the_figures_of_the_save_and_leaves_those_of_o
     assert rounds == {"save": 0, "read": 0, PROJECT: 1}
 
 
-@pytest.mark.parametrize(("fault", "kind", "other"), [("raises", "error", "skipped"), ("refuses", "refused", "refused")])
+@pytest.mark.parametrize(
+    ("fault", "kind", "other"), [("raises", "error", "skipped"), ("refuses", "refused", "refused")]
+)
 def test_a_save_that_fails_leaves_nothing_to_read(run_faulty: Executor, fault: str, kind: str, other: str) -> None:
     assert reasons(run_faulty(fault, operations=ALL)) == [kind, other, other]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,9 +25,9 @@ from bench_runner.results.records import (
     read_run,
     write_run_info,
 )
-from bench_runner.run import measuring
+from bench_runner.run import measuring, rounds
 from bench_runner.run.prediction import Prediction
-from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
+from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data, whole
 from bench_runner.run.schedule import Schedule
 from bench_runner.run.session import Options
 from bench_runner.run.work_folder import open_locked
@@ -215,6 +215,117 @@ def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
         assert known is not None
         schedule.progress[CHAIN].add(known)
         assert schedule.due(2) == due
+
+
+PROJECT = "project[columns=2]"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The operations that were asked for in each execution; nothing is executed."""
+    asked: list[tuple[str, ...]] = []
+
+    def execute(bench: object, chain: Chain, dataset: object, *, wanted: Sequence[str], **given: Any) -> list[Sample]:
+        asked.append(tuple(wanted))
+        serving = {"read"} - {*chain.operations} | ({"save"} if not {"save", "read"} & {*wanted} else set())
+        return [
+            sample(operation, given["round_number"], given["rows"], in_service=operation in serving)
+            for operation in chain.needed_for(wanted)
+        ]
+
+    monkeypatch.setattr(rounds, "execute", execute)
+    return asked
+
+
+def gone_on(folder: Path, chain: Chain, wanted: Sequence[str] | None = None) -> list[Sample]:
+    """One execution, in round 1, of a run that goes on in this folder; what is measured is kept there."""
+    writer = SampleWriter(folder)
+    session: Any = SimpleNamespace(
+        earlier=earlier_part(folder, NOW),
+        position=earlier_part(folder, NOW).next_position,
+        public=lambda conditions: conditions,
+        bench=lambda chain: None,
+        datasets={"eq": None},
+    )
+
+    def keep(samples: Sequence[Sample]) -> None:
+        numbered = enumerate(samples, session.position)
+        writer.append(*(changed(each, position=position) for position, each in numbered))
+
+    session.keep = keep
+    return rounds._execution(session, chain, rows=100_000, round_number=1, need_bytes=0, wanted=wanted)
+
+
+def test_what_is_whole_is_not_measured_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
+    written(tmp_path, sample("save", 1), sample("read", 1))
+    for wanted in (None, ("save", "read"), ("read",)):
+        assert [each.operation for each in gone_on(tmp_path, CHAIN, wanted)] == ["save", "read"]
+    assert asked == []
+
+
+def test_a_resumed_run_measures_only_the_operations_that_are_missing(
+    tmp_path: Path, asked: list[tuple[str, ...]]
+) -> None:
+    """The save that they need is executed again, but neither counted again nor asked for."""
+    more = replace(CHAIN, operations=("save", "read", PROJECT))
+    written(tmp_path, sample("save", 1), sample("read", 1))
+    found = gone_on(tmp_path, more)
+    assert asked == [(PROJECT,)]
+    assert [(each.operation, each.in_service) for each in found] == [
+        ("save", False),
+        ("read", False),
+        ("save", True),
+        (PROJECT, False),
+    ]
+    stored = read_run(tmp_path).samples
+    assert [(each.operation, each.in_service) for each in stored] == [
+        (each.operation, each.in_service) for each in found
+    ]
+    gone_on(tmp_path, more)
+    assert asked == [(PROJECT,)], "now it is whole"
+
+
+def test_what_was_only_in_service_is_missing(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
+    written(tmp_path, sample("save", 1), sample(PROJECT, 1), sample("read", 1, in_service=True))
+    more = replace(CHAIN, operations=("save", "read", PROJECT))
+    found = gone_on(tmp_path, more)
+    assert asked == [("read",)]
+    counted = [each.operation for each in found if each.counted and not each.in_service]
+    assert sorted(counted) == [PROJECT, "read", "save"], "each once"
+
+
+def test_a_save_that_was_cut_off_from_its_read_is_measured_again(
+    tmp_path: Path, asked: list[tuple[str, ...]]
+) -> None:
+    written(tmp_path, sample("save", 1))
+    found = gone_on(tmp_path, CHAIN)
+    assert asked == [("save", "read")]
+    assert [each.operation for each in found] == ["save", "read"]
+
+
+def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
+    """Also of the pilot round, where something else passed: it is no reason for the whole chain."""
+    failure = Failure(kind="crash", reason="x")
+    more = replace(CHAIN, operations=("save", "read", PROJECT))
+    failing = sample(PROJECT, 1, figures={}, failure=failure)
+    written(tmp_path, sample("save", 1), sample("read", 1), failing)
+    gone_on(tmp_path, more)
+    assert asked == []
+    pilot = tmp_path / "pilot"
+    pilot.mkdir()
+    written(pilot, *(changed(each, round=0) for each in (sample("save", 0), sample("read", 0), failing)))
+    found = earlier_part(pilot, NOW).execution(more, CHAIN.conditions, 0, 100_000)
+    assert found is not None
+    assert whole(found) == {"save", "read", PROJECT}
+
+
+def test_a_reason_of_one_operation_is_none_of_another(tmp_path: Path) -> None:
+    failure = Failure(kind="refused", reason="60 columns are asked for, the table has 4")
+    earlier = earlier_part(written(tmp_path, sample("project[columns=60]", 0, figures={}, failure=failure)), NOW)
+    refused = replace(CHAIN, operations=("project[columns=60]",))
+    assert earlier.has_reason(refused, CHAIN.conditions, 100_000, failure)
+    refused = replace(CHAIN, operations=("project[columns=50]",))
+    assert not earlier.has_reason(refused, CHAIN.conditions, 100_000, failure)
 
 
 def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Sample
+from bench_runner.results.records import Sample, changed
 from bench_runner.run import rounds
 from bench_runner.run.prediction import Prediction
 from bench_runner.run.session import Options, Race
@@ -136,6 +137,17 @@ def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]
     assert executed == [("csv", 0, 10_000), ("raw-io", 0, 10_000)]
     # By a straight line from the sifting's 100 rows.
     assert predictions[CHAINS[0]].slowest_ns == 500 * SECOND
+
+
+def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[str, int, int]]) -> None:
+    """Of a chain that has no read its save was verified by one all the same."""
+    one = replace(CHAINS[0], operations=("save", "project[columns=2]"))
+    found = samples(replace(one, operations=(*one.operations, "read")), (SECOND,) * 3, 1)
+    sifting: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
+    race = session(Race(lambda run: (), sifting))
+    race.plan = SimpleNamespace(chains=[one])
+    assert set(rounds.pilot_round(race)) == {one}
+    assert executed == []
 
 
 def test_a_run_that_only_sifts_has_no_pilot_round_of_a_small_table(executed: list[tuple[str, int, int]]) -> None:

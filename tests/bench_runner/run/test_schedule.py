@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -140,6 +142,82 @@ def test_two_failures_end_a_chain() -> None:
     schedule.progress[one].add(failed(one, 2, "save", "read"))
     assert schedule.due(3) == []
     assert schedule.remaining_rounds(one) == 0
+
+
+PROJECT = "project[columns=2]"
+
+
+def with_projection(variant: str) -> Chain:
+    return replace(chain(variant), operations=("save", "read", PROJECT))
+
+
+def executed(of: Chain, wanted: Sequence[str], walls: Mapping[str, int], round_number: int) -> list[Sample]:
+    """What an execution gives of which nothing fails: a save that no read verifies, and a read of a chain that has
+    none, are in service."""
+    operations = of.needed_for(wanted)
+    found = samples(replace(of, operations=operations), tuple(walls[name] for name in operations), round_number)
+    serving = {"read"} - {*of.operations} | ({"save"} if "read" not in operations else set())
+    return [changed(sample, in_service=sample.operation in serving) for sample in found]
+
+
+def test_rounds_go_on_for_the_cells_that_are_not_narrow_alone() -> None:
+    """The save that these need is executed, in service: it is not counted."""
+    one = with_projection("csv")
+    schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
+    asked: dict[int, tuple[str, ...]] = {}
+    for number in range(1, 20):
+        if not schedule.due(number):
+            break
+        asked[number] = schedule.wanted(one, number)
+        walls = {"save": SECOND, "read": SECOND, PROJECT: SECOND + number % 3 * SECOND // 2}
+        schedule.progress[one].add(executed(one, asked[number], walls, number))
+    everything = dict.fromkeys(range(1, 6), one.operations)
+    assert asked == everything | {6: (PROJECT,), 7: (PROJECT,)}
+    counted = {name: len(schedule.progress[one].walls_ns[name]) for name in one.operations}
+    assert counted == {"save": 5, "read": 5, PROJECT: 7}
+
+
+def test_a_cell_that_is_narrow_counts_where_it_is_executed_for_another() -> None:
+    """A save that is not narrow takes a read to be verified."""
+    one = with_projection("csv")
+    schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
+    for number in range(1, 8):
+        assert schedule.due(number) == [one]
+        wanted = schedule.wanted(one, number)
+        assert wanted == (one.operations if number <= 5 else ("save",))
+        walls = {"save": SECOND + number % 3 * SECOND // 2, "read": SECOND, PROJECT: SECOND}
+        schedule.progress[one].add(executed(one, wanted, walls, number))
+    assert schedule.due(8) == []
+    counted = {name: len(schedule.progress[one].walls_ns[name]) for name in one.operations}
+    assert counted == {"save": 7, "read": 7, PROJECT: 5}
+
+
+def test_rounds_are_planned_by_what_a_sample_of_the_cell_takes() -> None:
+    """A slow read takes its rounds from the save, which it verifies, and not from the columns."""
+    one = with_projection("csv")
+    walls_ns = {"save": SECOND, "read": 61 * SECOND, PROJECT: SECOND}
+    schedule = Schedule({one: Prediction(walls_ns, 0, 0)}, seed=1, rounds=None)
+    assert [schedule.planned_rounds(one, name) for name in one.operations] == [1, 1, 7]
+    assert schedule.remaining_rounds(one) == 7
+
+
+def test_failing_twice_gives_up_the_cell_alone() -> None:
+    one = with_projection("csv")
+    schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=4)
+    schedule.progress[one].add(failed(one, 1, PROJECT))
+    assert schedule.wanted(one, 2) == one.operations
+    schedule.progress[one].add(failed(one, 2, PROJECT))
+    assert schedule.wanted(one, 3) == ("save", "read")
+    assert schedule.due(3) == [one]
+    for number in (3, 4):
+        schedule.progress[one].add(executed(one, ("save", "read"), dict.fromkeys(one.operations, SECOND), number))
+    assert schedule.due(5) == []
+
+
+def test_an_operation_that_failed_on_few_rows_is_not_wanted() -> None:
+    one = with_projection("csv")
+    schedule = Schedule({one: Prediction({"save": SECOND, "read": SECOND}, 0, 0)}, seed=1, rounds=3)
+    assert schedule.wanted(one, 1) == ("save", "read")
 
 
 def test_the_budget_takes_the_cheap_ones_first() -> None:
