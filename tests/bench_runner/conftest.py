@@ -12,14 +12,25 @@ import pytest
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions, Sample
+from bench_runner.run import chains
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
-from bench_runner.worker.settle import Settler
+from bench_runner.worker.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from formats.registry import FORMATS
 
-PLUGINS = Path(__file__).parent.parent / "plugins"
+HERE = Path(__file__).parent
+PLUGINS = HERE.parent / "plugins"
+WORKER_TIMEOUT_S, TEST_TIMEOUT_S = 300, 900
+"""Against what hangs for ever, never against what is slow: a worker waits up to 90 s for what others write, besides."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test here waits for a machine at rest several times."""
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +69,7 @@ def launcher(faulty: None) -> Iterator[Launcher]:
 def bench(launcher: Launcher, tmp_path: Path) -> Bench:
     folder = tmp_path / "work"
     folder.mkdir()
-    return Bench(launcher, Settler(folder), folder, timeout_s=20, machine="test")
+    return Bench(launcher, Settler(folder), folder, timeout_s=WORKER_TIMEOUT_S, machine="test")
 
 
 def chain_of(
@@ -80,6 +91,15 @@ def chain_of(
         conditions=Conditions(target=target, **conditions),
         operations=operations,
     )
+
+
+@pytest.fixture
+def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every sample is taken as one from a machine at rest, whatever others do on it."""
+    monkeypatch.setattr(
+        chains, "Rest", lambda **found: Rest(found["control"], settled=True, settle_ns=found["settle_ns"])
+    )
+    monkeypatch.setattr(chains, "DEVICE_SLACK_BYTES", 10**8)
 
 
 Executor = Callable[..., list[Sample]]

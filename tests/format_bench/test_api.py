@@ -34,7 +34,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_offered_is_loaded_when_it_is_asked_for() -> None:
     heavy = {"matplotlib", "scipy", "numpy", "pandas", "pyarrow", "rich"}
     code = f"import sys, format_bench.cli; sys.exit(str({heavy} & set(sys.modules) or ''))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110)
     assert done.stderr.strip() == ""
     for name in format_bench.__all__:
         assert getattr(format_bench, name) is not None

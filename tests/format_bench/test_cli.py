@@ -88,7 +88,7 @@ def test_listing_formats_imports_no_format_library() -> None:
         "import sys\nfrom format_bench.commands.listings import LISTINGS\nlist(LISTINGS['formats']())\n"
         "print(sorted({'pandas', 'pyarrow', 'lance', 'tables', 'vortex', 'openpyxl'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110)
     assert done.stdout.strip() == "[]", done.stderr
 
 
@@ -126,7 +126,7 @@ def test_it_is_one_program_by_three_names() -> None:
 
     root = Path(__file__).parents[2]
     shown = [
-        subprocess.run([sys.executable, *words, "--help"], cwd=root, capture_output=True, text=True, timeout=60).stdout
+        subprocess.run([sys.executable, *words, "--help"], cwd=root, capture_output=True, text=True, timeout=110).stdout
         for words in (["main.py"], ["-m", "format_bench"])
     ]
     assert shown[0] == shown[1] != ""

@@ -12,6 +12,8 @@ from bench_runner.results.statistics import summarise
 from bench_runner.run.chains import Bench
 from tests.bench_runner.conftest import Executor
 
+pytestmark = pytest.mark.usefixtures("at_rest")
+
 PROJECT = "project[columns=2]"
 ALL = ("save", "read", PROJECT)
 

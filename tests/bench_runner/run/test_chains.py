@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 from bench_runner.machine import environment, linux
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Failure
+from bench_runner.results.records import Failure, Sample
 from bench_runner.results.statistics import summarise
 from bench_runner.run import rounds
 from bench_runner.run.chains import Bench, ChainFailed, _device_doubt, execute, refuse_more_than_one_core
@@ -32,6 +33,8 @@ from tests.plugins.faulty_formats import READ_SLEEP_S, SAVE_SLEEP_S, STORED_SLEE
 MS = 10**6
 NOISE_NS = 350 * MS
 """A busy machine may delay a call by this much; what must lie outside the clock sleeps longer."""
+TRIES = 5
+"""A machine that others load may delay one execution by more."""
 SAVE_SLEEP_NS, READ_SLEEP_NS, STORED_SLEEP_NS = (int(s * 1e9) for s in (SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S))
 
 
@@ -51,7 +54,10 @@ def test_a_good_chain_gives_two_verified_samples(run_faulty: Executor, dataset: 
 
 def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None:
     """Rules 2 and 6: loading, priming, reading back and verifying lie outside; known sleeps say so."""
-    save, read = run_faulty("spy")
+    for _ in range(TRIES):
+        save, read = run_faulty("spy")
+        if _undisturbed(save, read):
+            break
     assert SAVE_SLEEP_NS <= save.figures["wall_ns"] < SAVE_SLEEP_NS + NOISE_NS
     assert READ_SLEEP_NS <= read.figures["wall_ns"] < READ_SLEEP_NS + NOISE_NS
     assert save.figures["engine_ns"] >= SAVE_SLEEP_NS
@@ -61,6 +67,13 @@ def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None
     assert save.figures["sync_ns"] < STORED_SLEEP_NS
     assert save.figures["first_call_ns"] < SAVE_SLEEP_NS + NOISE_NS
     assert save.figures["prepare_ns"] >= SAVE_SLEEP_NS
+
+
+def _undisturbed(save: Sample, read: Sample) -> bool:
+    """Whether nothing took so long that the machine may be to blame; what the harness does wrong, it does each time."""
+    walls_ns = (save.figures["wall_ns"] - SAVE_SLEEP_NS, read.figures["wall_ns"] - READ_SLEEP_NS)
+    first_ns = save.figures["first_call_ns"] - SAVE_SLEEP_NS
+    return max(*walls_ns, first_ns) < NOISE_NS and save.figures["sync_ns"] < STORED_SLEEP_NS
 
 
 class Spying:
@@ -279,10 +292,22 @@ def test_the_same_error_in_a_read_is_a_failure(run_faulty: Executor) -> None:
     assert save.failure.is_failure
 
 
+class Hurrying:
+    """A launcher that gives one operation a second, and the others the time that they need."""
+
+    def __init__(self, bench: Bench, hurried: str) -> None:
+        self._bench, self._hurried = bench, hurried
+
+    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
+        hurried = task["operation"] == self._hurried
+        return self._bench.launcher.run(task, replace(limits, timeout_s=1.0) if hurried else limits)
+
+
 @pytest.mark.parametrize("fault", ["hangs", "hangs_on_read"])
 def test_a_worker_that_hangs_is_ended(run_faulty: Executor, bench: Bench, fault: str) -> None:
-    samples = run_faulty(fault, on=replace(bench, timeout_s=1.0))
-    failed = samples[0] if fault == "hangs" else samples[1]
+    hanging = "save" if fault == "hangs" else "read"
+    samples = run_faulty(fault, on=replace(bench, launcher=Hurrying(bench, hanging)))
+    (failed,) = [sample for sample in samples if sample.operation == hanging]
     assert failed.failure is not None
     assert failed.failure.kind == "timeout"
     assert "--timeout" in failed.failure.reason
@@ -300,15 +325,26 @@ def test_a_worker_that_allocates_without_end_is_ended(
     assert "0.5 GB" in save.failure.reason
 
 
-def test_no_process_outlives_its_chain(run_faulty: Executor) -> None:
+def test_no_process_outlives_its_chain(run_faulty: Executor, bench: Bench) -> None:
     save, _ = run_faulty("starts_a_child")
+    # What has been killed may take a moment to end; others may start and end theirs on this machine.
+    deadline = time.monotonic() + 60
+    while (left := [process for process in psutil.process_iter() if _is_in(process, bench.folder)]) != []:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
     # Workers keep the command line of the forkserver that forked them; so does what they fork.
     servers = [process for process in psutil.process_iter() if "bench_runner.run.forkserver" in _command(process)]
     ours = [process for process in servers if process.ppid() == os.getpid()]
-    orphans = [process for process in servers if process.ppid() == 1]
     assert len(ours) == 1
-    assert orphans == []
     assert save.figures
+
+
+def _is_in(process: psutil.Process, folder: Path) -> bool:
+    """Whether it is a worker, or was started by one, that had its place there; also when that is gone."""
+    try:
+        return str(folder) in process.cwd()
+    except psutil.Error:
+        return False
 
 
 def _command(process: psutil.Process) -> str:
@@ -431,7 +467,9 @@ def test_what_the_device_gave_proves_the_cache(
     assert figures == {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
 
 
-def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor, bench: Bench) -> None:
+def test_a_warm_read_that_went_to_the_device_is_not_counted(
+    run_faulty: Executor, bench: Bench, at_rest: None
+) -> None:
     """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
 
     def device(task: Mapping[str, Any], outcome: Outcome) -> None:

@@ -41,12 +41,11 @@ def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, cache_folder: Path) -> None:
     """A machine that runs tests is seldom at rest, so that no figure is asked for here."""
     command = [sys.executable, str(ROOT / "main.py"), "recommend", *FEW, "--rows", "21000", "--json", "--out", "out"]
     environment = {**os.environ, "FORMAT_BENCH_CACHE": str(cache_folder)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode in (0, 1), done.stderr
     shape = json.loads(done.stdout)
     assert (shape["dataset"], shape["rows"]) == ("eq", 21000)
@@ -161,7 +160,7 @@ def test_the_lines_run_as_printed(stored: Path, tmp_path: Path, capsys: pytest.C
         ["import pandas", "df = pandas.read_pickle('frame.pkl')", *python["imports"], python["save"], python["read"]]
     )
     checked = f"{script}\nassert df.to_dict() == {frame.to_dict()!r}"
-    done = subprocess.run([sys.executable, "-c", checked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", checked], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 
@@ -196,7 +195,6 @@ def test_several_data_sets_in_a_run_need_a_name(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_programs_measure_and_ask_what_they_measured(
     tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ def environment(cache_folder: Path) -> dict[str, str]:
 
 def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "main.py"), *words]
-    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=600)
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
@@ -106,7 +106,7 @@ def started(words: tuple[str, ...], environment: dict[str, str], out: Path) -> s
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (out / "samples.jsonl").exists():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -125,9 +125,9 @@ def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[
     assert any("forkserver" in " ".join(worker.cmdline()) for worker in workers)
     process.kill()
     process.wait()
-    _, alive = psutil.wait_procs(workers, timeout=5)
+    _, alive = psutil.wait_procs(workers, timeout=60)
     assert alive == []
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (out / "work").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert {path.name for path in out.iterdir()} <= {"run.json", "run.partial", "samples.jsonl"}
@@ -143,7 +143,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
     out = tmp_path / "run"
     process = started(LONG, environment, out)
     process.send_signal(number)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=200)
     assert process.returncode == 130, said
     assert "--resume" in said
     assert "Traceback" not in said
@@ -202,8 +202,8 @@ def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None
         "    (folders['default'] / 'file').write_text('x')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    subprocess.run([sys.executable, "-c", code], timeout=30)
-    deadline = time.monotonic() + 5
+    subprocess.run([sys.executable, "-c", code], timeout=300)
+    deadline = time.monotonic() + 60
     while (tmp_path / "run" / "work").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not (tmp_path / "run" / "work").exists()

@@ -13,7 +13,7 @@ from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
-from tests.bench_runner.conftest import chain_of
+from tests.bench_runner.conftest import WORKER_TIMEOUT_S, chain_of
 from tests.plugins.known_children import BURNT_S, HELD_BYTES, TAKEN_BYTES
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ BURNT_NS = int(BURNT_S * 1e9)
 def started_by(request: pytest.FixtureRequest, faulty: None, tmp_path: Path) -> Iterator[Bench]:
     """A bench of either kind of worker."""
     launcher = Launcher(isolate=request.param, threads=None, preload=["faulty"])
-    yield Bench(launcher, Settler(tmp_path), tmp_path, timeout_s=20, machine="test")
+    yield Bench(launcher, Settler(tmp_path), tmp_path, timeout_s=WORKER_TIMEOUT_S, machine="test")
     launcher.close()
 
 
