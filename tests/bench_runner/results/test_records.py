@@ -7,6 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from bench_runner.results.information import (
+    DataSetInfo,
+    FolderInfo,
+    KnownAnswer,
+    MachineInfo,
+    OperationInfo,
+    ProbeInfo,
+    RequestInfo,
+    RunInfo,
+    RunWarning,
+    VariantInfo,
+)
 from bench_runner.results.records import (
     Conditions,
     Failure,
@@ -14,11 +26,13 @@ from bench_runner.results.records import (
     RecordError,
     Sample,
     SampleWriter,
+    changed,
     read_run,
     write_run_info,
 )
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "golden" / "schema-2"
+SCHEMA_1 = Path(__file__).parent / "golden" / "schema-1"
 
 SAMPLES = (
     Sample(
@@ -51,6 +65,7 @@ SAMPLES = (
         position=1,
         figures={"wall_ns": 2680000000},
         fidelity="declared loss",
+        saw_all=True,
         losses=("float64 within 1e-10",),
         warnings=("the first call took 9 times the second",),
         unsettled=True,
@@ -69,6 +84,39 @@ SAMPLES = (
         position=2,
         failure=Failure(kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 2,000,000"),
     ),
+    Sample(
+        suite="tabular",
+        operation="project[columns=4]",
+        dataset="eq",
+        dataset_digest="9f2c",
+        rows=1000000,
+        variant="csv[engine=pandas]",
+        library="pandas 3.1.0",
+        conditions=Conditions(track="spelled"),
+        machine="redacted",
+        round=1,
+        position=3,
+        figures={"wall_ns": 680000000},
+        fidelity="exact",
+        fallback="read-all",
+    ),
+    Sample(
+        suite="tabular",
+        operation="read",
+        dataset="eq",
+        dataset_digest="9f2c",
+        rows=1000000,
+        variant="raw-io[engine=readinto]",
+        library="",
+        conditions=Conditions(target="arrow"),
+        machine="redacted",
+        round=1,
+        position=4,
+        figures={"wall_ns": 20000000},
+        fidelity="exact",
+        saw_all=True,
+        in_service=True,
+    ),
 )
 FIDELITY = Fidelity(
     variant="csv[engine=pandas]",
@@ -82,6 +130,44 @@ FIDELITY = Fidelity(
     cause="call",
 )
 
+INFO = RunInfo(
+    id="2026-03-01T10-00-00-redacted",
+    command=("run", "tabular", "--formats", "csv"),
+    started="2026-03-01T10:00:00+00:00",
+    finished="2026-03-01T10:20:00+00:00",
+    resumed=("2026-03-01T10:10:00+00:00",),
+    seed=7,
+    rounds_asked=7,
+    budget_s=600.0,
+    timeout_s=60.0,
+    isolate="forkserver",
+    request=RequestInfo(formats=("csv",), operations=("save",), rows=1000000),
+    machine=MachineInfo(name="redacted", cpu="invented", cores=2, cpu_limit_cores=1.5, turbo=False),
+    libraries={"pandas": "3.1.0"},
+    commit="5e1f",
+    dirty=True,
+    changes="9a0b",
+    load_before={"1 min": 0.5},
+    load_after={"1 min": 1.0},
+    warnings=[RunWarning(text="swap is in use", remedy="close other programs")],
+    suites={"tabular": "Which format?"},
+    operations={"save": OperationInfo(title="save", writes=True, meaning="store all of the data in a fresh place")},
+    variants={
+        "csv[engine=pandas]": VariantInfo(
+            title="CSV", format="csv", library="pandas 3.1.0", capabilities=("single file",), import_ns=0
+        )
+    },
+    datasets={"eq": DataSetInfo(digest="9f2c", rows=1000000, size_bytes=60000000, title="equal shares")},
+    work_dirs={"default": FolderInfo(path="redacted", filesystem="ext4", rotational=False)},
+    probe=ProbeInfo(
+        error_bytes=40000,
+        known_answers=(
+            KnownAnswer(how="touched", size_bytes=1000000, peak_private_bytes=1040000, peak_rss_bytes=1040000),
+        ),
+    ),
+    stages_ns={"rounds": 1000000000},
+)
+
 
 def _folder(tmp_path: Path, *lines: str) -> Path:
     write_run_info(tmp_path, {"id": "x"})
@@ -89,14 +175,14 @@ def _folder(tmp_path: Path, *lines: str) -> Path:
     return tmp_path
 
 
-def _line(**changed: object) -> str:
+def _line(**fields: object) -> str:
     shape = json.loads((GOLDEN / "samples.jsonl").read_text().splitlines()[1])
-    shape.update(changed)
+    shape.update(fields)
     return json.dumps({key: value for key, value in shape.items() if value is not ...}) + "\n"
 
 
 def test_records_have_the_pinned_shape(tmp_path: Path) -> None:
-    write_run_info(tmp_path, {"id": "2026-03-01T10-00-00-redacted", "partial": False})
+    write_run_info(tmp_path, INFO)
     writer = SampleWriter(tmp_path)
     for record in (*SAMPLES, FIDELITY):
         writer.append(record)
@@ -108,7 +194,48 @@ def test_what_is_pinned_reads_back_as_it_was() -> None:
     run = read_run(GOLDEN)
     assert run.samples == SAMPLES
     assert run.fidelity == (FIDELITY,)
-    assert run.info["id"] == "2026-03-01T10-00-00-redacted"
+    assert run.info == INFO
+
+
+def test_what_the_first_schema_pinned_is_read_as_records_of_today() -> None:
+    """There was one operation that reads, and what it returned was all of the data."""
+    run = read_run(SCHEMA_1)
+    assert run.samples == SAMPLES[:3]
+    assert run.fidelity == (FIDELITY,)
+    assert run.info == RunInfo(id="2026-03-01T10-00-00-redacted")
+
+
+@pytest.mark.parametrize(
+    ("variant", "today"),
+    [
+        ("floor", "raw-io"),
+        ("floor[engine=readinto]", "raw-io[engine=readinto]"),
+        ("image-floor[engine=readinto,arrays=views]", "image-raw-io[engine=readinto,arrays=views]"),
+        ("floorboard[engine=x]", "floorboard[engine=x]"),
+    ],
+)
+def test_the_yardstick_of_the_first_schema_has_its_name_of_today(tmp_path: Path, variant: str, today: str) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 1, "variants": {variant: {"title": "x"}}}))
+    (tmp_path / "samples.jsonl").write_text(_line(schema=1, variant=variant, saw_all=...))
+    run = read_run(tmp_path)
+    assert [sample.variant for sample in run.samples] == list(run.info.variants) == [today]
+
+
+def test_of_the_first_schema_only_a_read_that_was_verified_saw_all(tmp_path: Path) -> None:
+    old = {"schema": 1, "saw_all": ..., "losses": ..., "fidelity": ..., "unsettled": ...}
+    lines = [
+        _line(**{**old, "fidelity": "exact"}),
+        _line(**{**old, "round": 2}),
+        _line(**{**old, "round": 3, "operation": "save"}),
+    ]
+    assert [sample.saw_all for sample in read_run(_folder(tmp_path, *lines)).samples] == [True, False, False]
+
+
+def test_both_schemas_may_lie_in_one_folder(tmp_path: Path) -> None:
+    """A run of the first schema that is resumed today goes on in the second."""
+    folder = _folder(tmp_path, _line(schema=1, saw_all=...))
+    SampleWriter(folder).append(SAMPLES[0])
+    assert [sample.schema for sample in read_run(folder).samples] == [2, 2]
 
 
 def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_behind_it(
@@ -124,19 +251,25 @@ def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_be
     ("line", "message"),
     [
         ("{\n", "line 2: .*remove the line"),
-        ("[]\n", "line 2: schema is None"),
-        (_line(schema=2), "schema is 2, this version reads 1"),
-        (_line(suite=...), "field 'suite' is missing"),
-        (_line(colour="red"), "unknown field 'colour'"),
-        (_line(rows="many"), "field 'rows' is 'many', not int"),
-        (_line(round=True), "field 'round' is True"),
-        (_line(figures={"wall_ns": 1.5}), "not an integer"),
+        ("[]\n", "line 2: schema is 'list', this version reads 1, 2"),
+        (_line(schema=3), "schema is 3, this version reads 1, 2"),
+        (_line(schema=True), "schema is True"),
+        (_line(schema=...), "schema is None"),
+        (_line(suite=...), "missing required field `suite`"),
+        (_line(colour="red"), "unknown field `colour`"),
+        (_line(rows="many"), r"Expected `int`, got `str` - at `\$.rows`"),
+        (_line(round=True), r"got `bool` - at `\$.round`"),
+        (_line(figures={"wall_ns": 1.5}), r"Expected `int`, got `float` - at `\$.figures"),
         (_line(figures={"speed": 1}), "not in the register"),
-        (_line(figures=None), "field 'figures' is None"),
-        (_line(losses=[1]), "not text"),
-        (_line(conditions="warm"), "field 'conditions' is 'warm'"),
-        (_line(conditions={"cache": 1}), "field 'cache' is 1"),
-        (_line(failure={"kind": "crash"}), "field 'reason' is missing"),
+        (_line(figures=None), r"Expected `object`, got `null` - at `\$.figures`"),
+        (_line(losses=[1]), r"Expected `str`, got `int` - at `\$.losses\[0\]`"),
+        (_line(saw_all=1), r"Expected `bool`, got `int` - at `\$.saw_all`"),
+        (_line(in_service="no"), r"at `\$.in_service`"),
+        (_line(fallback=None), r"Expected `str`, got `null` - at `\$.fallback`"),
+        (_line(conditions="warm"), r"got `str` - at `\$.conditions`"),
+        (_line(conditions={"cache": 1}), r"got `int` - at `\$.conditions.cache`"),
+        (_line(conditions={"weather": "fair"}), "unknown field `weather`"),
+        (_line(failure={"kind": "crash"}), r"missing required field `reason` - at `\$.failure`"),
         (_line(failure={"kind": "crash", "reason": "x"}), "a failure has no figures"),
         (_line(), "line 2: repeats line 1"),
     ],
@@ -177,4 +310,4 @@ def test_a_folder_that_is_no_result_says_so(tmp_path: Path, content: str | None,
 
 def test_a_sample_takes_registered_figures_only() -> None:
     with pytest.raises(ValueError, match="speed"):
-        Sample(**{**{name: getattr(SAMPLES[0], name) for name in SAMPLES[0].__slots__}, "figures": {"speed": 1}})
+        changed(SAMPLES[0], figures={"speed": 1})

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from bench_runner.results import statistics
-from bench_runner.results.records import Conditions, Failure, Sample
-from tests.reports.factory import make_run, make_sample
-
-
-def _save(**changed: object) -> Sample:
-    return make_sample(**{"operation": "save", "fidelity": None, **changed})
+from bench_runner.results.information import ProbeInfo, RunInfo
+from bench_runner.results.records import Conditions, Failure, Sample, changed
+from tests.bench_runner.results.invented import make_rounds, make_sample, make_save
 
 
 class TestMedianInterval:
@@ -90,7 +86,7 @@ class TestSummarise:
         (summary,) = statistics.summarise(samples).values()
         return summary
 
-    def test_unsettled_failed_and_rehearsal_samples_are_not_counted(self) -> None:
+    def test_unsettled_failed_and_pilot_samples_are_not_counted(self) -> None:
         summary = self._one(
             make_sample(round=0, rows=20_000, figures={"wall_ns": 1}),
             make_sample(round=1, figures={"wall_ns": 10, "cpu_ns": 15}),
@@ -102,7 +98,7 @@ class TestSummarise:
         assert summary.cores_used == 1.5
         assert [failure.reason for failure in summary.failures] == ["signal 11"]
 
-    def test_a_rehearsal_that_failed_gives_the_reason_under_the_rows_of_the_whole_table(self) -> None:
+    def test_a_pilot_that_failed_gives_the_reason_under_the_rows_of_the_whole_table(self) -> None:
         failed = make_sample(
             round=0, rows=20_000, variant="xml", figures={}, failure=Failure(kind="crash", reason="signal 9")
         )
@@ -110,23 +106,38 @@ class TestSummarise:
         assert {cell.rows for cell in cells} == {1_000_000}
         assert [cell.variant for cell, summary in cells.items() if summary.failures] == ["xml"]
 
-    def test_a_save_counts_only_when_its_read_passed(self) -> None:
+    def test_a_save_counts_only_when_what_saw_all_of_its_chain_passed(self) -> None:
         failed_read = make_sample(round=2, figures={}, failure=Failure(kind="mismatch", reason="last row"))
         cells = statistics.summarise(
-            [_save(round=1), make_sample(round=1), _save(round=2), failed_read, _save(round=3)]
+            [make_save(round=1), make_sample(round=1), make_save(round=2), failed_read, make_save(round=3)]
         )
         saves = next(summary for cell, summary in cells.items() if cell.operation == "save")
         assert set(saves.by_round["wall_ns"]) == {1}
         assert saves.uncounted == 2
 
+    def test_an_operation_that_saw_a_part_alone_verifies_no_save(self) -> None:
+        part = make_sample(operation="project[columns=4]", saw_all=False)
+        cells = statistics.summarise([make_save(), part])
+        rounds = {cell.operation: summary.rounds for cell, summary in cells.items()}
+        assert rounds == {"save": 0, "project[columns=4]": 1}
+
+    def test_what_saw_all_of_another_chain_verifies_no_save(self) -> None:
+        elsewhere = make_sample(conditions=Conditions(threads="1"))
+        cells = statistics.summarise([make_save(), elsewhere])
+        assert [summary.rounds for cell, summary in cells.items() if cell.operation == "save"] == [0]
+
+    def test_what_nobody_asked_for_verifies_and_is_no_cell(self) -> None:
+        summary = self._one(make_save(), make_sample(in_service=True))
+        assert (summary.cell.operation, summary.rounds) == ("save", 1)
+
     def test_a_save_with_a_verdict_of_its_own_needs_no_read(self) -> None:
-        assert self._one(_save(fidelity="exact")).rounds == 1
+        assert self._one(make_save(fidelity="exact")).rounds == 1
 
     def test_the_later_measurement_of_a_round_stands(self) -> None:
         again = make_sample(position=90, figures={"wall_ns": 7})
         assert self._one(make_sample(), again).by_round["wall_ns"] == {1: 7}
 
-    def test_the_floor_is_found_across_targets_and_tracks_but_not_across_machines(self) -> None:
+    def test_raw_io_is_found_across_targets_and_tracks_but_not_across_machines(self) -> None:
         yardsticks = [
             make_sample(variant="raw-io", round=number, figures={"wall_ns": 10}, conditions=Conditions(target="arrow"))
             for number in range(1, 6)
@@ -135,7 +146,7 @@ class TestSummarise:
             make_sample(round=number, figures={"wall_ns": 30}, conditions=Conditions(strings="object", track="equal"))
             for number in range(1, 6)
         ]
-        other = replace(reads[0], machine="another")
+        other = changed(reads[0], machine="another")
         cells = statistics.summarise([*yardsticks, *reads, other])
         multiple = cells[reads[0].cell].raw_io_multiple
         assert multiple is not None
@@ -143,7 +154,7 @@ class TestSummarise:
         assert cells[other.cell].raw_io_multiple is None
         assert cells[yardsticks[0].cell].raw_io_multiple is None
 
-    def test_views_have_a_floor_of_their_own(self) -> None:
+    def test_views_have_raw_io_of_their_own(self) -> None:
         images = Conditions(target="images")
         samples = [
             make_sample(variant=variant, round=number, figures={"wall_ns": wall_ns}, conditions=images)
@@ -179,7 +190,7 @@ class TestRanking:
         ranks = statistics.ranking(statistics.summarise(samples).values(), "wall_ns")
         return {cell.variant: ratio for cell, ratio in ranks.items()}
 
-    def test_best_first_with_ties_and_without_the_floor_and_what_stands_apart(self) -> None:
+    def test_best_first_with_ties_and_without_raw_io_and_what_stands_apart(self) -> None:
         ranks = self._ranks(
             {
                 "slow": [20, 21, 22, 23, 24],
@@ -192,6 +203,19 @@ class TestRanking:
         )
         assert list(ranks) == ["best", "near", "slow"]
         assert [ratio.tied for ratio in ranks.values()] == [True, True, False]
+
+    def test_what_stood_for_a_call_of_its_own_is_told_and_never_ranked(self) -> None:
+        samples = [
+            make_sample(variant=variant, fallback=fallback, round=number)
+            for variant, fallback in {"own": "", "instead": "read-all"}.items()
+            for number in range(1, 6)
+        ]
+        summaries = statistics.summarise(samples)
+        assert {cell.variant: summary.fallback for cell, summary in summaries.items()} == {
+            "own": "",
+            "instead": "read-all",
+        }
+        assert [cell.variant for cell in statistics.ranking(summaries.values(), "wall_ns")] == ["own"]
 
     def test_what_the_probe_cannot_tell_apart_is_tied(self) -> None:
         samples = [
@@ -207,29 +231,18 @@ class TestRanking:
 
 
 class TestEffects:
-    def test_drift_of_the_floor_is_seen_from_ten_percent_on(self) -> None:
+    def test_drift_of_raw_io_is_seen_from_ten_percent_on(self) -> None:
         for drift, warns in ((0.0, False), (0.3, True)):
-            effects = statistics.raw_io_drift(statistics.summarise(make_run(drift=drift).samples).values())
+            samples = make_rounds(("raw-io", "csv"), ("eq", "int", "str"), drift=drift)
+            effects = statistics.raw_io_drift(statistics.summarise(samples).values())
             assert {effect.operation for effect in effects} == {"save", "read"}
             assert all(effect.warns == warns for effect in effects), effects
             assert all(abs(effect.change - drift) < 0.08 for effect in effects), effects
 
     def test_a_place_in_the_round_that_costs_time_is_seen(self) -> None:
-        run = make_run(datasets=("eq",))
-        last = max(sample.position for sample in run.samples)
-        per_round = (last + 1) / 7
-
-        def slower_when_late(sample: Sample, by: float) -> Sample:
-            place = (sample.position % per_round) / per_round
-            return replace(
-                sample,
-                figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * (1 + by * place))},
-            )
-
-        for by, warns in ((0.0, False), (0.4, True)):
-            samples = [slower_when_late(sample, by) for sample in run.samples if sample.figures]
-            effects = statistics.position_effect(samples)
-            assert effects
+        for late, warns in ((0.0, False), (0.4, True)):
+            effects = statistics.position_effect(make_rounds([f"variant-{number}" for number in range(16)], late=late))
+            assert {effect.operation for effect in effects} == {"save", "read"}
             assert all(effect.warns == warns for effect in effects), effects
 
     def test_few_samples_tell_nothing_of_the_place(self) -> None:
@@ -252,6 +265,6 @@ def test_overall_uses_only_tables_that_all_have() -> None:
 
 
 def test_the_smallest_memory_shown_follows_the_probe_of_the_run() -> None:
-    assert statistics.smallest_shown({"probe": {"error_bytes": 1_000_000}}) == 3_000_000
-    assert statistics.smallest_shown({}) == 0
-    assert statistics.smallest_shown({"probe": None}) == 0
+    assert statistics.smallest_shown(RunInfo(probe=ProbeInfo(error_bytes=1_000_000))) == 3_000_000
+    assert statistics.smallest_shown(RunInfo()) == 0
+    assert statistics.smallest_shown(RunInfo(probe=ProbeInfo())) == 0

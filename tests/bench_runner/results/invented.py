@@ -1,0 +1,58 @@
+"""Invented samples for the tests of results: no report is needed to make them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from bench_runner.results.records import Conditions, Sample, changed
+
+MACHINE = "lab-1"
+ROUNDS = 7
+
+
+def make_sample(**fields: Any) -> Sample:
+    """One plausible read of `eq` with Parquet; any field can be changed."""
+    usual: dict[str, Any] = {
+        "suite": "tabular",
+        "operation": "read",
+        "dataset": "eq",
+        "dataset_digest": "9f2c",
+        "rows": 1_000_000,
+        "variant": "parquet[engine=pyarrow,codec=none]",
+        "library": "pyarrow 26.0.0",
+        "conditions": Conditions(),
+        "machine": MACHINE,
+        "round": 1,
+        "position": 10,
+        "figures": {"wall_ns": 64_000_000, "cpu_ns": 96_000_000},
+        "fidelity": "exact",
+        "saw_all": True,
+    }
+    return Sample(**{**usual, **fields})
+
+
+def make_save(**fields: Any) -> Sample:
+    """The save of the same chain, which nothing has verified yet."""
+    return make_sample(**{"operation": "save", "fidelity": None, "saw_all": False, **fields})
+
+
+def make_rounds(
+    variants: Sequence[str], datasets: Sequence[str] = ("eq",), *, drift: float = 0.0, late: float = 0.0
+) -> list[Sample]:
+    """Seven rounds of saves and reads, shuffled and with seeded noise: `drift` is by how much the machine slows down
+    from the first to the last round, `late` by how much from the beginning to the end of each round."""
+    source = random.Random(1)
+    samples: list[Sample] = []
+    for number in range(1, ROUNDS + 1):
+        slower = 1 + drift * (number - 1) / (ROUNDS - 1)
+        chains = [(variant, dataset) for variant in variants for dataset in datasets]
+        source.shuffle(chains)
+        for place, (variant, dataset) in enumerate(chains):
+            later = 1 + late * place / len(chains)
+            for made in (make_save, make_sample):
+                wall_ns = int(50_000_000 * slower * later * source.uniform(0.98, 1.02))
+                sample = made(variant=variant, dataset=dataset, round=number, figures={"wall_ns": wall_ns})
+                samples.append(changed(sample, position=len(samples)))
+    return samples
