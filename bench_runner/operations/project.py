@@ -84,5 +84,8 @@ def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:
     chosen: list[str] = []
     while len(chosen) < count and any(piles):
         chosen += [pile.pop() for pile in piles if pile][: count - len(chosen)]
+    stored = [name for name in schema.names if name in chosen]
     generator.shuffle(chosen)
+    while chosen == stored and count > 1:
+        generator.shuffle(chosen)
     return chosen
