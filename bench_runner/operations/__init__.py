@@ -39,8 +39,11 @@ def operation_of(spelled: str) -> Operation:
     known = [item.name for item in fields(OPERATIONS[name])]
     for key, value in given.items():
         if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(
-                f"--operations {spelled}: {name} has no parameter {key!r}\n  it has: {', '.join(known) or 'none'}"
+                f"--operations {spelled}: {name} has no parameter {key!r}{guess}\n"
+                f"  it has: {', '.join(known) or 'none'}"
             )
         if not (value.isdecimal() and int(value) > 0):
             raise PlanError(f"--operations {spelled}: {key}={value} is not a number from 1 on, e.g. {key}=10")

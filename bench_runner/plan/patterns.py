@@ -79,6 +79,6 @@ def check_found(option: str, texts: Iterable[str], offered: Collection[str], nam
     `names`; `more` says what else to do."""
     for text in alternatives(texts):
         if not any(matches(text, variant) for variant in offered):
-            near = difflib.get_close_matches(text.strip("^$"), names, n=1)
+            near = difflib.get_close_matches(format_name(text.strip("^$")), names, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(f"{option} {text!r} matches nothing{guess}\n  {more}")

@@ -23,9 +23,9 @@ from bench_runner.plan.candidates import Candidate, candidates, names_left_out, 
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
 from bench_runner.plan.request import Request
-from bench_runner.registries import registry_of
+from bench_runner.registries import all_engines, registry_of
 from bench_runner.suites import Suite
-from bench_runner.variants import is_raw_io
+from bench_runner.variants import format_name, is_raw_io
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 from formats.registry import FORMATS
@@ -83,7 +83,7 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
     offered = [
         candidate.variant for suite in suites for candidate in candidates(suite, request, request.threads or "default")
     ]
-    names = [name for name in _offered(suites) if not is_raw_io(name)]
+    names = list(dict.fromkeys(format_name(variant) for variant in offered if not is_raw_io(variant)))
     for text in patterns.alternatives(request.formats):
         for suite in suites:
             reason = names_left_out(suite).get(text)
@@ -94,8 +94,7 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
                 )
     more = f"there are: {', '.join(names)}; --list shows what a request would measure"
     patterns.check_found("--formats", request.formats, offered, names, more)
-    everything = [engine().variant for registry in (FORMATS, STORAGES) for name in registry
-                  for engine in registry.engines(name)]
+    everything = [engine().variant for _, engine in all_engines()]
     patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
 
 
@@ -113,7 +112,7 @@ def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
         if patterns.is_spelled(text) or (not found and text in OPERATIONS):
             found = [operation_of(text).spelled]
         if not found:
-            near = difflib.get_close_matches(text, OPERATIONS, n=1)
+            near = difflib.get_close_matches(text.strip("^$").partition("[")[0], OPERATIONS, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(
                 f"--operations {text!r} matches no operation of the suite {suite.name}{guess}\n"
