@@ -22,8 +22,8 @@ def _suites() -> Iterator[str]:
     for suite in SUITES.values():
         yield f"{suite.name}: {suite.question}"
         yield from _paragraph("operations", ", ".join(suite.operations))
-        on_request = ", ".join(suite.operations_on_request)
-        yield from _paragraph("operations on request", on_request) if on_request else ()
+        if suite.operations_on_request:
+            yield from _paragraph("operations on request", ", ".join(suite.operations_on_request))
         yield from _paragraph("data sets", ", ".join(suite.datasets))
         yield from _paragraph("on request", ", ".join(suite.on_request))
         yield from _paragraph("tracks", ", ".join(suite.tracks))
@@ -72,10 +72,11 @@ def _cells() -> Iterator[str]:
     from bench_runner.plan.planning import make_plan
     from bench_runner.plan.request import Request
 
-    plan = make_plan(list(SUITES.values()), Request())
-    for chain in plan.chains:
-        for operation in chain.operations:
-            yield chain.label(operation)
+    # One by one, because suites may have other numbers of rows of the same data set.
+    for suite in SUITES.values():
+        for chain in make_plan([suite], Request()).chains:
+            for operation in chain.operations:
+                yield chain.label(operation)
 
 
 def _paragraph(head: str, text: str) -> list[str]:
