@@ -100,7 +100,7 @@ def test_every_variant_names_its_engine() -> None:
         assert "[" in chain.variant
 
 
-def test_the_floor_stays_and_never_converts() -> None:
+def test_raw_io_stays_and_never_converts() -> None:
     made = plan(formats=("parquet",), datasets=("eq",))
     yardsticks = [chain for chain in made.chains if chain.is_raw_io]
     assert len(yardsticks) == 1
@@ -126,7 +126,7 @@ def test_on_request_means_by_name() -> None:
         ({"datasets": ("nosuch",)}, "matches no data set"),
         ({"datasets": ("(",)}, "not a regular expression"),
         ({"formats": ("[",)}, "not a regular expression"),
-        ({"formats": ("nosuchformat",)}, "nothing matches"),
+        ({"formats": ("nosuchformat",)}, "matches nothing"),
         ({"operations": ("fly",)}, "matches no operation"),
     ],
 )
@@ -182,8 +182,62 @@ def test_text_with_nulls_is_no_reason_to_refuse() -> None:
     assert again == made
 
 
-def test_save_alone_is_still_verified_by_a_read() -> None:
-    assert {chain.operations for chain in plan(operations=("save",)).chains} == {("save", "read")}
+def test_save_alone_is_planned_alone_and_verified_by_a_read_that_is_executed_besides() -> None:
+    chains = plan(operations=("save",)).chains
+    assert {chain.operations for chain in chains} == {("save",)}
+    assert chains[0].needed_for(("save",)) == ("save", "read")
+
+
+def test_what_sees_all_of_the_data_is_enough_to_verify_a_save() -> None:
+    (chain, *_) = plan(operations=("save", "read", "project")).chains
+    assert chain.needed_for(chain.operations) == ("save", "read", "project[columns=4]")
+    assert chain.needed_for(("save", "project[columns=4]")) == ("save", "project[columns=4]", "read")
+    assert chain.needed_for(("project[columns=4]",)) == ("save", "project[columns=4]")
+
+
+@pytest.mark.parametrize(
+    ("asked", "operations"),
+    [
+        ((), ("save", "read")),
+        (("read",), ("save", "read")),
+        (("project",), ("save", "project[columns=4]")),
+        (("project[columns=2]|read",), ("save", "read", "project[columns=2]")),
+        (("project[columns=2]", "project"), ("save", "project[columns=4]", "project[columns=2]")),
+        (("^(save|read)$",), ("save", "read")),
+    ],
+)
+def test_operations_are_named_spelled_or_searched_for(asked: tuple[str, ...], operations: tuple[str, ...]) -> None:
+    assert {chain.operations for chain in plan(datasets=("^eq$",), operations=asked).chains} == {operations}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("raed", r"'raed' matches no operation of the suite tabular \(did you mean 'read'\?\)\n  it has: save, read"),
+        ("read|raed", "'raed' matches no operation"),
+        ("projekt[columns=2]", r"matches no operation of the suite tabular \(did you mean 'project'\?\)"),
+        ("project[colums=2]", r"no parameter 'colums' \(did you mean 'columns'\?\)"),
+        ("project[columns=none]", "columns=none is not a number from 1 on"),
+    ],
+)
+def test_a_wrong_operation_says_what_exists(asked: str, words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        plan(operations=(asked,))
+
+
+def test_an_operation_of_tables_is_refused_for_images() -> None:
+    with pytest.raises(PlanError, match="is about tables, and the suite image has images"):
+        images(operations=("project",))
+
+
+def test_an_operation_that_the_data_refuse_costs_its_own_cell_alone() -> None:
+    made = plan(datasets=("^eq$",), formats=("csv",), tracks=("plain",), operations=("read", "project[columns=50]"))
+    assert {chain.operations for chain in made.chains} == {("save", "read")}
+    assert {each.chain.operations for each in made.excluded} == {("project[columns=50]",)}
+    assert {(each.failure.kind, each.failure.reason) for each in made.excluded} == {
+        ("refused", "50 columns are asked for, the table has 8")
+    }
+    assert {each.chain.variant for each in made.excluded} == {chain.variant for chain in made.chains}
 
 
 def test_work_dirs_are_conditions() -> None:
@@ -204,21 +258,21 @@ def test_the_compression_suite_is_the_thesiss_and_f3() -> None:
     assert {dataset.rows for dataset in made.datasets.values()} == {1_000_000}
     variants = [chain.variant for chain in made.chains if chain.dataset == "eq" and not chain.is_raw_io]
     assert variants == [
-        "hdf5-table[engine=pandas]",
-        "hdf5-table[engine=pandas,codec=blosc:lz4,level=1]",
-        "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=lz4]",
-        "parquet[engine=pyarrow,codec=zstd,level=1]",
-        "feather[engine=pyarrow,codec=none]",
-        "feather[engine=pyarrow,codec=lz4,level=1]",
-        "feather[engine=pyarrow,codec=zstd,level=1]",
-        "orc[engine=pyarrow,codec=none]",
-        "orc[engine=pyarrow,codec=lz4]",
-        "orc[engine=pyarrow,codec=zstd]",
         "f3[codec=none]",
         "f3[codec=lz4]",
         "f3[codec=zstd]",
+        "feather[engine=pyarrow,codec=none]",
+        "feather[engine=pyarrow,codec=lz4,level=1]",
+        "feather[engine=pyarrow,codec=zstd,level=1]",
+        "hdf5-table[engine=pandas]",
+        "hdf5-table[engine=pandas,codec=blosc:lz4,level=1]",
+        "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]",
+        "orc[engine=pyarrow,codec=none]",
+        "orc[engine=pyarrow,codec=lz4]",
+        "orc[engine=pyarrow,codec=zstd]",
+        "parquet[engine=pyarrow,codec=none]",
+        "parquet[engine=pyarrow,codec=lz4]",
+        "parquet[engine=pyarrow,codec=zstd,level=1]",
     ]
     assert {chain.conditions.track for chain in made.chains} == {"codecs"}
 
@@ -319,13 +373,6 @@ def test_other_suites_leave_threads_to_the_libraries() -> None:
     for suite in SUITES.values():
         if suite is not ENGINES:
             assert suite.threads == ("default",)
-
-
-def test_no_other_format_takes_part_in_the_engines_suite() -> None:
-    with pytest.raises(PlanError, match="nothing matches") as raised:
-        calls(formats=("lance",))
-    assert "lance" not in str(raised.value).partition("there are: ")[2]
-    assert "parquet" in str(raised.value)
 
 
 # --- images --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,160 @@
+"""Operations: how they are spelled, what they refuse, and which columns a projection reads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from adapters.spelling import parse
+from bench_runner.errors import PlanError
+from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, operation_of
+from bench_runner.operations.project import Project, chosen_columns
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = pa.schema(
+    [
+        *((f"int_{number}", pa.int64()) for number in range(6)),
+        *((f"float_{number}", pa.float64()) for number in range(3)),
+        ("text", pa.string()),
+        ("flag", pa.bool_()),
+    ]
+)
+DIGESTS = [f"{number:016x}" for number in range(100)]
+
+
+# --- which columns -------------------------------------------------------------------------------------------------
+
+
+def test_the_same_digest_chooses_the_same_columns_in_every_call() -> None:
+    assert all(chosen_columns(SCHEMA, digest, 4) == chosen_columns(SCHEMA, digest, 4) for digest in DIGESTS)
+
+
+def test_the_same_digest_chooses_the_same_columns_in_every_process() -> None:
+    """Python hashes texts differently in each process: nothing may depend on that."""
+    code = (
+        "import pyarrow as pa; from bench_runner.operations.project import chosen_columns\n"
+        "schema = pa.schema([(f'c{n}', pa.int64() if n % 2 else pa.string()) for n in range(9)])\n"
+        "print(chosen_columns(schema, '9f2c', 5))"
+    )
+    told = {
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    here = pa.schema([(f"c{n}", pa.int64() if n % 2 else pa.string()) for n in range(9)])
+    assert told == {f"{chosen_columns(here, '9f2c', 5)}\n"}
+
+
+def test_the_choice_of_a_known_digest_is_pinned() -> None:
+    """Another choice would be another measurement under the same name."""
+    assert chosen_columns(SCHEMA, "9f2c", 4) == ["text", "float_0", "int_3", "flag"]
+
+
+def test_another_digest_chooses_others() -> None:
+    assert len({tuple(chosen_columns(SCHEMA, digest, 4)) for digest in DIGESTS}) > 50
+
+
+@pytest.mark.parametrize("count", range(1, len(SCHEMA) + 1))
+def test_as_many_columns_as_are_asked_for_each_once(count: int) -> None:
+    chosen = chosen_columns(SCHEMA, "9f2c", count)
+    assert len(chosen) == len(set(chosen)) == count
+    assert set(chosen) <= set(SCHEMA.names)
+
+
+@pytest.mark.parametrize("digest", DIGESTS[:20])
+def test_every_type_is_there_before_one_is_there_twice(digest: str) -> None:
+    def types(count: int) -> list[int]:
+        return sorted(Counter(str(SCHEMA.field(name).type) for name in chosen_columns(SCHEMA, digest, count)).values())
+
+    assert types(2) == [1, 1]
+    assert types(4) == [1, 1, 1, 1]
+    assert types(6) == [1, 1, 2, 2]
+    assert types(8) == [1, 1, 3, 3]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, len(SCHEMA)])
+def test_the_columns_do_not_come_in_the_stored_order(count: int) -> None:
+    for digest in DIGESTS:
+        chosen = chosen_columns(SCHEMA, digest, count)
+        assert chosen != [name for name in SCHEMA.names if name in chosen]
+
+
+def test_a_table_of_one_column_has_one_order() -> None:
+    assert chosen_columns(pa.schema([("a", pa.int64())]), "9f2c", 1) == ["a"]
+
+
+# --- how they are spelled ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spelled", "honoured", "title"),
+    [
+        ("save", "save", "save"),
+        ("read", "read", "read"),
+        ("project", "project[columns=4]", "project 4 columns"),
+        ("project[columns=1]", "project[columns=1]", "project 1 column"),
+        ("project[columns=10]", "project[columns=10]", "project 10 columns"),
+    ],
+)
+def test_an_operation_is_spelled_with_all_its_parameters(spelled: str, honoured: str, title: str) -> None:
+    operation = operation_of(spelled)
+    assert (operation.spelled, operation.title) == (honoured, title)
+    assert operation_of(operation.spelled) == operation
+
+
+@pytest.mark.parametrize(
+    ("spelled", "message"),
+    [
+        ("raed", "no operation is called 'raed' (did you mean 'read'?)\n  known: save, read, project"),
+        (
+            "projekt[columns=2]",
+            "no operation is called 'projekt' (did you mean 'project'?)\n  known: save, read, project",
+        ),
+        ("fly", "no operation is called 'fly'\n  known: save, read, project"),
+        (
+            "project[colums=2]",
+            "--operations project[colums=2]: project has no parameter 'colums' (did you mean 'columns'?)\n"
+            "  it has: columns",
+        ),
+        ("read[columns=2]", "--operations read[columns=2]: read has no parameter 'columns'\n  it has: none"),
+        *(
+            (
+                f"project[columns={value}]",
+                f"--operations project[columns={value}]: columns={value} is not a number from 1 on, e.g. columns=10",
+            )
+            for value in ("0", "-1", "many", "1.5")
+        ),
+    ],
+)
+def test_a_wrong_name_parameter_or_value_is_named_with_the_next_step(spelled: str, message: str) -> None:
+    with pytest.raises(PlanError) as raised:
+        operation_of(spelled)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("spelled", ["project[columns]", "project[columns=2", "Read", "project[columns=1,columns=2]"])
+def test_what_is_no_spelling_is_named(spelled: str) -> None:
+    with pytest.raises(PlanError, match="--operations '"):
+        operation_of(spelled)
+
+
+def test_what_verifies_sees_all_of_the_data() -> None:
+    assert operation_of(SAVE).writes
+    assert operation_of(VERIFYING).sees_all
+    assert not operation_of(VERIFYING).writes
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_found_under_its_name(name: str) -> None:
+    operation = operation_of(name)
+    assert parse(operation.spelled) == (name, {key: str(value) for key, value in operation.parameters.items()})
+    assert operation.meaning
+
+
+def test_more_columns_than_there_are_is_refused_with_both_numbers() -> None:
+    assert Project(columns=len(SCHEMA)).refusal(SCHEMA, 10) is None
+    assert Project(columns=50).refusal(SCHEMA, 10) == "50 columns are asked for, the table has 11"

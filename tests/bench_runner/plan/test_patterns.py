@@ -1,0 +1,126 @@
+"""How users name variants and operations: spelled, by a known name, or by a regular expression."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench_runner.errors import PlanError
+from bench_runner.plan import patterns
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
+from bench_runner.suites import SUITES
+
+PARQUET = "parquet[engine=pyarrow,codec=none]"
+CSV = "csv[engine=pandas]"
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ((), []),
+        (("",), []),
+        (("csv",), ["csv"]),
+        (("parquet|csv",), ["parquet", "csv"]),
+        (("parquet|csv", "csv|xml"), ["parquet", "csv", "xml"]),
+        (("csv|",), ["csv"]),
+        (("^(csv|xml)",), ["^(csv|xml)"]),
+        (("(a|b)|c",), ["(a|b)", "c"]),
+        (("[|]|c",), ["[|]", "c"]),
+        ((r"a\|b",), [r"a\|b"]),
+        ((f"{PARQUET}|{CSV}",), [PARQUET, CSV]),
+    ],
+)
+def test_texts_are_split_at_each_bar_that_stands_in_no_bracket(texts: tuple[str, ...], found: list[str]) -> None:
+    assert patterns.alternatives(texts) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("parquet", PARQUET),
+        ("^parquet", PARQUET),
+        ("par", PARQUET),
+        ("pyarrow,codec=none", PARQUET),
+        (PARQUET, PARQUET),
+        ("parquet[codec=none]", PARQUET),
+        ("parquet[engine=pyarrow]", "parquet[engine=pyarrow,codec=snappy]"),
+        ("sqlite[engine=sqlite3]", "sqlite[engine=sqlite3]"),
+        ("(csv|xml)", CSV),
+    ],
+)
+def test_a_text_means_a_variant(text: str, variant: str) -> None:
+    assert patterns.matches(text, variant)
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("csv", "mycsv[engine=x]"),
+        ("csv", "json[engine=csv]"),
+        ("parquet", "image-parquet[engine=pyarrow]"),
+        ("raw-io", "image-raw-io[engine=readinto]"),
+        (PARQUET, "parquet[engine=pyarrow,codec=none,level=1]"),
+        ("csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"),
+        ("parquet[codec=zstd]", PARQUET),
+        # A setting that cannot be: it means nothing, and the plan says why.
+        ("parquet[codec=nosuch]", PARQUET),
+        ("^arquet", PARQUET),
+    ],
+)
+def test_a_text_means_no_other_variant(text: str, variant: str) -> None:
+    assert not patterns.matches(text, variant)
+
+
+@pytest.mark.parametrize("text", [PARQUET, "lmdb[engine=lmdb]", "project[columns=4]"])
+def test_a_known_name_with_settings_is_spelled(text: str) -> None:
+    assert patterns.is_spelled(text)
+
+
+@pytest.mark.parametrize("text", ["parquet", "parquet[abc]", "parque[engine=x]", "parquet[engine=x", "[engine=x]"])
+def test_all_else_is_searched_for(text: str) -> None:
+    assert not patterns.is_spelled(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "guess"),
+    [
+        ("parket", " (did you mean 'parquet'?)"),
+        ("^parket$", " (did you mean 'parquet'?)"),
+        ("parket[codec=zstd]", " (did you mean 'parquet'?)"),
+        ("zzz", ""),
+    ],
+)
+def test_what_means_nothing_is_named_with_the_nearest_name_and_the_next_step(text: str, guess: str) -> None:
+    with pytest.raises(PlanError) as raised:
+        patterns.check_found("--formats", ("csv", text), (PARQUET, CSV), ("parquet", "csv"), "the next step")
+    assert str(raised.value) == f"--formats {text!r} matches nothing{guess}\n  the next step"
+
+
+def test_every_alternative_that_means_something_is_silent() -> None:
+    patterns.check_found("--formats", ("csv|par", PARQUET), (PARQUET, CSV), (), "")
+
+
+@pytest.mark.parametrize("text", ["(", "csv|[", "*"])
+def test_what_is_no_regular_expression_is_named(text: str) -> None:
+    with pytest.raises(PlanError, match="is not a regular expression"):
+        patterns.check("--formats", (text,))
+
+
+def test_a_spelling_needs_to_be_no_regular_expression() -> None:
+    patterns.check("--formats", ("vortex[engine=vortex-data]",))
+
+
+@pytest.mark.parametrize("asked", [("jsn|csv",), ("csv", "jsn"), ("csv|jsn",)])
+def test_one_typo_among_names_is_named(asked: tuple[str, ...]) -> None:
+    with pytest.raises(PlanError, match=r"--formats 'jsn' matches nothing \(did you mean 'json'\?\)"):
+        make_plan([SUITES["tabular"]], Request(rows=1000, formats=asked))
+
+
+def test_a_name_that_is_like_no_other_is_named_with_what_there_is() -> None:
+    with pytest.raises(PlanError, match="--formats 'mesagepack' matches nothing\n  there are: avro, csv, excel"):
+        make_plan([SUITES["tabular"]], Request(rows=1000, formats=("mesagepack|csv",)))
+
+
+def test_what_is_not_wanted_must_exist_too() -> None:
+    with pytest.raises(PlanError, match=r"--formats-not 'exel' matches nothing \(did you mean 'excel'\?\)"):
+        make_plan([SUITES["tabular"]], Request(rows=1000, formats_not=("exel",)))
