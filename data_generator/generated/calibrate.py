@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from data_generator.generated.profile import ColumnStatistics, column_statistics, zipf_exponent
 from data_generator.generated.profiles import PERCENTS, PROFILES, Percentiles, TypeProfile
-from data_generator.generated.realistic import SMALL_SET, VERSION, WINDOW_ROWS, Recipe, column, rank_weights
+from data_generator.generated.realistic import SMALL_SET, VERSION, WINDOW_ROWS, column, rank_weights
+from data_generator.generated.recipe import Recipe
 
 ROWS = 1_000_000
 _ATTEMPTS = 16
@@ -241,7 +242,7 @@ def _rounded(recipe: Recipe) -> Recipe:
 def main() -> None:
     """Print recipes.py; what was reached goes to stderr."""
     print('"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""\n')
-    print("from collections.abc import Mapping\n\nfrom data_generator.generated.realistic import Recipe\n")
+    print("from collections.abc import Mapping\n\nfrom data_generator.generated.recipe import Recipe\n")
     print("RECIPES: Mapping[str, tuple[Recipe, ...]] = {")
     only = sys.argv[1:]
     for table, types in PROFILES.items():

@@ -13,7 +13,6 @@ correctly rounded operations (+ * / sqrt) are used: powers and logarithms differ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from data_generator.dataset import Dataset, batch_sizes
 from data_generator.generated import columns, streams, vocabulary
+from data_generator.generated.recipe import Recipe
 
 VERSION = 1
 WINDOW_ROWS = 512
@@ -30,31 +30,6 @@ SMALL_SET = 100
 _WEIGHT = 1 << 28
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
 Integers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How one column is made. Shares are of the windows, or of the values, from 0 to 1."""
-
-    name: str
-    kind: str
-    """float64, int64 or string."""
-    distinct_ratio: float
-    """Distinct values / rows, as long as that gives more than `distinct_least`."""
-    distinct_least: int
-    exponent: float
-    """The value of rank k has the weight k ** -exponent, as far as `top_share` allows."""
-    top_share: float
-    constant_share: float
-    sorted_share: float
-    boundary: float
-    """Chance that a row starts a slot, in windows that are not constant."""
-    null_ratio: float
-    width_bytes: float = 0.0
-
-    def distinct(self, rows: int) -> int:
-        """How many values a table (or batch) of `rows` rows has, if its slots are enough."""
-        return min(rows, max(round(self.distinct_ratio * rows), self.distinct_least))
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from data_generator.generated.realistic import Recipe
+from data_generator.generated.recipe import Recipe
 
 RECIPES: Mapping[str, tuple[Recipe, ...]] = {
     "core": (
