@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from adapters.errors import RefusedData
+from bench_runner.errors import PlanError
 from bench_runner.run import trial
-from bench_runner.run.trial import ROWS_VARIABLE, Trial, cells
+from bench_runner.run.trial import OPERATIONS_VARIABLE, ROWS_VARIABLE, Trial, cells
 from bench_runner.suites import SUITES
 from bench_runner.worker import settle
 from benchmarks.asv_settings import write_settings
-from benchmarks.asv_suite import suite_class
+from benchmarks.asv_suite import identifier, suite_class
 
 ROOT = Path(__file__).parents[2]
 FEATHER = "feather[engine=pyarrow,codec=none]"
@@ -220,3 +221,42 @@ def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_
     write_settings(place, "lab-2")
     known = json.loads(machines.read_text())
     assert (known["lab-1"]["os"], known["lab-2"]["os"]) == ("older", "Linux")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("", ("save", "read")),
+        ("read", ("save", "read")),
+        ("project[columns=2]|read", ("save", "read", "project[columns=2]")),
+    ],
+)
+def test_the_operations_of_a_history_are_chosen_as_those_of_a_run(
+    asked: str, found: tuple[str, ...], small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OPERATIONS_VARIABLE, asked)
+    assert trial.operations("tabular") == found
+    made = suite_class("tabular")
+    assert {name for name in dir(made) if name.startswith("time_")} == {
+        f"time_{identifier(operation)}" for operation in found
+    }
+
+
+def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OPERATIONS_VARIABLE, "raed")
+    with pytest.raises(PlanError, match="did you mean 'read'"):
+        trial.operations("tabular")
+
+
+def test_an_operation_is_a_part_of_a_name_in_python() -> None:
+    assert identifier("project[columns=4]") == "project_columns_4"
+    assert f"time_{identifier('project[columns=4]')}".isidentifier()
+
+
+def test_a_projection_is_timed_and_verified(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OPERATIONS_VARIABLE, "project[columns=2]")
+    one = Trial("tabular")
+    one.prepare("project[columns=2]", "eq", FEATHER)
+    one.run()
+    assert len(one._result.columns) == 2
+    one.finish("eq", FEATHER)

@@ -20,7 +20,7 @@ import click
 from bench_runner.errors import BenchError
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
-from bench_runner.results.records import Cell, Run, Sample, read_run
+from bench_runner.results.records import Cell, Run, Sample, changed, read_run
 from bench_runner.results.statistics import is_raw_io, summarise
 from bench_runner.run.measuring import measure
 from bench_runner.run.session import Options
@@ -72,7 +72,7 @@ def planted(run: Run, cell: Cell, factor: float) -> Run:
 def _slower(sample: Sample, factor: float) -> Sample:
     if "wall_ns" not in sample.figures:
         return sample
-    return replace(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+    return changed(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
 
 
 def cells(run: Run) -> list[Cell]:

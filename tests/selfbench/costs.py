@@ -22,7 +22,7 @@ from bench_runner.clock import now_ns
 from bench_runner.machine import doctor
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
-from bench_runner.results.records import Cell, Run
+from bench_runner.results.records import Cell, Run, changed
 from bench_runner.results.statistics import CellSummary, Ratio, is_raw_io, ranking, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
@@ -219,7 +219,7 @@ def _in_turn(folder: Path, rows: int, rounds: int) -> tuple[Run, Run]:
 def _joined(runs: Sequence[Run]) -> Run:
     """One run whose round k is the first counted round of the k-th."""
     samples = [
-        replace(sample, round=number)
+        changed(sample, round=number)
         for number, run in enumerate(runs, 1)
         for sample in run.samples
         if sample.round > 0 and sample.counted
