@@ -99,7 +99,7 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             place.mkdir()
             chosen = replace(request, formats=tuple(_near(found.sifting, [text], may_win)))
             # Its sifting would have taken as long.
-            same_budget = replace(options, budget_s=found.run.info["budget_s"])
+            same_budget = replace(options, budget_s=found.run.info.budget_s)
             race = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
             measure_race(chosen, same_budget, place, command, watcher, race, images=False)
 
