@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters import relations
 from adapters.contract import Calls, Can, Handle, Native, OwnCall, Records, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import integers, texts, times
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
 
 if TYPE_CHECKING:
@@ -59,21 +59,21 @@ _LOSSES = (
         "integers become int (32 bits) or long (64 bits)",
         "the same numbers",
         Cause.FORMAT,
-        Relation(relations.integers_as_int32_or_int64),
+        Relation(integers.integers_as_int32_or_int64),
         frozenset({"int8", "int16", "uint8", "uint16", "uint32"}),
     ),
     Loss(
         "timestamps in s become ms, and UTC where they have a zone",
         "the same points in time",
         Cause.FORMAT,
-        Relation(relations.timestamps_in(["s"], "ms", "UTC")),
+        Relation(times.timestamps_in(["s"], "ms", "UTC")),
         frozenset({"timestamp-s", "timestamp-s-zone", "timestamp-ms-zone", "timestamp-us-zone"}),
     ),
     Loss(
         "categoricals become plain text",
         "the same values",
         Cause.CALL,
-        Relation(relations.dictionary_as_values),
+        Relation(texts.dictionary_as_values),
         frozenset({"categorical", "categorical-ordered"}),
     ),
 )
@@ -197,7 +197,7 @@ class AvroPolars(PolarsEngine):
                 "timestamps in s become ms",
                 "the same points in time",
                 Cause.CALL,
-                Relation(relations.timestamps_in(["s"], "ms")),
+                Relation(times.timestamps_in(["s"], "ms")),
                 frozenset({"timestamp-s"}),
             ),
         )

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import times, written
 from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
@@ -48,13 +48,13 @@ _BY_PYARROW = (
     text.timestamps(
         "timestamps become ns where any has a fraction of a second, else s, and UTC where they have a zone",
         "the same points in time",
-        relations.timestamps_in_s_or_ns,
+        times.timestamps_in_s_or_ns,
         "timestamp-ms",
         "timestamp-us",
     ),
     shared.written_as_text(
         *("binary", "time", "duration", "list", "struct", "map"),
-        expect=relations.of_types(
+        expect=written.of_types(
             *("binary", "large_binary", "time32", "time64", "duration", "list", "struct", "map"),
         ),
     ),
@@ -190,17 +190,17 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
                 "durations become the number of their units (int64)",
                 "the same spans",
                 Cause.CALL,
-                Relation(relations.durations_as_integers),
+                Relation(times.durations_as_integers),
                 frozenset({"duration"}),
             ),
             text.timestamps(
                 "timestamps in ms and us become ns, and UTC where they have a zone",
                 "the same points in time",
-                relations.timestamps_in(["ms", "us"], "ns", "UTC"),
+                times.timestamps_in(["ms", "us"], "ns", "UTC"),
                 "timestamp-ms",
                 "timestamp-us",
             ),
-            shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+            shared.written_as_text("time", expect=written.of_types("time32", "time64")),
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -252,7 +252,7 @@ class CsvPolars(_Csv, PolarsEngine):
             text.INTEGERS_AS_INT64,
             shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             shared.DECIMALS_AS_FLOAT64,
-            shared.written_as_text(*_TIMES, expect=relations.of_types("date", "time")),
+            shared.written_as_text(*_TIMES, expect=written.of_types("date", "time")),
         )
 
     @property
@@ -292,11 +292,11 @@ class CsvDuckdb(_Csv, DuckdbEngine):
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
                 "what is below a microsecond is lost",
-                relations.timestamps_cut_to_us,
+                times.timestamps_cut_to_us,
                 *("timestamp-s", "timestamp-ms", "timestamp-ns"),
             ),
             text.BLOBS_AS_TEXT,
-            shared.written_as_text("duration", "list", expect=relations.of_types("duration", "list")),
+            shared.written_as_text("duration", "list", expect=written.of_types("duration", "list")),
         )
 
     @property

@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters import relations
 from adapters.contract import Besides, Calls, Can, Native, Setting, Stored
 from adapters.losses import Cause, Expect, Loss, Relation
+from adapters.relations import floats, integers, texts, times, written
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.projection import ProjectsByOneCall, in_order
@@ -28,7 +28,7 @@ _FORMULAS_AS_NULL = Loss(
     "text that begins with '=' is stored as a formula without a value and becomes missing",
     "only such text",
     Cause.CALL,
-    Relation(relations.formulas_as_null),
+    Relation(texts.formulas_as_null),
     frozenset({"string-formula"}),
 )
 
@@ -38,7 +38,7 @@ _TEXT_IS_CUT = Loss(
     f"text is cut after {_CELL_CHARACTERS:,} characters",
     "the first characters are kept",
     Cause.FORMAT,
-    Relation(relations.text_cut_at(_CELL_CHARACTERS)),
+    Relation(texts.text_cut_at(_CELL_CHARACTERS)),
     frozenset({"string-long"}),
 )
 
@@ -50,7 +50,7 @@ _DURATIONS_AS_DAYS = Loss(
     "durations become days as float64",
     "within 1e-15 days, and 1e-15 of the value",
     Cause.CALL,
-    Relation(relations.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
+    Relation(times.durations_as_days, tolerance=1e-15, relative_tolerance=_WITHIN_16_DIGITS),
     frozenset({"duration"}),
 )
 
@@ -60,7 +60,7 @@ _AS_TEXT = shared.written_as_text(
     "list",
     "struct",
     "map",
-    expect=relations.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
+    expect=written.of_types("binary", "large_binary", "time32", "time64", "list", "struct", "map"),
 )
 
 
@@ -79,7 +79,7 @@ def _floats_keep_16_digits(*kinds: str) -> Loss:
         "floats keep 16 digits and lose the sign of zero",
         "within 1e-15 of the value",
         Cause.CALL,
-        Relation(relations.floats, relative_tolerance=_WITHIN_16_DIGITS),
+        Relation(floats.any_floats, relative_tolerance=_WITHIN_16_DIGITS),
         frozenset(kinds),
     )
 
@@ -87,7 +87,7 @@ def _floats_keep_16_digits(*kinds: str) -> Loss:
 _CELL_LOSSES = (
     _TEXT_IS_CUT,
     shared.integers_as_int64("int8", "int16", "int32", "uint8", "uint16", "uint32"),
-    _integers_are_rounded(relations.integers_rounded_to_float64),
+    _integers_are_rounded(integers.integers_rounded_to_float64),
     shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
     shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
     _floats_keep_16_digits("float64", "float64-zero"),
@@ -98,14 +98,14 @@ _CELL_LOSSES = (
         "timestamps keep milliseconds and become us",
         "cut to milliseconds",
         Cause.FORMAT,
-        Relation(relations.timestamps_cut_to_ms),
+        Relation(times.timestamps_cut_to_ms),
         frozenset({"timestamp-s", "timestamp-ms", "timestamp-us", "timestamp-ns"}),
     ),
     Loss(
         "dates become timestamps at midnight (us)",
         "the same days",
         Cause.CALL,
-        Relation(relations.dates_as_timestamps),
+        Relation(times.dates_as_timestamps),
         frozenset({"date"}),
     ),
     _DURATIONS_AS_DAYS,
@@ -117,7 +117,7 @@ _LOSSES_BY_POLARS = (
     text.EMPTY_TEXT_AS_NULL,
     _TEXT_IS_CUT,
     text.INTEGERS_AS_INT64,
-    _integers_are_rounded(relations.any_integers_rounded_to_float64),
+    _integers_are_rounded(integers.any_integers_rounded_to_float64),
     text.INFINITE_FLOATS_AS_TEXT,
     text.WHOLE_FLOATS_AS_INT64,
     _floats_keep_16_digits("float64"),
@@ -127,7 +127,7 @@ _LOSSES_BY_POLARS = (
         "timestamps become ms",
         "cut to milliseconds",
         Cause.FORMAT,
-        Relation(relations.timestamps_as_ms),
+        Relation(times.timestamps_as_ms),
         frozenset({"timestamp-s", "timestamp-us", "timestamp-ns"}),
     ),
     _DURATIONS_AS_DAYS,

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import floats, integers, times, written
 from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
@@ -79,7 +79,7 @@ class JsonPandas(_Json):
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
         by_pyarrow = self.values["parser"] == "pyarrow"
-        floats = {"float64"} if by_pyarrow else {"float64", "float64-range", "float64-subnormal", "float64-zero"}
+        kinds = {"float64"} if by_pyarrow else {"float64", "float64-range", "float64-subnormal", "float64-zero"}
         tolerance = 10.0**-decimals
         bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
         return (
@@ -89,7 +89,7 @@ class JsonPandas(_Json):
                 "infinite floats become missing",
                 "only they",
                 Cause.CALL,
-                Relation(relations.infinite_as_null),
+                Relation(floats.infinite_as_null),
                 frozenset({"float64-infinite"}),
             ),
             shared.float32_as_float64(tolerance=tolerance, relative_tolerance=_RELATIVE, bound=f"float64 {bound}"),
@@ -97,8 +97,8 @@ class JsonPandas(_Json):
                 f"floats keep {decimals} decimals",
                 bound,
                 Cause.CALL,
-                Relation(relations.floats_of_decimals(decimals), tolerance=tolerance, relative_tolerance=_RELATIVE),
-                frozenset(floats),
+                Relation(floats.floats_of_decimals(decimals), tolerance=tolerance, relative_tolerance=_RELATIVE),
+                frozenset(kinds),
                 lossless=lossless,
             ),
             *(() if by_pyarrow else _guesses_of_pandas(tolerance)),
@@ -109,17 +109,17 @@ class JsonPandas(_Json):
                 "dates and timestamps become milliseconds since 1970 (int64, with nulls float64)",
                 "what is below a millisecond, and the zone, are lost",
                 Cause.CALL,
-                Relation(relations.times_as_ms_since_1970),
+                Relation(times.times_as_ms_since_1970),
                 frozenset({"date", *shared.TIMESTAMPS}),
             ),
             Loss(
                 "durations become whole milliseconds (int64, with nulls float64)",
                 "what is below a millisecond is lost",
                 Cause.CALL,
-                Relation(relations.durations_as_ms),
+                Relation(times.durations_as_ms),
                 frozenset({"duration"}),
             ),
-            shared.written_as_text("time", expect=relations.of_types("time32", "time64")),
+            shared.written_as_text("time", expect=written.of_types("time32", "time64")),
         )
 
     @property
@@ -192,7 +192,7 @@ class JsonPolars(_Json, PolarsEngine):
             text.DECIMALS_AS_TEXT,
             shared.written_as_text(
                 *("date", "date-early", "time", "duration", *shared.TIMESTAMPS),
-                expect=relations.of_types("date", "time", "duration"),
+                expect=written.of_types("date", "time", "duration"),
             ),
         )
 
@@ -233,26 +233,26 @@ class JsonDuckdb(_Json, DuckdbEngine):
                 "integers of both signs become decimals, as do those beyond int64",
                 "the same numbers",
                 Cause.CALL,
-                Relation(relations.integers_of_both_signs_as_decimals),
+                Relation(integers.integers_of_both_signs_as_decimals),
                 frozenset({"int8", "int16", "int32", "int64", "int64-exact", "uint64"}),
             ),
             Loss(
                 "other integers become int64",
                 "the same numbers",
                 Cause.FORMAT,
-                Relation(relations.any_integers_as_int64),
+                Relation(integers.any_integers_as_int64),
                 frozenset({"uint8", "uint16", "uint32"}),
             ),
             shared.float32_as_float64(bound="the same number as float64"),
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
                 "what is below a microsecond is lost, where they have a zone",
-                relations.zoned_timestamps_cut_to_us,
+                times.zoned_timestamps_cut_to_us,
                 *("timestamp-s", "timestamp-ms"),
             ),
             text.BLOBS_AS_TEXT,
             shared.written_as_text(
-                *("timestamp-ns", "duration"), expect=relations.of_types("timestamp[ns]", "duration")
+                *("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")
             ),
         )
 

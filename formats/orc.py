@@ -6,9 +6,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters import relations
 from adapters.contract import Calls, Can, Native, Setting, Stored
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import times
 from formats.shared import pandas_losses as shared
 from formats.shared.projection import ProjectsByOneCall, in_order
 
@@ -20,7 +20,7 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     "timestamps become ns, and UTC where they have a zone",
     "the same points in time",
     Cause.FORMAT,
-    Relation(relations.timestamps_in(["s", "ms", "us"], "ns", "UTC")),
+    Relation(times.timestamps_in(["s", "ms", "us"], "ns", "UTC")),
     frozenset(f"timestamp-{name}" for name in ("s", "ms", "us", "s-zone", "ms-zone", "us-zone", "ns-zone")),
 )
 

@@ -6,10 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters import parquet_codecs, relations
+from adapters import parquet_codecs
 from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import texts, times
 from formats.shared import pandas_losses as shared
 from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
@@ -25,7 +26,7 @@ _SECONDS_AS_MS = Loss(
     "timestamps in s become ms",
     "the same points in time",
     Cause.FORMAT,
-    Relation(relations.timestamps_in(["s"], "ms")),
+    Relation(times.timestamps_in(["s"], "ms")),
     frozenset({"timestamp-s", "timestamp-s-zone"}),
 )
 
@@ -33,7 +34,7 @@ _DICTIONARY_AS_VALUES = Loss(
     "categoricals become plain columns",
     "the same values",
     Cause.CALL,
-    Relation(relations.dictionary_as_values),
+    Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered"}),
 )
 
@@ -211,7 +212,7 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
                 "timestamps in s and ms become us, and UTC where they have a zone",
                 "the same points in time",
                 Cause.CALL,
-                Relation(relations.timestamps_in(["s", "ms"], "us", "UTC")),
+                Relation(times.timestamps_in(["s", "ms"], "us", "UTC")),
                 frozenset({"timestamp-s", "timestamp-ms", *(f"timestamp-{u}-zone" for u in ("s", "ms", "us", "ns"))}),
             ),
         )

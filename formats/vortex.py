@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters import relations
 from adapters.contract import Calls, Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import texts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ _DICTIONARY_AS_VALUES = Loss(
     "categoricals become plain columns",
     "the same values",
     Cause.FORMAT,
-    Relation(relations.dictionary_as_values),
+    Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered"}),
 )
 

@@ -6,7 +6,9 @@ and then held by every tracked file. The arrows are those of the design ('The ho
 
 import ast
 import subprocess
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ MAY_IMPORT = {
     "image_storages": ("adapters",),
     "bench_runner": ("adapters", "formats", "image_storages", "data_generator"),
     "reports": ("bench_runner.results",),
-    "benchmarks": ("bench_runner", "adapters", "data_generator"),
+    "benchmarks": ("bench_runner",),
     "format_bench": (
         "adapters",
         "bench_runner",
@@ -35,6 +37,30 @@ MAY_IMPORT = {
     "setup": (),
 }
 """Room -> what it may import besides itself. The files main.py and setup.py count as rooms."""
+
+INSIDE_RUNNER = {
+    "": (),
+    "suites": (),
+    "operations": (),
+    "machine": (),
+    "results": (),
+    "plan": ("suites", "operations"),
+    "worker": ("operations", "machine"),
+    "run": ("suites", "operations", "machine", "results", "plan", "worker"),
+}
+"""Part of bench_runner -> the parts that it may import besides itself and the modules at the top, which import none."""
+
+MOST_LINES = 500
+LONG = {
+    "reports/pdf/report.py": "mended by the split of the reports by chart",
+    "reports/site/figures.py": "mended by the split of the reports by chart",
+}
+"""Files that are too long today."""
+MOST_MODULES = 20
+CROWDED = {
+    "data_generator/imported": "mended by sub-folders for tables and images",
+}
+"""Folders that hold too many modules today."""
 
 READ_CLOCKS = {
     "bench_runner/clock.py": "the clock",
@@ -101,6 +127,85 @@ def wrong_arrows(file: str, text: str) -> list[str]:
     ]
 
 
+def libraries_mixed(file: str, text: str) -> list[str]:
+    """Each library in libraries/ could be taken out and given to somebody else."""
+    room, _, inside = file.partition("/")
+    if room != "libraries" or "/" not in inside:
+        return []
+    own = f"libraries.{inside.partition('/')[0]}"
+    return [
+        f"{file}, line {line}: imports {name}, a library imports no other one"
+        for line, name in imports(file, ast.parse(text))
+        if name.partition(".")[0] == "libraries" and not f"{name}.".startswith(f"{own}.")
+    ]
+
+
+def part_of_runner(dotted: str) -> str:
+    """The part of bench_runner that a dotted name lies in; '' for the modules at the top."""
+    part = dotted.split(".")[1:2]
+    return part[0] if part and part[0] in INSIDE_RUNNER else ""
+
+
+def wrong_arrows_in_runner(file: str, text: str) -> list[str]:
+    room, *inside = file.split("/")
+    if room != "bench_runner":
+        return []
+    part = inside[0] if len(inside) > 1 else ""
+    if part not in INSIDE_RUNNER:
+        return [f"{file}: lies in no part of the runner ({', '.join(filter(None, INSIDE_RUNNER))})"]
+    allowed = ("", part, *INSIDE_RUNNER[part])
+    return [
+        f"{file}, line {line}: imports {name}, {part or 'the top'} may import {', '.join(allowed[2:]) or 'no part'}"
+        for line, name in imports(file, ast.parse(text))
+        if name.partition(".")[0] == "bench_runner" and part_of_runner(name) not in allowed
+    ]
+
+
+def module_of(file: str) -> str:
+    return file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def cycles(texts: Mapping[str, str]) -> list[list[str]]:
+    """Modules that import each other, wherever the import stands: each cycle as its sorted names."""
+    modules = {module_of(file): file for file in texts}
+    arrows: dict[str, set[str]] = {}
+    for module, file in modules.items():
+        named = {name for _, name in imports(file, ast.parse(texts[file]))}
+        arrows[module] = {found for name in named if (found := _longest_known(name, modules))} - {module}
+    found: list[list[str]] = []
+    while True:
+        try:
+            TopologicalSorter(arrows).prepare()
+            return found
+        except CycleError as error:
+            around = error.args[1]
+            found.append(sorted(set(around)))
+            # The next one is looked for without an arrow of this one, which points from a module to what it imports.
+            arrows[around[1]].discard(around[0])
+
+
+def _longest_known(name: str, modules: Mapping[str, str]) -> str:
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def too_long(file: str, text: str) -> list[str]:
+    lines = text.count("\n")
+    if room_of(file) == "tests" or file in LONG or lines <= MOST_LINES:
+        return []
+    return [f"{file}: has {lines} lines, split it by subject (at most {MOST_LINES})"]
+
+
+def crowded(files: Iterable[str]) -> list[str]:
+    counts = Counter(file.rpartition("/")[0] for file in files if file.endswith(".py") and room_of(file) != "tests")
+    return [
+        f"{folder}: holds {count} modules, give it sub-folders (at most {MOST_MODULES})"
+        for folder, count in counts.items()
+        if count > MOST_MODULES and folder not in CROWDED
+    ]
+
+
 def clocks_read(file: str, text: str) -> list[str]:
     if room_of(file) == "tests" or file in READ_CLOCKS:
         return []
@@ -143,7 +248,13 @@ def names_the_unnamed(file: str, text: str) -> list[str]:
 # --- the project -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", [wrong_arrows, clocks_read, prints, without_docstring])
+RULES = [
+    *(wrong_arrows, wrong_arrows_in_runner, libraries_mixed),
+    *(clocks_read, prints, without_docstring, too_long),
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_every_module_keeps_the_rule(rule):
     files = [file for file in tracked() if file.endswith(".py")]
     assert "bench_runner/clock.py" in files
@@ -159,6 +270,22 @@ def test_no_file_names_what_users_do_not_have():
             continue
         problems += names_the_unnamed(file, text)
     assert problems == []
+
+
+def test_no_modules_import_each_other():
+    assert cycles({file: (ROOT / file).read_text() for file in tracked() if file.endswith(".py")}) == []
+
+
+def test_no_folder_is_crowded():
+    assert crowded(tracked()) == []
+
+
+def test_what_is_too_large_today_still_is():
+    """What has been mended needs no exception any more."""
+    assert [file for file in LONG if (ROOT / file).read_text().count("\n") <= MOST_LINES] == []
+    counts = Counter(file.rpartition("/")[0] for file in tracked() if file.endswith(".py"))
+    assert [folder for folder in CROWDED if counts[folder] <= MOST_MODULES] == []
+    assert all(mended.startswith("mended by ") for mended in (*LONG.values(), *CROWDED.values()))
 
 
 def test_the_exceptions_are_still_there():
@@ -206,6 +333,12 @@ def test_arrows_that_the_design_has(file, text):
         ("reports/pdf/report.py", "from bench_runner import results, run"),
         ("reports/pdf/report.py", "import bench_runner"),
         ("reports/pdf/report.py", "from bench_runner.records_of_old import Run"),
+        ("formats/csv.py", "from image_storages import registry"),
+        ("image_storages/png.py", "import libraries.f3"),
+        ("libraries/f3/reader.py", "from adapters.contract import Native"),
+        ("benchmarks/tabular.py", "from data_generator import cache"),
+        ("benchmarks/tabular.py", "from adapters.errors import RefusedData"),
+        ("reports/pdf/report.py", "from format_bench import cli"),
         ("main.py", "from bench_runner import run"),
         ("helpers/tools.py", "import json"),
         ("install.py", "import json"),
@@ -214,6 +347,77 @@ def test_arrows_that_the_design_has(file, text):
 def test_arrows_that_it_has_not(file, text):
     (problem,) = wrong_arrows(file, text)
     assert file in problem
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("bench_runner/clock.py", "from bench_runner.errors import BenchError"),
+        ("bench_runner/registries.py", "from formats.registry import FORMATS"),
+        ("bench_runner/plan/planning.py", "import bench_runner.suites.tabular, bench_runner.operations.read"),
+        ("bench_runner/plan/planning.py", "from bench_runner.plan import chain"),
+        ("bench_runner/worker/jobs.py", "from bench_runner.machine import linux"),
+        ("bench_runner/run/rounds.py", "from bench_runner import plan, results, suites, worker"),
+        ("bench_runner/operations/read.py", "from bench_runner.clock import Laps"),
+        # Other rooms have rules of their own.
+        ("format_bench/cli.py", "from bench_runner.worker import jobs"),
+    ],
+)
+def test_arrows_that_the_runner_has(file, text):
+    assert wrong_arrows_in_runner(file, text) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("bench_runner/errors.py", "from bench_runner.results import records"),
+        ("bench_runner/registries.py", "def late():\n    from bench_runner import plan"),
+        ("bench_runner/suites/tabular.py", "from bench_runner.operations import OPERATIONS"),
+        ("bench_runner/operations/read.py", "import bench_runner.worker.verify"),
+        ("bench_runner/plan/planning.py", "from bench_runner.machine.environment import load"),
+        ("bench_runner/plan/planning.py", "from ..run import rounds"),
+        ("bench_runner/worker/jobs.py", "from bench_runner.results.records import Sample"),
+        ("bench_runner/worker/jobs.py", "from bench_runner.plan.chain import Chain"),
+        ("bench_runner/machine/doctor.py", "from bench_runner import worker"),
+        ("bench_runner/results/records.py", "from bench_runner.suites import SUITES"),
+        ("bench_runner/attic/old.py", "import json"),
+    ],
+)
+def test_arrows_that_the_runner_has_not(file, text):
+    (problem,) = wrong_arrows_in_runner(file, text)
+    assert file in problem
+
+
+def test_a_library_that_imports_another():
+    assert libraries_mixed("libraries/f3/reader.py", "from libraries.f3.errors import F3Error\nimport pyarrow") == []
+    assert libraries_mixed("formats/f3.py", "import libraries.f3") == []
+    for text in ("import libraries.other", "from libraries import other", "from libraries.f3x import y"):
+        (problem,) = libraries_mixed("libraries/f3/reader.py", text)
+        assert "line 1" in problem
+
+
+def test_modules_that_import_each_other():
+    chain = {"a/__init__.py": "", "a/one.py": "from a import two", "a/two.py": "import a.three.Three", "a/three.py": ""}
+    assert cycles(chain) == []
+    for text in ("from a.one import x", "def late():\n    from . import one", "__import__('a.one')"):
+        assert cycles({**chain, "a/three.py": text}) == [["a.one", "a.three", "a.two"]]
+    two = {**chain, "b.py": "import c", "c.py": "import b", "a/two.py": "import a.one"}
+    assert sorted(cycles(two)) == [["a.one", "a.two"], ["b", "c"]]
+
+
+def test_a_module_that_is_too_long():
+    (problem,) = too_long("formats/csv.py", "\n" * (MOST_LINES + 1))
+    assert "501 lines" in problem
+    assert too_long("formats/csv.py", "\n" * MOST_LINES) == []
+    assert too_long("tests/formats/test_csv.py", "\n" * 900) == []
+
+
+def test_a_folder_that_is_crowded():
+    files = [f"formats/f{number}.py" for number in range(MOST_MODULES)]
+    assert crowded([*files, "formats/deep/er.py", "formats/about.md"]) == []
+    (problem,) = crowded([*files, "formats/one_more.py"])
+    assert problem.startswith("formats: holds 21 modules")
+    assert crowded([f"tests/test_{number}.py" for number in range(90)]) == []
 
 
 @pytest.mark.parametrize(

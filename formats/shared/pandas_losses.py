@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adapters import relations
 from adapters.losses import Cause, Expect, Loss, Relation
+from adapters.relations import floats, integers, texts, written
 
 READ_CSV_WORDS = frozenset(
     {
@@ -46,7 +46,7 @@ NAN_AS_NULL = Loss(
     "NaN becomes null",
     "only NaN",
     Cause.CALL,
-    Relation(relations.nan_as_null),
+    Relation(floats.nan_as_null),
     frozenset({"float64-nan"}),
     targets=_ARROW,
 )
@@ -55,7 +55,7 @@ INTEGERS_THROUGH_NUMPY = Loss(
     "integers with nulls become float64",
     "rounded to float64",
     Cause.CALL,
-    Relation(relations.integers_with_nulls_as_float64),
+    Relation(integers.integers_with_nulls_as_float64),
     frozenset({"int8", "int64", "uint64"}),
     targets=_ARROW,
     nulls=frozenset({"numpy"}),
@@ -65,7 +65,7 @@ DECIMAL_PRECISION = Loss(
     "decimals get the precision that their values need",
     "the same numbers and scale",
     Cause.CALL,
-    Relation(relations.decimals_of_needed_precision),
+    Relation(floats.decimals_of_needed_precision),
     frozenset({"decimal"}),
     targets=_ARROW,
 )
@@ -74,7 +74,7 @@ INTEGERS_IN_MISSING_STRUCTS = Loss(
     "integers in structs of which some are missing become float64",
     "the same numbers, rounded to float64",
     Cause.CALL,
-    Relation(relations.integers_in_missing_structs_as_float64),
+    Relation(integers.integers_in_missing_structs_as_float64),
     frozenset({"struct"}),
     targets=_ARROW,
 )
@@ -83,7 +83,7 @@ DICTIONARY_AS_TEXT = Loss(
     "categoricals become plain text",
     "the same values",
     Cause.FORMAT,
-    Relation(relations.dictionary_as_values),
+    Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered"}),
 )
 
@@ -91,7 +91,7 @@ NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
     "int64, with nulls or fractions float64",
     Cause.CALL,
-    Relation(relations.numeric_text_as_numbers),
+    Relation(texts.numeric_text_as_numbers),
     frozenset({"string-digits", "string-numbers"}),
 )
 
@@ -99,7 +99,7 @@ NULL_AS_EMPTY_TEXT = Loss(
     "missing text becomes empty text",
     "only nulls",
     Cause.CALL,
-    Relation(relations.null_as_empty_text),
+    Relation(texts.null_as_empty_text),
     frozenset({"string", "string-unicode"}),
 )
 
@@ -107,7 +107,7 @@ ANYTHING_WITH_NULLS_AS_TEXT = Loss(
     "columns with missing values become text",
     "the text stands for the same values",
     Cause.CALL,
-    Relation(relations.anything_with_nulls, parse=relations.parse_text),
+    Relation(written.anything_with_nulls, parse=written.parse_text),
     frozenset({"int64", "float64", "float64-nan", "bool", "decimal"}),
 )
 
@@ -116,7 +116,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
     "floats without any fraction become int64",
     "the same numbers",
     Cause.CALL,
-    Relation(relations.whole_floats_as_int64),
+    Relation(floats.whole_floats_as_int64),
     frozenset({"float64-whole"}),
 )
 
@@ -127,7 +127,7 @@ def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
         "'NA', 'null', '' and the like become missing",
         "only the words that read_csv documents",
         Cause.CALL,
-        Relation(relations.words_as_null(words)),
+        Relation(texts.words_as_null(words)),
         frozenset({"string-empty", "string-missing"}),
         lossless=lossless,
     )
@@ -139,7 +139,7 @@ def integers_as_int64(*kinds: str) -> Loss:
         "integers become int64 (uint64 where needed)",
         "the same numbers",
         Cause.FORMAT,
-        Relation(relations.integers_as_int64),
+        Relation(integers.integers_as_int64),
         frozenset(kinds),
     )
 
@@ -150,7 +150,7 @@ def integers_with_nulls_as_float64(*kinds: str) -> Loss:
         "integers with nulls become float64",
         "rounded to float64",
         Cause.CALL,
-        Relation(relations.integers_with_nulls_as_float64),
+        Relation(integers.integers_with_nulls_as_float64),
         frozenset(kinds),
     )
 
@@ -163,7 +163,7 @@ BOOLEANS_WITH_NULLS_AS_FLOAT64 = Loss(
     "booleans with nulls become float64",
     "1.0 and 0.0",
     Cause.CALL,
-    Relation(relations.booleans_with_nulls_as_float64),
+    Relation(integers.booleans_with_nulls_as_float64),
     frozenset({"bool"}),
 )
 
@@ -171,7 +171,7 @@ BOOLEANS_WITH_NULLS_AS_OBJECTS = Loss(
     "booleans with nulls become objects",
     "True, False and missing",
     Cause.CALL,
-    Relation(relations.booleans_with_nulls, nulls="numpy"),
+    Relation(integers.booleans_with_nulls, nulls="numpy"),
     frozenset({"bool"}),
     targets=_PANDAS,
 )
@@ -181,14 +181,14 @@ TEXT_TYPES_WITH_NULLS = (
         "integers with nulls become float64",
         "rounded to float64",
         Cause.CALL,
-        Relation(relations.small_integers_with_nulls_as_float64),
+        Relation(integers.small_integers_with_nulls_as_float64),
         frozenset({*_NARROW, "int64", "int64-exact"}),
     ),
     Loss(
         "integers beyond int64 become text when some are missing",
         "the text stands for the same numbers",
         Cause.CALL,
-        Relation(relations.large_integers_with_nulls, parse=relations.parse_text),
+        Relation(integers.large_integers_with_nulls, parse=written.parse_text),
         frozenset({"uint64"}),
     ),
     BOOLEANS_WITH_NULLS_AS_OBJECTS,
@@ -201,7 +201,7 @@ def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
         "float32 becomes float64",
         bound,
         Cause.FORMAT,
-        Relation(relations.float32_as_float64, tolerance, relative_tolerance),
+        Relation(floats.float32_as_float64, tolerance, relative_tolerance),
         frozenset({"float32"}),
     )
 
@@ -212,7 +212,7 @@ def decimals_as_float64(*, tolerance: float = 0.0, relative_tolerance: float = 0
         "decimals become float64",
         "rounded to float64",
         Cause.CALL,
-        Relation(relations.decimals_as_float64, tolerance, relative_tolerance),
+        Relation(floats.decimals_as_float64, tolerance, relative_tolerance),
         frozenset({"decimal"}),
     )
 
@@ -220,12 +220,12 @@ def decimals_as_float64(*, tolerance: float = 0.0, relative_tolerance: float = 0
 DECIMALS_AS_FLOAT64 = decimals_as_float64(relative_tolerance=2.0**-52)
 
 
-def written_as_text(*kinds: str, expect: Expect = relations.written_as_text) -> Loss:
+def written_as_text(*kinds: str, expect: Expect = written.written_as_text) -> Loss:
     """Types that the format has no notation for come back as the text that pandas writes for them."""
     return Loss(
         "dates, times, bytes and nested values become text",
         "the text stands for the same values",
         Cause.FORMAT,
-        Relation(expect, parse=relations.parse_text),
+        Relation(expect, parse=written.parse_text),
         frozenset(kinds),
     )

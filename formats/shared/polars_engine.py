@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters import relations
 from adapters.contract import Native
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import texts, times
 from formats.shared.projection import ProjectsByOneCall
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ POLARS_LOSSES = (
         "timestamps in s become ms",
         "the same points in time",
         Cause.CALL,
-        Relation(relations.timestamps_in(["s"], "ms")),
+        Relation(times.timestamps_in(["s"], "ms")),
         frozenset({"timestamp-s", "timestamp-s-zone"}),
     ),
     Loss(
         "times of day become ns",
         "the same times",
         Cause.CALL,
-        Relation(relations.times_in_ns),
+        Relation(times.times_in_ns),
         frozenset({"time"}),
         targets=frozenset({"arrow"}),
     ),
@@ -45,7 +45,7 @@ POLARS_LOSSES = (
         "ordered categories lose their order",
         "the same values",
         Cause.CALL,
-        Relation(relations.dictionary_without_order),
+        Relation(texts.dictionary_without_order),
         frozenset({"categorical-ordered"}),
     ),
 )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adapters import relations
 from adapters.losses import Cause, Expect, Loss, Relation
+from adapters.relations import floats, integers, texts, written
 
 _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
@@ -16,7 +16,7 @@ INTEGERS_AS_INT64 = Loss(
     "integers become int64",
     "the same numbers",
     Cause.FORMAT,
-    Relation(relations.any_integers_as_int64),
+    Relation(integers.any_integers_as_int64),
     frozenset(_NARROW),
 )
 
@@ -24,7 +24,7 @@ LARGE_INTEGERS_AS_FLOAT64 = Loss(
     "integers beyond int64 become float64",
     "rounded to float64",
     Cause.CALL,
-    Relation(relations.large_integers_as_float64),
+    Relation(integers.large_integers_as_float64),
     frozenset({"uint64"}),
 )
 
@@ -32,7 +32,7 @@ LARGE_INTEGERS_AS_DECIMALS = Loss(
     "integers beyond int64 become decimals",
     "the same numbers",
     Cause.CALL,
-    Relation(relations.large_integers_as_decimals),
+    Relation(integers.large_integers_as_decimals),
     frozenset({"uint64"}),
 )
 
@@ -40,7 +40,7 @@ EMPTY_TEXT_AS_NULL = Loss(
     "empty text becomes missing",
     "no other text",
     Cause.CALL,
-    Relation(relations.words_as_null({""})),
+    Relation(texts.words_as_null({""})),
     frozenset({"string-empty"}),
 )
 
@@ -48,7 +48,7 @@ NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
     "int64, with fractions float64",
     Cause.CALL,
-    Relation(relations.any_numeric_text_as_numbers),
+    Relation(texts.any_numeric_text_as_numbers),
     frozenset({"string-digits", "string-numbers"}),
 )
 
@@ -56,7 +56,7 @@ UNPADDED_NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers, unless one begins with a needless zero",
     "int64, with fractions float64",
     Cause.CALL,
-    Relation(relations.unpadded_numeric_text_as_numbers),
+    Relation(texts.unpadded_numeric_text_as_numbers),
     frozenset({"string-numbers"}),
 )
 
@@ -64,7 +64,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
     "floats without any fraction become int64",
     "the same numbers",
     Cause.CALL,
-    Relation(relations.any_whole_floats_as_int64),
+    Relation(floats.any_whole_floats_as_int64),
     frozenset({"float64-whole"}),
 )
 
@@ -72,7 +72,7 @@ INFINITE_FLOATS_AS_TEXT = Loss(
     "floats of which some are infinite become text",
     "the text stands for the same numbers",
     Cause.CALL,
-    Relation(relations.infinite_floats, parse=relations.parse_text),
+    Relation(floats.infinite_floats, parse=written.parse_text),
     frozenset({"float64-infinite"}),
 )
 
@@ -80,7 +80,7 @@ INFINITE_AS_NULL = Loss(
     "infinite floats become missing",
     "only they",
     Cause.CALL,
-    Relation(relations.infinite_as_null),
+    Relation(floats.infinite_as_null),
     frozenset({"float64-infinite"}),
 )
 
@@ -88,7 +88,7 @@ BLOBS_AS_TEXT = Loss(
     "bytes become text",
     "the text stands for the same bytes",
     Cause.FORMAT,
-    Relation(relations.of_types("binary", "large_binary"), parse=relations.parse_blob),
+    Relation(written.of_types("binary", "large_binary"), parse=written.parse_blob),
     frozenset({"binary"}),
 )
 
@@ -96,7 +96,7 @@ DECIMALS_AS_TEXT = Loss(
     "decimals become text",
     "the text stands for the same numbers",
     Cause.CALL,
-    Relation(relations.of_types("decimal"), parse=relations.parse_text),
+    Relation(written.of_types("decimal"), parse=written.parse_text),
     frozenset({"decimal"}),
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters import relations
+from adapters.relations import floats, integers, texts, times, written
 
 
 def column(values: list[Any], arrow_type: pa.DataType | None = None) -> pa.ChunkedArray:
@@ -19,111 +19,111 @@ def column(values: list[Any], arrow_type: pa.DataType | None = None) -> pa.Chunk
 MOMENT = dt.datetime(2024, 2, 29, 12, 34, 56, 123456)
 
 CHANGES = [
-    (relations.integers_as_int64, column([1], pa.int8()), column([1])),
-    (relations.integers_as_int64, column([1, 2]), None),
-    (relations.integers_as_int64, column([1, None], pa.int8()), None),
-    (relations.integers_as_int64, column([2**63], pa.uint64()), None),
-    (relations.any_integers_as_int64, column([1, None], pa.int8()), column([1, None])),
-    (relations.any_integers_as_int64, column([2**63, None], pa.uint64()), None),
-    (relations.large_integers_as_float64, column([2**63, None], pa.uint64()), column([2.0**63, None])),
-    (relations.large_integers_as_float64, column([1, None], pa.uint64()), None),
+    (integers.integers_as_int64, column([1], pa.int8()), column([1])),
+    (integers.integers_as_int64, column([1, 2]), None),
+    (integers.integers_as_int64, column([1, None], pa.int8()), None),
+    (integers.integers_as_int64, column([2**63], pa.uint64()), None),
+    (integers.any_integers_as_int64, column([1, None], pa.int8()), column([1, None])),
+    (integers.any_integers_as_int64, column([2**63, None], pa.uint64()), None),
+    (integers.large_integers_as_float64, column([2**63, None], pa.uint64()), column([2.0**63, None])),
+    (integers.large_integers_as_float64, column([1, None], pa.uint64()), None),
     (
-        relations.large_integers_as_decimals,
+        integers.large_integers_as_decimals,
         column([2**63, None], pa.uint64()),
         column([Decimal(2**63), None], pa.decimal128(38, 0)),
     ),
     (
-        relations.integers_of_both_signs_as_decimals,
+        integers.integers_of_both_signs_as_decimals,
         column([-1, 0, None], pa.int8()),
         column([Decimal(-1), Decimal(0), None], pa.decimal128(38, 0)),
     ),
-    (relations.integers_of_both_signs_as_decimals, column([0, 1, None]), None),
-    (relations.integers_of_both_signs_as_decimals, column([-2, -1, None]), None),
-    (relations.integers_of_both_signs_as_decimals, column([None, None], pa.int64()), None),
-    (relations.any_integers_rounded_to_float64, column([2**53 + 1, None]), column([2**53, None])),
-    (relations.any_whole_floats_as_int64, column([1.0, None, float("nan")]), column([1, None, None])),
-    (relations.any_whole_floats_as_int64, column([1.5, None]), None),
-    (relations.infinite_floats, column([float("inf"), 1.0]), column([float("inf"), 1.0])),
-    (relations.infinite_floats, column([1.0]), None),
-    (relations.any_numeric_text_as_numbers, column(["007", None]), column([7, None])),
-    (relations.any_numeric_text_as_numbers, column(["0.5", None]), column([0.5, None])),
-    (relations.any_numeric_text_as_numbers, column(["x", None]), None),
-    (relations.unpadded_numeric_text_as_numbers, column(["7", "0", "-12", None]), column([7, 0, -12, None])),
-    (relations.unpadded_numeric_text_as_numbers, column(["0.5", "2"]), column([0.5, 2.0])),
-    (relations.unpadded_numeric_text_as_numbers, column(["007", "8"]), None),
-    (relations.unpadded_numeric_text_as_numbers, column(["-08", "8"]), None),
-    (relations.durations_as_integers, column([3], pa.duration("us")), column([3])),
-    (relations.times_in_ns, column([3], pa.time64("us")), column([3000], pa.time64("ns"))),
-    (relations.times_in_ns, column([3], pa.time64("ns")), None),
-    (relations.timestamps_as_ms, column([1_999], pa.timestamp("us")), column([1], pa.timestamp("ms"))),
-    (relations.timestamps_as_ms, column([1], pa.timestamp("ms")), None),
-    (relations.timestamps_cut_to_us, column([1_999], pa.timestamp("ns")), column([1], pa.timestamp("us"))),
-    (relations.timestamps_cut_to_us, column([1], pa.timestamp("us")), None),
+    (integers.integers_of_both_signs_as_decimals, column([0, 1, None]), None),
+    (integers.integers_of_both_signs_as_decimals, column([-2, -1, None]), None),
+    (integers.integers_of_both_signs_as_decimals, column([None, None], pa.int64()), None),
+    (integers.any_integers_rounded_to_float64, column([2**53 + 1, None]), column([2**53, None])),
+    (floats.any_whole_floats_as_int64, column([1.0, None, float("nan")]), column([1, None, None])),
+    (floats.any_whole_floats_as_int64, column([1.5, None]), None),
+    (floats.infinite_floats, column([float("inf"), 1.0]), column([float("inf"), 1.0])),
+    (floats.infinite_floats, column([1.0]), None),
+    (texts.any_numeric_text_as_numbers, column(["007", None]), column([7, None])),
+    (texts.any_numeric_text_as_numbers, column(["0.5", None]), column([0.5, None])),
+    (texts.any_numeric_text_as_numbers, column(["x", None]), None),
+    (texts.unpadded_numeric_text_as_numbers, column(["7", "0", "-12", None]), column([7, 0, -12, None])),
+    (texts.unpadded_numeric_text_as_numbers, column(["0.5", "2"]), column([0.5, 2.0])),
+    (texts.unpadded_numeric_text_as_numbers, column(["007", "8"]), None),
+    (texts.unpadded_numeric_text_as_numbers, column(["-08", "8"]), None),
+    (times.durations_as_integers, column([3], pa.duration("us")), column([3])),
+    (times.times_in_ns, column([3], pa.time64("us")), column([3000], pa.time64("ns"))),
+    (times.times_in_ns, column([3], pa.time64("ns")), None),
+    (times.timestamps_as_ms, column([1_999], pa.timestamp("us")), column([1], pa.timestamp("ms"))),
+    (times.timestamps_as_ms, column([1], pa.timestamp("ms")), None),
+    (times.timestamps_cut_to_us, column([1_999], pa.timestamp("ns")), column([1], pa.timestamp("us"))),
+    (times.timestamps_cut_to_us, column([1], pa.timestamp("us")), None),
     (
-        relations.timestamps_cut_to_us,
+        times.timestamps_cut_to_us,
         column([1], pa.timestamp("us", "Europe/Prague")),
         column([1], pa.timestamp("us", "UTC")),
     ),
-    (relations.zoned_timestamps_cut_to_us, column([1_999], pa.timestamp("ns")), None),
-    (relations.timestamps_in_s_or_ns, column([2_000], pa.timestamp("ms")), column([2], pa.timestamp("s"))),
-    (relations.timestamps_in_s_or_ns, column([2], pa.timestamp("us")), column([2_000], pa.timestamp("ns"))),
-    (relations.timestamps_in_s_or_ns, column([2], pa.timestamp("s")), None),
+    (times.zoned_timestamps_cut_to_us, column([1_999], pa.timestamp("ns")), None),
+    (times.timestamps_in_s_or_ns, column([2_000], pa.timestamp("ms")), column([2], pa.timestamp("s"))),
+    (times.timestamps_in_s_or_ns, column([2], pa.timestamp("us")), column([2_000], pa.timestamp("ns"))),
+    (times.timestamps_in_s_or_ns, column([2], pa.timestamp("s")), None),
     (
-        relations.integers_in_missing_structs_as_float64,
+        integers.integers_in_missing_structs_as_float64,
         column([{"a": 1, "b": "x"}, None]),
         column([{"a": 1.0, "b": "x"}, None]),
     ),
-    (relations.integers_in_missing_structs_as_float64, column([{"a": 1}]), None),
-    (relations.integers_as_int32_or_int64, column([1], pa.uint16()), column([1], pa.int32())),
-    (relations.integers_as_int32_or_int64, column([1], pa.uint32()), column([1])),
-    (relations.integers_with_nulls_as_float64, column([2**53 + 1, None]), column([2.0**53, None])),
-    (relations.small_integers_with_nulls_as_float64, column([2**63, None], pa.uint64()), None),
-    (relations.integers_rounded_to_float64, column([2**53 + 1]), column([2**53])),
-    (relations.integers_rounded_to_float64, column([2**63 - 1]), None),
-    (relations.booleans_with_nulls_as_float64, column([True, None]), column([1.0, None])),
-    (relations.float32_as_float64, column([0.5], pa.float32()), column([0.5])),
-    (relations.whole_floats_as_int64, column([17.0, -2.0]), column([17, -2])),
-    (relations.whole_floats_as_int64, column([17.0, 0.5]), None),
-    (relations.whole_floats_as_int64, column([17.0, None]), None),
-    (relations.infinite_as_null, column([1.0, float("inf")]), column([1.0, None])),
-    (relations.nan_as_null, column([1.0, float("nan")]), column([1.0, None])),
-    (relations.nan_as_null, column([1.0]), None),
-    (relations.floats_of_decimals(3), column([0.12345, 1.23456e20]), column([0.12345, 1.23e20])),
-    (relations.decimals_as_float64, column([Decimal("0.10")]), column([0.1])),
+    (integers.integers_in_missing_structs_as_float64, column([{"a": 1}]), None),
+    (integers.integers_as_int32_or_int64, column([1], pa.uint16()), column([1], pa.int32())),
+    (integers.integers_as_int32_or_int64, column([1], pa.uint32()), column([1])),
+    (integers.integers_with_nulls_as_float64, column([2**53 + 1, None]), column([2.0**53, None])),
+    (integers.small_integers_with_nulls_as_float64, column([2**63, None], pa.uint64()), None),
+    (integers.integers_rounded_to_float64, column([2**53 + 1]), column([2**53])),
+    (integers.integers_rounded_to_float64, column([2**63 - 1]), None),
+    (integers.booleans_with_nulls_as_float64, column([True, None]), column([1.0, None])),
+    (floats.float32_as_float64, column([0.5], pa.float32()), column([0.5])),
+    (floats.whole_floats_as_int64, column([17.0, -2.0]), column([17, -2])),
+    (floats.whole_floats_as_int64, column([17.0, 0.5]), None),
+    (floats.whole_floats_as_int64, column([17.0, None]), None),
+    (floats.infinite_as_null, column([1.0, float("inf")]), column([1.0, None])),
+    (floats.nan_as_null, column([1.0, float("nan")]), column([1.0, None])),
+    (floats.nan_as_null, column([1.0]), None),
+    (floats.floats_of_decimals(3), column([0.12345, 1.23456e20]), column([0.12345, 1.23e20])),
+    (floats.decimals_as_float64, column([Decimal("0.10")]), column([0.1])),
     (
-        relations.decimals_of_needed_precision,
+        floats.decimals_of_needed_precision,
         column([Decimal("-12.50")], pa.decimal128(12, 2)),
         column([Decimal("-12.50")], pa.decimal128(4, 2)),
     ),
-    (relations.words_as_null({"NA"}), column(["NA", "a"]), column([None, "a"])),
-    (relations.words_as_null({"NA"}), column(["b", "a"]), None),
-    (relations.formulas_as_null, column(["=1", "1="]), column([None, "1="])),
-    (relations.numeric_text_as_numbers, column(["007", "8"]), column([7, 8])),
-    (relations.numeric_text_as_numbers, column(["007", None]), column([7.0, None])),
-    (relations.numeric_text_as_numbers, column(["0.5", "8"]), column([0.5, 8.0])),
-    (relations.numeric_text_as_numbers, column(["007", "x"]), None),
-    (relations.text_cut_at(2), column(["abc", "é"]), column(["ab", "é"])),
-    (relations.null_as_empty_text, column(["a", None]), column(["a", ""])),
-    (relations.dictionary_as_values, column(["a"]).dictionary_encode(), column(["a"])),
-    (relations.timestamps_in(["s"], "ms"), column([1], pa.timestamp("s")), column([1000], pa.timestamp("ms"))),
-    (relations.timestamps_in(["s"], "ms"), column([1], pa.timestamp("us")), None),
+    (texts.words_as_null({"NA"}), column(["NA", "a"]), column([None, "a"])),
+    (texts.words_as_null({"NA"}), column(["b", "a"]), None),
+    (texts.formulas_as_null, column(["=1", "1="]), column([None, "1="])),
+    (texts.numeric_text_as_numbers, column(["007", "8"]), column([7, 8])),
+    (texts.numeric_text_as_numbers, column(["007", None]), column([7.0, None])),
+    (texts.numeric_text_as_numbers, column(["0.5", "8"]), column([0.5, 8.0])),
+    (texts.numeric_text_as_numbers, column(["007", "x"]), None),
+    (texts.text_cut_at(2), column(["abc", "é"]), column(["ab", "é"])),
+    (texts.null_as_empty_text, column(["a", None]), column(["a", ""])),
+    (texts.dictionary_as_values, column(["a"]).dictionary_encode(), column(["a"])),
+    (times.timestamps_in(["s"], "ms"), column([1], pa.timestamp("s")), column([1000], pa.timestamp("ms"))),
+    (times.timestamps_in(["s"], "ms"), column([1], pa.timestamp("us")), None),
     (
-        relations.timestamps_in(["s"], "ms", "UTC"),
+        times.timestamps_in(["s"], "ms", "UTC"),
         column([1], pa.timestamp("us", "Europe/Prague")),
         column([1], pa.timestamp("us", "UTC")),
     ),
     (
-        relations.timestamps_cut_to_ms,
+        times.timestamps_cut_to_ms,
         column([MOMENT], pa.timestamp("us")),
         column([MOMENT.replace(microsecond=123000)], pa.timestamp("us")),
     ),
-    (relations.dates_as_timestamps, column([dt.date(1970, 1, 2)]), column([86_400_000_000], pa.timestamp("us"))),
-    (relations.times_as_ms_since_1970, column([dt.date(1970, 1, 2), None]), column([86_400_000.0, None])),
-    (relations.times_as_ms_since_1970, column([-1], pa.timestamp("us")), column([-1])),
-    (relations.durations_as_ms, column([-1, 2_500], pa.duration("us")), column([-1, 2])),
-    (relations.durations_as_days, column([43_200], pa.duration("s")), column([0.5])),
-    (relations.anything_with_nulls, column([1.0, float("nan")]), column([1.0, None])),
-    (relations.anything_with_nulls, column(["a", None]), None),
+    (times.dates_as_timestamps, column([dt.date(1970, 1, 2)]), column([86_400_000_000], pa.timestamp("us"))),
+    (times.times_as_ms_since_1970, column([dt.date(1970, 1, 2), None]), column([86_400_000.0, None])),
+    (times.times_as_ms_since_1970, column([-1], pa.timestamp("us")), column([-1])),
+    (times.durations_as_ms, column([-1, 2_500], pa.duration("us")), column([-1, 2])),
+    (times.durations_as_days, column([43_200], pa.duration("s")), column([0.5])),
+    (written.anything_with_nulls, column([1.0, float("nan")]), column([1.0, None])),
+    (written.anything_with_nulls, column(["a", None]), None),
 ]
 
 
@@ -152,22 +152,22 @@ def test_what_is_expected(expect: Any, stored: pa.ChunkedArray, wanted: pa.Chunk
     ],
 )
 def test_what_text_stands_for(text: str, value: Any, arrow_type: pa.DataType) -> None:
-    assert relations.parse_text(column([text]), arrow_type).equals(column([value], arrow_type))
+    assert written.parse_text(column([text]), arrow_type).equals(column([value], arrow_type))
 
 
 def test_an_ordered_dictionary_loses_its_order_and_no_value() -> None:
     codes, categories = pa.array([1, 0, None], pa.int32()), pa.array(["low", "high"])
     ordered = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, categories, ordered=True)])
-    changed = relations.dictionary_without_order(ordered)
+    changed = texts.dictionary_without_order(ordered)
     assert changed is not None
     assert not changed.type.ordered
     assert changed.to_pylist() == ["high", "low", None]
-    assert relations.dictionary_without_order(changed) is None
+    assert texts.dictionary_without_order(changed) is None
 
 
 def test_what_the_text_of_bytes_stands_for() -> None:
     text = column(["abc", "\\x00\\xFFa\\x5C", None])
-    assert relations.parse_blob(text, pa.binary()).to_pylist() == [b"abc", b"\x00\xffa\\", None]
+    assert written.parse_blob(text, pa.binary()).to_pylist() == [b"abc", b"\x00\xffa\\", None]
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_what_the_text_of_bytes_stands_for() -> None:
 )
 def test_text_that_stands_for_nothing(text: str, arrow_type: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, ValueError)):
-        relations.parse_text(column([text]), arrow_type)
+        written.parse_text(column([text]), arrow_type)

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters import relations
 from adapters.contract import Native, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import texts
 from bench_runner.operations.targets import Target, apply_strings
 from bench_runner.worker import fidelity
 from bench_runner.worker.fidelity import Verdict, probe
@@ -24,7 +24,7 @@ DICTIONARY = Loss(
     "categoricals become text",
     "the same values",
     Cause.FORMAT,
-    Relation(relations.dictionary_as_values),
+    Relation(texts.dictionary_as_values),
     frozenset({"categorical"}),
 )
 
@@ -69,7 +69,7 @@ def found(adapter: TabularFormat, target: Target, folder: Path) -> Mapping[tuple
 
 
 def without_dictionaries(table: pa.Table) -> pa.Table:
-    column = relations.dictionary_as_values(table["value"])
+    column = texts.dictionary_as_values(table["value"])
     return table if column is None else table.set_column(1, "value", column)
 
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from adapters import relations
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import written
+from adapters.relations.floats import any_floats
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker.verify import Comparison, compare
@@ -406,7 +407,7 @@ def loss(relation: Relation, **rest: Any) -> Loss:
     return Loss("it changes", "only so much", Cause.CALL, relation, frozenset({"float64"}), **rest)
 
 
-TEN_DECIMALS = loss(Relation(relations.floats, tolerance=1e-10))
+TEN_DECIMALS = loss(Relation(any_floats, tolerance=1e-10))
 
 
 def rounded(decimals: int) -> pa.Table:
@@ -440,11 +441,11 @@ def test_swapped_rows_in_a_lossy_column_are_found(target: Target) -> None:
 
 
 def test_a_loss_of_another_target_is_none(target: Target) -> None:
-    other = loss(Relation(relations.floats, tolerance=1e-10), targets=frozenset({"neither"}))
+    other = loss(Relation(any_floats, tolerance=1e-10), targets=frozenset({"neither"}))
     assert verdict(rounded(10), target, (other,)).outcome == "different"
 
 
-AS_TEXT = loss(Relation(relations.written_as_text, parse=relations.parse_text))
+AS_TEXT = loss(Relation(written.written_as_text, parse=written.parse_text))
 
 
 def test_text_that_stands_for_the_values(target: Target) -> None:

@@ -1,0 +1,112 @@
+"""Floats and decimals that calls give back rounded, as another type, or as missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapters.losses import Expect
+from adapters.relations.columns import null_where
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_JSON_LARGE = 1e16
+"""From here on pandas' JSON writer uses exponents."""
+
+
+def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """float64, unchanged: to be used with a tolerance."""
+    import pyarrow as pa
+
+    return column if column.type == pa.float64() else None
+
+
+def floats_of_decimals(decimals: int) -> Expect:
+    """Floats as pandas' JSON writer has them, to be used with a tolerance of that many decimals: from 1e16 on it
+    keeps that many digits instead."""
+
+    def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+        import numpy as np
+        import pyarrow as pa
+
+        if not _is_float(column):
+            return None
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        for row in np.flatnonzero(np.isfinite(values) & (np.abs(values) >= _JSON_LARGE)):
+            values[row] = float(f"{values[row]:.{decimals}g}")
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        return pa.chunked_array([pa.array(values, mask=~valid)])
+
+    return expect
+
+
+def float32_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """float32 in the type that a text reader knows."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64()) if column.type == pa.float32() else None
+
+
+def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats of which none has a fraction or is missing, as a reader guesses them from numbers without a point."""
+    import pyarrow as pa
+
+    if not _is_float(column) or column.null_count or not len(column):
+        return None
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+
+
+def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of a reader that keeps nulls; NaN counts as one."""
+    import pyarrow as pa
+
+    without_nan = nan_as_null(column)
+    column = column if without_nan is None else without_nan
+    return None if whole_floats_as_int64(column.drop_null()) is None else column.cast(pa.int64())
+
+
+def infinite_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats of which some are infinite, unchanged: to be used with `parse_text`."""
+    return None if infinite_as_null(column) is None else column
+
+
+def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats without their infinities."""
+    import pyarrow.compute as pc
+
+    return null_where(column, pc.is_inf(column)) if _is_float(column) else None
+
+
+def nan_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats after a visit to pandas, where NaN and null are one."""
+    import pyarrow.compute as pc
+
+    return null_where(column, pc.is_nan(column)) if _is_float(column) else None
+
+
+def _is_float(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(column.type))
+
+
+def decimals_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Decimals as the nearest floats."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else None
+
+
+def decimals_of_needed_precision(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Decimals whose precision was inferred from Python values: as many digits as the largest one needs."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_decimal(column.type) or column.null_count == len(column):
+        return None
+    largest = pc.max(pc.abs(column)).as_py()
+    digits = max(len(largest.as_tuple().digits), column.type.scale, 1)
+    return column.cast(pa.decimal128(digits, column.type.scale))

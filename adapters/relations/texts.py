@@ -1,0 +1,102 @@
+"""Text and dictionaries that calls give back as missing, as numbers, cut, or without their dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from adapters.losses import Expect
+from adapters.relations.columns import is_text, null_where
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def words_as_null(words: Iterable[str]) -> Expect:
+    """Text of which some words are read as missing."""
+    missing = sorted(words)
+
+    def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not is_text(column):
+            return None
+        return null_where(column, pc.is_in(column, value_set=pa.array(missing, column.type)))
+
+    return expect
+
+
+def formulas_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Text without what a spreadsheet takes for a formula."""
+    import pyarrow.compute as pc
+
+    return null_where(column, pc.starts_with(column, "=")) if is_text(column) else None
+
+
+def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Text of which every value reads as a number: int64, with nulls or fractions float64."""
+    import pyarrow as pa
+
+    if not is_text(column) or column.null_count == len(column):
+        return None
+    for number in (pa.int64(), pa.float64()):
+        try:
+            numbers = column.cast(number)
+        except pa.ArrowInvalid:
+            continue
+        return numbers.cast(pa.float64(), safe=False) if numbers.null_count else numbers
+    return None
+
+
+def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of a reader that keeps nulls: int64, with fractions float64."""
+    numbers = numeric_text_as_numbers(column.drop_null())
+    return None if numbers is None else column.cast(numbers.type)
+
+
+def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of a reader that leaves text alone of which some value begins with a needless zero, as postcodes do."""
+    import pyarrow.compute as pc
+
+    if not is_text(column) or pc.any(pc.match_substring_regex(column, r"^[+-]?0\d")).as_py():
+        return None
+    return any_numeric_text_as_numbers(column)
+
+
+def text_cut_at(characters: int) -> Expect:
+    """Text of which only the first characters are kept."""
+
+    def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+        import pyarrow.compute as pc
+
+        if not is_text(column) or not pc.any(pc.greater(pc.utf8_length(column), characters)).as_py():
+            return None
+        return pc.utf8_slice_codeunits(column, 0, characters)
+
+    return expect
+
+
+def null_as_empty_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Text with its nulls as empty text."""
+    import pyarrow.compute as pc
+
+    return pc.fill_null(column, "") if is_text(column) and column.null_count else None
+
+
+def dictionary_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """A dictionary's values, without the dictionary."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else None
+
+
+def dictionary_without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """An ordered dictionary as one that has no order."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type) or not column.type.ordered:
+        return None
+    without = pa.dictionary(column.type.index_type, column.type.value_type)
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary) for chunk in column.chunks]
+    return pa.chunked_array(chunks, without)

@@ -1,0 +1,133 @@
+"""Points and spans of time that calls give back in another unit, as another type, or cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from adapters.losses import Expect
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None) -> Expect:
+    """Timestamps of these units in another one, exactly; those with a zone in `to_zone`, if it is given."""
+    changed = frozenset(units)
+
+    def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+        import pyarrow as pa
+
+        if not pa.types.is_timestamp(column.type):
+            return None
+        zone = column.type.tz and (to_zone or column.type.tz)
+        unit = to_unit if column.type.unit in changed else column.type.unit
+        wanted = pa.timestamp(unit, zone)
+        return None if wanted == column.type else column.cast(wanted)
+
+    return expect
+
+
+def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps without what is below a millisecond, in us."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_timestamp(column.type):
+        return None
+    return pc.floor_temporal(column, 1, "millisecond").cast(pa.timestamp("us", column.type.tz))
+
+
+def timestamps_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps without what is below a millisecond, in ms."""
+    import pyarrow as pa
+
+    cut = timestamps_cut_to_ms(column)
+    return None if cut is None or column.type.unit == "ms" else cut.cast(pa.timestamp("ms", column.type.tz))
+
+
+def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps without what is below a microsecond, in us, and in UTC where they have a zone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_timestamp(column.type):
+        return None
+    wanted = pa.timestamp("us", column.type.tz and "UTC")
+    if column.type == wanted:
+        return None
+    return (pc.floor_temporal(column, 1, "microsecond") if column.type.unit == "ns" else column).cast(wanted)
+
+
+def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same, but for those without a zone that are in ns."""
+    import pyarrow as pa
+
+    return None if column.type == pa.timestamp("ns") else timestamps_cut_to_us(column)
+
+
+def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps as guessed from text that has a fraction only where it is needed: s, or ns where any has one; UTC
+    where they have a zone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_timestamp(column.type):
+        return None
+    whole = column.type.unit == "s" or pc.floor_temporal(column, 1, "second").equals(column)
+    wanted = pa.timestamp("s" if whole else "ns", column.type.tz and "UTC")
+    return None if column.type == wanted else column.cast(wanted)
+
+
+def times_in_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Times of day in ns."""
+    import pyarrow as pa
+
+    return column.cast(pa.time64("ns")) if pa.types.is_time(column.type) and column.type != pa.time64("ns") else None
+
+
+def dates_as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Days as their midnights, in us."""
+    import pyarrow as pa
+
+    return column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else None
+
+
+def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Days and points in time as whole milliseconds since 1970: int64, with nulls float64."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("ms"))
+    if not pa.types.is_timestamp(column.type):
+        return None
+    number = pc.floor_temporal(column, 1, "millisecond").cast(pa.timestamp("ms", column.type.tz)).cast(pa.int64())
+    return number.cast(pa.float64()) if number.null_count else number
+
+
+def durations_as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Spans of time as the number of their units."""
+    import pyarrow as pa
+
+    return column.cast(pa.int64()) if pa.types.is_duration(column.type) else None
+
+
+def durations_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Spans of time as whole milliseconds, rounded down: int64, with nulls float64."""
+    import pyarrow as pa
+
+    if not pa.types.is_duration(column.type):
+        return None
+    return times_as_ms_since_1970(column.cast(pa.int64()).cast(pa.timestamp(column.type.unit)))
+
+
+def durations_as_days(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Spans of time as float64 days."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_duration(column.type):
+        return None
+    per_day = {"s": 86_400.0, "ms": 86_400e3, "us": 86_400e6, "ns": 86_400e9}[column.type.unit]
+    return pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), per_day)
