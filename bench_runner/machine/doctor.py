@@ -21,7 +21,7 @@ import psutil
 
 from bench_runner import registries
 from bench_runner.clock import now_ns
-from bench_runner.machine import environment, linux
+from bench_runner.machine import environment, folders, linux
 
 GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
@@ -90,7 +90,7 @@ def verdict(findings: list[Finding]) -> str:
 
 def _looked_at(folder: Path) -> Iterator[Finding]:
     """The findings that need no measuring; what the kernel does not tell is left out."""
-    facts = environment.folder_facts(folder)
+    facts = folders.folder_facts(folder)
     for finding in (
         _governor(environment.governor()),
         _turbo(environment.turbo()),
@@ -209,21 +209,21 @@ def _file_system(filesystem: str | None, folder: Path) -> Finding | None:
     if filesystem is None:
         return None
     where = f"{filesystem} under {folder}"
-    if environment.is_in_memory(filesystem):
+    if folders.is_in_memory(filesystem):
         return Finding(
             "bad",
             "file system",
             f"{where}: it lies in memory, so saving and reading are copies and the disk is never asked",
             "name a folder on a disk: --work-dir",
         )
-    if environment.is_remote(filesystem):
+    if folders.is_remote(filesystem):
         return Finding(
             "bad",
             "file system",
             f"{where}: it lies on another machine, whose load and network are measured along",
             "name a folder on a local disk: --work-dir",
         )
-    refusal = environment.supports_cold(filesystem)
+    refusal = folders.supports_cold(filesystem)
     if refusal:
         return Finding("hint", "file system", f"{where}: --cache cold is refused", refusal)
     return Finding("good", "file system", f"{where}: warm and cold reads can both be measured")

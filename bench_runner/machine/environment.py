@@ -1,8 +1,9 @@
-"""Facts about the machine, its libraries and its file systems: what is needed to believe a run and repeat it.
+"""Facts about the machine, its libraries and its load: what is needed to believe a run and repeat it.
 
 A fact that cannot be read here is left out, never invented: every collector tolerates missing sources and
-omits its key. All values are JSON-able. This module judges nothing (bench_runner.machine.doctor does) and knows
-nothing of samples; all but `disturbances` and the timer's resolution are read, not measured.
+omits its key. All values are JSON-able. This module judges nothing (bench_runner.machine.doctor does), and knows
+neither folders (bench_runner.machine.folders does) nor samples. All but `disturbances` and the timer's resolution are
+read, not measured.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ import importlib.metadata
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,23 +24,14 @@ import psutil
 from bench_runner import registries
 from bench_runner.clock import now_ns, utc_now
 from bench_runner.machine import linux
-
-SYSTEM = Path("/")
-"""Where /proc and /sys are looked for; tests name another folder."""
+from bench_runner.machine.folders import all_mounts
+from bench_runner.machine.system_files import SYSTEM, choice_of, field_of, text_of
 
 HARNESS_LIBRARIES = ("format-bench", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "tpchgen-cli")
 """Libraries that shape data, figures or reports, whichever formats are chosen."""
 
 BUSY_CORES = 0.10
 """From this share of one core on, another process counts as a disturbance."""
-
-EVICTABLE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
-"""Local file systems whose pages posix_fadvise(DONTNEED) drops, so that a read goes to the device."""
-
-_IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
-_NETWORK = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "lustre", "gpfs", "beegfs"}
-)
 
 _HYPERVISORS = {
     "qemu": "kvm",
@@ -105,7 +95,7 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
         "cpu": _cpu_model(system),
         "cores": os.cpu_count(),
         "physical_cores": psutil.cpu_count(logical=False),
-        "affinity": _field(system / "proc/self/status", "Cpus_allowed_list"),
+        "affinity": field_of(system / "proc/self/status", "Cpus_allowed_list"),
         "cpu_limit_cores": cpu_limit_cores(system=system),
         "governor": governor(system=system),
         "turbo": turbo(system=system),
@@ -121,7 +111,7 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
         "timer_resolution_ns": timer_resolution_ns(),
         "clock_source": clock_source(system=system),
         "aslr": _aslr(system),
-        "transparent_huge_pages": _chosen(system / "sys/kernel/mm/transparent_hugepage/enabled"),
+        "transparent_huge_pages": choice_of(system / "sys/kernel/mm/transparent_hugepage/enabled"),
         "clock_time": utc_now().isoformat(timespec="seconds"),
         "time_zone": utc_now().astimezone().tzname(),
     }
@@ -131,22 +121,22 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
 def governor(*, system: Path = SYSTEM) -> str | None:
     """The processor's frequency governor, 'performance' at best; several if cores differ; None if hidden."""
     cores = (system / "sys/devices/system/cpu").glob("cpu[0-9]*")
-    found = {_text(core / "cpufreq/scaling_governor") for core in cores}
+    found = {text_of(core / "cpufreq/scaling_governor") for core in cores}
     return ", ".join(sorted(text for text in found if text)) or None
 
 
 def turbo(*, system: Path = SYSTEM) -> bool | None:
     """Whether the processor may run above its nominal frequency; None when the kernel does not say."""
-    disabled = _text(system / "sys/devices/system/cpu/intel_pstate/no_turbo")
+    disabled = text_of(system / "sys/devices/system/cpu/intel_pstate/no_turbo")
     if disabled is not None:
         return disabled == "0"
-    boost = _text(system / "sys/devices/system/cpu/cpufreq/boost")
+    boost = text_of(system / "sys/devices/system/cpu/cpufreq/boost")
     return None if boost is None else boost == "1"
 
 
 def clock_source(*, system: Path = SYSTEM) -> str | None:
     """What the kernel reads the time from: 'tsc' is quick, 'hpet' and 'acpi_pm' are slow."""
-    return _text(system / "sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return text_of(system / "sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def timer_resolution_ns(calls: int = 2000) -> int | None:
@@ -165,10 +155,10 @@ def virtualisation(*, system: Path = SYSTEM) -> str | None:
     told = _detect_virt("--vm") if system == SYSTEM else None
     if told and told != "none":
         return told
-    flags = _field(system / "proc/cpuinfo", "flags")
+    flags = field_of(system / "proc/cpuinfo", "flags")
     has_flag = flags is not None and "hypervisor" in flags.split()
-    product = _text(system / "sys/class/dmi/id/product_name")
-    hardware = f"{_text(system / 'sys/class/dmi/id/sys_vendor') or ''} {product or ''}".lower()
+    product = text_of(system / "sys/class/dmi/id/product_name")
+    hardware = f"{text_of(system / 'sys/class/dmi/id/sys_vendor') or ''} {product or ''}".lower()
     # The big clouds rent whole machines under the same vendor name; those have no hypervisor's flag.
     if has_flag or (flags is None and not hardware.endswith("metal")):
         for mark, hypervisor in _HYPERVISORS.items():
@@ -188,7 +178,7 @@ def container(*, system: Path = SYSTEM) -> str | None:
         return "docker"
     if (system / "run/.containerenv").exists():
         return "podman"
-    groups = _text(system / "proc/1/cgroup") or ""
+    groups = text_of(system / "proc/1/cgroup") or ""
     return next((kind for kind in _CONTAINERS if kind in groups), None)
 
 
@@ -211,7 +201,7 @@ def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
     because the kernel gives that up first. None without a limit."""
     left = []
     for folder, unified in _group_folders(system, "memory"):
-        limit, used = (_text(folder / name) or "" for name in _MEMORY_FILES[unified])
+        limit, used = (text_of(folder / name) or "" for name in _MEMORY_FILES[unified])
         if limit.isdigit() and used.isdigit() and int(limit) < psutil.virtual_memory().total:
             left.append(max(int(limit) - int(used) + _cache_bytes(folder), 0))
     return min(left, default=None)
@@ -225,7 +215,7 @@ _MEMORY_FILES = {
 
 def _cache_bytes(folder: Path) -> int:
     """Page cache of a control group, files below it included."""
-    fields = dict(line.split() for line in (_text(folder / "memory.stat") or "").splitlines() if line.count(" ") == 1)
+    fields = dict(line.split() for line in (text_of(folder / "memory.stat") or "").splitlines() if line.count(" ") == 1)
     total = "total_" if "total_inactive_file" in fields else ""
     return sum(int(fields.get(f"{total}{name}", 0)) for name in ("active_file", "inactive_file"))
 
@@ -252,15 +242,15 @@ def _group_settings(system: Path, controller: str, unified: str | None, legacy: 
     `legacy`, the names of its file."""
     for folder, is_unified in _group_folders(system, controller):
         file = unified if is_unified else legacy
-        text = _text(folder / file) if file else None
+        text = text_of(folder / file) if file else None
         if text:
             yield text
 
 
 def _group_folders(system: Path, controller: str) -> Iterator[tuple[Path, bool]]:
     """The folder of our control group and of each one above it; and whether it is of version 2."""
-    mounts = list(_mounts(system))
-    for line in (_text(system / "proc/self/cgroup") or "").splitlines():
+    mounts = list(all_mounts(system))
+    for line in (text_of(system / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
         is_unified = controllers == ""
         if not is_unified and controller not in controllers.split(","):
@@ -281,7 +271,7 @@ def _group_folders(system: Path, controller: str) -> Iterator[tuple[Path, bool]]
 
 
 def _cpu_model(system: Path) -> str | None:
-    named = _field(system / "proc/cpuinfo", "model name") or _text(system / "proc/device-tree/model")
+    named = field_of(system / "proc/cpuinfo", "model name") or text_of(system / "proc/device-tree/model")
     return named or platform.processor() or None
 
 
@@ -293,7 +283,7 @@ def _operating_system(system: Path) -> str | None:
 
 
 def _aslr(system: Path) -> str | None:
-    level = _text(system / "proc/sys/kernel/randomize_va_space")
+    level = text_of(system / "proc/sys/kernel/randomize_va_space")
     return None if level is None else {"0": "off", "1": "partial", "2": "full"}.get(level, level)
 
 
@@ -367,143 +357,6 @@ def _git(root: Path, *words: str) -> str | None:
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
-# --- folders ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Mount:
-    """One line of /proc/self/mountinfo (proc(5)): `options` are the mount's own, `super_options` its device's."""
-
-    root: str
-    point: str
-    options: str
-    filesystem: str
-    source: str
-    super_options: str
-
-    @classmethod
-    def of(cls, line: str) -> _Mount:
-        head, _, tail = line.partition(" - ")
-        _, _, _, root, point, options, *_ = head.split(" ")
-        filesystem, source, super_options = tail.split(" ", 2)
-        return cls(_unescaped(root), _unescaped(point), options, filesystem, _unescaped(source), super_options)
-
-
-def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
-    """What lies under a folder: file system, mount, device, space. The folder has to exist.
-
-    `filesystem` of an overlay whose upper folder can be seen from here is spelled 'overlay on ext4'. Sizes in
-    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess. `journal` says of ext4
-    whether it has one.
-    """
-    real = Path(os.path.realpath(path))
-    space = shutil.disk_usage(real)
-    facts: dict[str, Any] = {
-        "path": str(path),
-        "free_bytes": space.free,
-        "total_bytes": space.total,
-        "block_bytes": os.statvfs(real).f_frsize,
-    }
-    mount = _mount_of(real, list(_mounts(system)))
-    if mount is None:
-        return facts
-    facts |= {
-        "filesystem": _filesystem(mount, system),
-        "mount_point": mount.point,
-        "mount_options": _mount_options(mount),
-        "device": mount.source,
-    }
-    return facts | _device_facts(mount.source, system)
-
-
-def supports_cold(filesystem: str | None) -> str | None:
-    """Why cold reads are refused on this file system, as `folder_facts` spells it; None when they can be had.
-
-    Method, rule 14: only where eviction from the page cache is known to send the next read to the device.
-    """
-    if filesystem is None:
-        return "the file system of this folder is not known, so nor is whether its cache can be emptied"
-    kind, _, below = filesystem.partition(" on ")
-    if kind in EVICTABLE:
-        return None
-    if kind in _IN_MEMORY:
-        return f"{kind} lies in memory: there is no device to read from"
-    if kind == "zfs":
-        return "zfs keeps a cache of its own (ARC), which cannot be emptied for one file"
-    if kind in _NETWORK:
-        return f"{kind} is served from elsewhere: the server's cache cannot be emptied from here"
-    if kind.startswith("fuse"):
-        return f"{kind} is served by a program with a cache of its own"
-    if kind == "overlay" and below:
-        return supports_cold(below)
-    if kind == "overlay":
-        return "overlay (a container's layer) hides the file system that it writes to; use a mounted volume"
-    known = ", ".join(sorted(EVICTABLE))
-    return f"{kind} is not among the file systems whose eviction is known to work ({known})"
-
-
-def is_in_memory(filesystem: str | None) -> bool:
-    """Whether files of this file system never reach a device."""
-    return filesystem in _IN_MEMORY
-
-
-def is_remote(filesystem: str | None) -> bool:
-    """Whether files of this file system lie on another machine."""
-    return filesystem in _NETWORK
-
-
-def _mounts(system: Path) -> Iterator[_Mount]:
-    for line in (_text(system / "proc/self/mountinfo") or "").splitlines():
-        yield _Mount.of(line)
-
-
-def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:
-    """The mount with the longest prefix of `path`; of several at one point the last, which hides the rest."""
-    found = None
-    for mount in mounts:
-        if path.is_relative_to(mount.point) and (found is None or len(mount.point) >= len(found.point)):
-            found = mount
-    return found
-
-
-def _mount_options(mount: _Mount) -> str:
-    # Those of a network file system hold addresses and users, an overlay's the layers of an image.
-    shown = mount.options
-    if mount.source.startswith("/dev/") and mount.super_options:
-        shown += f",{mount.super_options}"
-    return ",".join(dict.fromkeys(shown.split(",")))
-
-
-def _filesystem(mount: _Mount, system: Path) -> str:
-    if mount.filesystem != "overlay":
-        return mount.filesystem
-    options = dict(option.partition("=")[::2] for option in mount.super_options.split(","))
-    upper = Path(_unescaped(options.get("upperdir", "")))
-    # Inside a container the upper folder is a path of the host, which leads nowhere or elsewhere here.
-    if mount.point == "/" or not upper.is_absolute() or not upper.is_dir():
-        return "overlay"
-    below = _mount_of(upper, [other for other in _mounts(system) if other.filesystem != "overlay"])
-    return f"overlay on {below.filesystem}" if below else "overlay"
-
-
-def _device_facts(source: str, system: Path) -> dict[str, Any]:
-    if not source.startswith("/dev/"):
-        return {}
-    name = Path(os.path.realpath(source)).name
-    block = system / "sys/class/block" / name
-    # A partition has no queue of its own: its disk is the folder above.
-    disk = Path(os.path.realpath(block))
-    if not (disk / "queue").is_dir():
-        disk = disk.parent
-    facts: dict[str, Any] = {}
-    rotational = _text(disk / "queue/rotational")
-    if rotational is not None:
-        facts = {"rotational": rotational == "1", "nvme": disk.name.startswith("nvme")}
-    model = _text(disk / "device/model")
-    task = _text(system / "sys/fs/ext4" / name / "journal_task")
-    return facts | ({"device_model": model} if model else {}) | ({"journal": task != "<none>"} if task else {})
-
-
 # --- the moment ---------------------------------------------------------------------------------------------
 
 
@@ -511,7 +364,7 @@ def load(*, system: Path = SYSTEM) -> dict[str, Any]:
     """How busy the machine is: load averages, and the threads that want to run now (we are one of them)."""
     one, five, fifteen = (round(value, 2) for value in os.getloadavg())
     facts: dict[str, Any] = {"one_minute": one, "five_minutes": five, "fifteen_minutes": fifteen}
-    fields = (_text(system / "proc/loadavg") or "").split()
+    fields = (text_of(system / "proc/loadavg") or "").split()
     if len(fields) > 3:
         facts["runnable"] = int(fields[3].partition("/")[0])
     return facts
@@ -549,34 +402,3 @@ def _process_name(process: psutil.Process) -> str:
         return str(process.name())
     except psutil.Error:
         return "a process that has ended"
-
-
-# --- reading ------------------------------------------------------------------------------------------------
-
-
-def _text(path: Path) -> str | None:
-    """The file's text without the blanks around it; None when there is none to be had."""
-    try:
-        return path.read_text(errors="replace").strip("\0\n ") or None
-    except OSError:
-        return None
-
-
-def _field(path: Path, name: str) -> str | None:
-    """The first `name: value` of a file of such lines."""
-    for line in (_text(path) or "").splitlines():
-        key, colon, value = line.partition(":")
-        if colon and key.strip() == name:
-            return value.strip() or None
-    return None
-
-
-def _chosen(path: Path) -> str | None:
-    """The choice that the kernel puts in brackets: 'always [madvise] never'."""
-    match = re.search(r"\[(\w+)\]", _text(path) or "")
-    return match[1] if match else None
-
-
-def _unescaped(text: str) -> str:
-    """mountinfo writes blank, tab, newline and backslash as octal escapes."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -21,7 +21,7 @@ import data_generator.cache as data_cache
 from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
-from bench_runner.machine import doctor, environment
+from bench_runner.machine import doctor, folders
 from bench_runner.plan import codecs
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.nulls import with_null_variants
@@ -40,10 +40,10 @@ MOST_LANES = 4
 
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
     """Keep their facts, refuse a cold cache where it cannot be had, and warn of what is bad at a look."""
-    facts = {label: environment.folder_facts(path) for label, path in work.items()}
+    facts = {label: folders.folder_facts(path) for label, path in work.items()}
     session.info.work_dirs = {label: msgspec.convert(about, FolderInfo) for label, about in facts.items()}
     for label, path in work.items():
-        reason = environment.supports_cold(facts[label].get("filesystem"))
+        reason = folders.supports_cold(facts[label].get("filesystem"))
         if reason and any(chain.conditions.cache == "cold" for chain in session.plan.chains):
             raise RunError(
                 f"--cache cold is not possible in {path.parent}: {reason}\n  name another folder by --work-dir"

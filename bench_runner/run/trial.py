@@ -27,7 +27,7 @@ from adapters.contract import TabularFormat
 from adapters.errors import RefusedData
 from bench_runner.clock import Laps, now_ns
 from bench_runner.errors import Failure
-from bench_runner.machine import environment, linux
+from bench_runner.machine import folders, linux
 from bench_runner.operations import SAVE, VERIFYING, operation_of
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
@@ -335,6 +335,6 @@ def _key(chain: Chain) -> str:
 
 def _refuse_memory_folder(folder: Path) -> None:
     """asv works in the system's temporary folder, which on many systems lies in memory: that is no disk's speed."""
-    kind = environment.folder_facts(folder).get("filesystem")
+    kind = folders.folder_facts(folder).get("filesystem")
     if kind in ("tmpfs", "ramfs"):
         raise RuntimeError(f"{folder} lies in memory ({kind}): set TMPDIR to a folder on the disk to be measured")

@@ -197,7 +197,7 @@ def test_a_read_from_the_device_gives_no_figure(small: None, monkeypatch: pytest
 
 
 def test_a_folder_in_memory_is_refused(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial.environment, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
+    monkeypatch.setattr(trial.folders, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
     with pytest.raises(RuntimeError, match="set TMPDIR"):
         Trial("tabular").make_data()
 

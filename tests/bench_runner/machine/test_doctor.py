@@ -10,7 +10,7 @@ import pytest
 
 from bench_runner import registries
 from bench_runner.clock import now_ns
-from bench_runner.machine import doctor, environment
+from bench_runner.machine import doctor, environment, folders
 from bench_runner.machine.doctor import Finding
 
 GB = 10**9
@@ -87,7 +87,7 @@ def test_what_the_kernel_does_not_tell_is_left_out(finding):
 
 def test_quick_warnings_are_the_bad_findings_with_their_remedies(monkeypatch, tmp_path):
     for name, fake in PLANTED.items():
-        monkeypatch.setattr(environment, name, fake)
+        monkeypatch.setattr(folders if hasattr(folders, name) else environment, name, fake)
     warnings = doctor.quick_warnings(tmp_path)
     assert [row["text"].partition(":")[0] for row in warnings] == [
         "CPU governor",

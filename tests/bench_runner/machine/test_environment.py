@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench_runner.machine import environment
+from bench_runner.machine import environment, folders
 
 MOUNTS = """\
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -280,7 +280,7 @@ def test_no_git_no_state(checkout, monkeypatch):
 
 
 def test_file_system_agrees_with_findmnt_where_there_is_one(tmp_path):
-    facts = environment.folder_facts(tmp_path)
+    facts = folders.folder_facts(tmp_path)
     assert json.loads(json.dumps(facts)) == facts
     assert facts["free_bytes"] > 0
     assert facts["block_bytes"] >= 512
@@ -304,19 +304,19 @@ def test_file_system_agrees_with_findmnt_where_there_is_one(tmp_path):
     ],
 )
 def test_the_longest_prefix_and_the_last_mount_win(system, folder, filesystem, point):
-    mount = environment._mount_of(Path(folder), list(environment._mounts(system)))
+    mount = folders._mount_of(Path(folder), list(folders.all_mounts(system)))
     assert (mount.filesystem, mount.point) == (filesystem, point)
 
 
 def test_addresses_of_network_mounts_are_not_stored(system):
-    mount = environment._mount_of(Path("/data/with blank"), list(environment._mounts(system)))
-    assert environment._mount_options(mount) == "rw,relatime"
+    mount = folders._mount_of(Path("/data/with blank"), list(folders.all_mounts(system)))
+    assert folders._mount_options(mount) == "rw,relatime"
 
 
 def test_an_overlay_is_what_its_upper_folder_lies_on(tmp_path, system):
     def overlay(point: str, upper: Path | str):
         text = f"40 27 0:40 / {point} rw - overlay overlay rw,lowerdir=/a,upperdir={upper},workdir=/w"
-        return environment._filesystem(environment._Mount.of(text), system)
+        return folders._filesystem(folders.Mount.of(text), system)
 
     assert overlay("/merged", tmp_path) == "overlay on ext4"
     assert overlay("/merged", tmp_path / "gone") == "overlay"
@@ -331,24 +331,24 @@ def test_a_partition_takes_the_facts_of_its_disk(system):
     put(system, f"{disk}/nvme0n1p2/partition", "2\n")
     (system / "sys/class/block").mkdir(parents=True)
     (system / "sys/class/block/nvme0n1p2").symlink_to(system / disk / "nvme0n1p2")
-    facts = environment._device_facts("/dev/nvme0n1p2", system)
+    facts = folders._device_facts("/dev/nvme0n1p2", system)
     assert facts == {"rotational": False, "nvme": True, "device_model": "ACME 980 PRO"}
 
 
 @pytest.mark.parametrize(("task", "journal"), [("<none>", False), ("412", True)])
 def test_ext4_says_whether_it_has_a_journal(system, task, journal):
     put(system, "sys/fs/ext4/vda/journal_task", f"{task}\n")
-    assert environment._device_facts("/dev/vda", system) == {"journal": journal}
+    assert folders._device_facts("/dev/vda", system) == {"journal": journal}
 
 
 def test_a_device_nobody_knows_adds_nothing(system):
-    assert environment._device_facts("/dev/sdz9", system) == {}
-    assert environment._device_facts("tmpfs", system) == {}
+    assert folders._device_facts("/dev/sdz9", system) == {}
+    assert folders._device_facts("tmpfs", system) == {}
 
 
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs", "overlay on ext4"])
 def test_cold_can_be_had(filesystem):
-    assert environment.supports_cold(filesystem) is None
+    assert folders.supports_cold(filesystem) is None
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_cold_can_be_had(filesystem):
     ],
 )
 def test_cold_is_refused_with_a_reason(filesystem, reason):
-    assert reason in environment.supports_cold(filesystem)
+    assert reason in folders.supports_cold(filesystem)
 
 
 # --- the moment ------------------------------------------------------------------------------------------

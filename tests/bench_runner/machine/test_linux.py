@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bench_runner.machine import linux
-from bench_runner.machine.environment import folder_facts, supports_cold
+from bench_runner.machine.folders import folder_facts, supports_cold
 
 MB = 10**6
 

@@ -423,7 +423,7 @@ def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench) -> None
 
 def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
     """Rule 14, on a file system that has a device below; elsewhere the run refuses beforehand."""
-    from bench_runner.machine.environment import folder_facts, supports_cold
+    from bench_runner.machine.folders import folder_facts, supports_cold
 
     if supports_cold(folder_facts(bench.folder).get("filesystem")):
         pytest.skip("no cold cache on this file system")

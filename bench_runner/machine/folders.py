@@ -1,0 +1,159 @@
+"""What lies under a folder: its file system, mount, device and space, and whether its cache can be emptied.
+
+What cannot be read is left out, as in bench_runner.machine.environment. This module judges nothing but file systems.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench_runner.machine.system_files import SYSTEM, text_of, unescaped
+
+EVICTABLE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
+"""Local file systems whose pages posix_fadvise(DONTNEED) drops, so that a read goes to the device."""
+
+_IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+_NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "lustre", "gpfs", "beegfs"}
+)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of /proc/self/mountinfo (proc(5)): `options` are the mount's own, `super_options` its device's."""
+
+    root: str
+    point: str
+    options: str
+    filesystem: str
+    source: str
+    super_options: str
+
+    @classmethod
+    def of(cls, line: str) -> Mount:
+        """The mount that a line tells of."""
+        head, _, tail = line.partition(" - ")
+        _, _, _, root, point, options, *_ = head.split(" ")
+        filesystem, source, super_options = tail.split(" ", 2)
+        return cls(unescaped(root), unescaped(point), options, filesystem, unescaped(source), super_options)
+
+
+def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
+    """What lies under a folder: file system, mount, device, space. The folder has to exist.
+
+    `filesystem` of an overlay whose upper folder can be seen from here is spelled 'overlay on ext4'. Sizes in
+    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess. `journal` says of ext4
+    whether it has one.
+    """
+    real = Path(os.path.realpath(path))
+    space = shutil.disk_usage(real)
+    facts: dict[str, Any] = {
+        "path": str(path),
+        "free_bytes": space.free,
+        "total_bytes": space.total,
+        "block_bytes": os.statvfs(real).f_frsize,
+    }
+    mount = _mount_of(real, list(all_mounts(system)))
+    if mount is None:
+        return facts
+    facts |= {
+        "filesystem": _filesystem(mount, system),
+        "mount_point": mount.point,
+        "mount_options": _mount_options(mount),
+        "device": mount.source,
+    }
+    return facts | _device_facts(mount.source, system)
+
+
+def supports_cold(filesystem: str | None) -> str | None:
+    """Why cold reads are refused on this file system, as `folder_facts` spells it; None when they can be had.
+
+    Method, rule 14: only where eviction from the page cache is known to send the next read to the device.
+    """
+    if filesystem is None:
+        return "the file system of this folder is not known, so nor is whether its cache can be emptied"
+    kind, _, below = filesystem.partition(" on ")
+    if kind in EVICTABLE:
+        return None
+    if kind in _IN_MEMORY:
+        return f"{kind} lies in memory: there is no device to read from"
+    if kind == "zfs":
+        return "zfs keeps a cache of its own (ARC), which cannot be emptied for one file"
+    if kind in _NETWORK:
+        return f"{kind} is served from elsewhere: the server's cache cannot be emptied from here"
+    if kind.startswith("fuse"):
+        return f"{kind} is served by a program with a cache of its own"
+    if kind == "overlay" and below:
+        return supports_cold(below)
+    if kind == "overlay":
+        return "overlay (a container's layer) hides the file system that it writes to; use a mounted volume"
+    known = ", ".join(sorted(EVICTABLE))
+    return f"{kind} is not among the file systems whose eviction is known to work ({known})"
+
+
+def is_in_memory(filesystem: str | None) -> bool:
+    """Whether files of this file system never reach a device."""
+    return filesystem in _IN_MEMORY
+
+
+def is_remote(filesystem: str | None) -> bool:
+    """Whether files of this file system lie on another machine."""
+    return filesystem in _NETWORK
+
+
+def all_mounts(system: Path) -> Iterator[Mount]:
+    """Every mount that this process sees, in the order in which they were made."""
+    for line in (text_of(system / "proc/self/mountinfo") or "").splitlines():
+        yield Mount.of(line)
+
+
+def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
+    """The mount with the longest prefix of `path`; of several at one point the last, which hides the rest."""
+    found = None
+    for mount in mounts:
+        if path.is_relative_to(mount.point) and (found is None or len(mount.point) >= len(found.point)):
+            found = mount
+    return found
+
+
+def _mount_options(mount: Mount) -> str:
+    # Those of a network file system hold addresses and users, an overlay's the layers of an image.
+    shown = mount.options
+    if mount.source.startswith("/dev/") and mount.super_options:
+        shown += f",{mount.super_options}"
+    return ",".join(dict.fromkeys(shown.split(",")))
+
+
+def _filesystem(mount: Mount, system: Path) -> str:
+    if mount.filesystem != "overlay":
+        return mount.filesystem
+    options = dict(option.partition("=")[::2] for option in mount.super_options.split(","))
+    upper = Path(unescaped(options.get("upperdir", "")))
+    # Inside a container the upper folder is a path of the host, which leads nowhere or elsewhere here.
+    if mount.point == "/" or not upper.is_absolute() or not upper.is_dir():
+        return "overlay"
+    below = _mount_of(upper, [other for other in all_mounts(system) if other.filesystem != "overlay"])
+    return f"overlay on {below.filesystem}" if below else "overlay"
+
+
+def _device_facts(source: str, system: Path) -> dict[str, Any]:
+    if not source.startswith("/dev/"):
+        return {}
+    name = Path(os.path.realpath(source)).name
+    block = system / "sys/class/block" / name
+    # A partition has no queue of its own: its disk is the folder above.
+    disk = Path(os.path.realpath(block))
+    if not (disk / "queue").is_dir():
+        disk = disk.parent
+    facts: dict[str, Any] = {}
+    rotational = text_of(disk / "queue/rotational")
+    if rotational is not None:
+        facts = {"rotational": rotational == "1", "nvme": disk.name.startswith("nvme")}
+    model = text_of(disk / "device/model")
+    task = text_of(system / "sys/fs/ext4" / name / "journal_task")
+    return facts | ({"device_model": model} if model else {}) | ({"journal": task != "<none>"} if task else {})
