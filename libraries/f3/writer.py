@@ -9,7 +9,7 @@ How an array becomes a payload is the business of `libraries.f3.encodings.coders
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from types import TracebackType
 from typing import Literal
@@ -19,24 +19,22 @@ import xxhash
 
 from libraries.f3.columns import dictionaries
 from libraries.f3.columns.shredding import Node, Piece, node_of, shred
-from libraries.f3.container import framing, io, metadata
-from libraries.f3.container.compression import CODECS, compress
+from libraries.f3.container import io, metadata
+from libraries.f3.container.compression import CODECS
 from libraries.f3.container.layout import Postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, RowGroup, Section
+from libraries.f3.container.output import Output
 from libraries.f3.container.units import MOST_UNIT_ROWS
-from libraries.f3.encodings.coders import Coding, Encoded, default_coding
+from libraries.f3.encodings.coders import Coding, default_coding
+from libraries.f3.encodings.unit_encoder import MOST_UNIT_BYTES, UnitEncoder
 from libraries.f3.errors import F3Error, Placed
 
 ROWS_PER_UNIT = 65_536
 UNIT_BYTES = 8 * 1024 * 1024
 SCOPE_ROWS = 16 * ROWS_PER_UNIT
-_MOST_UNIT_BYTES = 2**31
 _MOST_GROUP_ROWS = 2**31
 _MOST_METADATA_BYTES = 2**32 - 1
 DICTIONARIES = ("none", "local", "shared", "best")
-_LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary", "patched", "widened"))
-"""What presence and offsets of lists may be in: what is named is of the package's own module."""
-
 Scope = Literal["none", "local", "shared", "best"]
 
 
@@ -124,7 +122,7 @@ class Writer:
         cannot be written.
         """
         _check("rows_per_unit", rows_per_unit, MOST_UNIT_ROWS)
-        _check("unit_bytes", unit_bytes, _MOST_UNIT_BYTES - 1)
+        _check("unit_bytes", unit_bytes, MOST_UNIT_BYTES - 1)
         _check("row_group_rows", 1 if row_group_rows is None else row_group_rows, _MOST_GROUP_ROWS)
         _check("scope_rows", scope_rows, 2**31)
         if not isinstance(schema, pa.Schema):
@@ -143,7 +141,7 @@ class Writer:
         self._row_group_rows = row_group_rows or _MOST_GROUP_ROWS
         self._scope = dictionary
         self._scope_rows = scope_rows
-        self._encoder = _Encoder(default_coding() if coding is None else coding, codec)
+        self._encoder = UnitEncoder(default_coding() if coding is None else coding, codec)
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
         self._open_scope_rows = 0
@@ -152,7 +150,7 @@ class Writer:
         self._groups: list[tuple[int, Section, list[bytes]]] = []
         self._parts: list[pa.Array] = []
         self._shared: list[tuple[pa.DataType, tuple[int, ...]]] = []
-        self._out = _Output(io.open_target(path), checksums=checksums)
+        self._out = Output(io.open_target(path), checksums=checksums)
         nodes = [each for node in self._nodes for each in node.walk()]
         self._columns = [_Column(node, self._out, self._encoder, unit_bytes) for node in nodes]
 
@@ -251,7 +249,7 @@ class Writer:
     def _fits(self, table: pa.Table) -> bool:
         """Whether rows can be one unit. Chunk by chunk: the whole is not put together for it."""
         for node, column in zip(self._nodes, table.columns, strict=True):
-            if column.nbytes >= _MOST_UNIT_BYTES:
+            if column.nbytes >= MOST_UNIT_BYTES:
                 return False
             items: Counter[int] = Counter()
             for chunk in column.chunks if node.children else ():
@@ -330,46 +328,10 @@ class Writer:
         return self._out.write(metadata.packed_modules(placed))
 
 
-class _Encoder:
-    """Turns arrays into units, and knows which modules were needed: their ids count from 0 in order of use."""
-
-    def __init__(self, coding: Coding, codec: str | None) -> None:
-        self._coding = coding
-        self._codec = codec
-        self._ids: dict[str, int] = {}
-
-    def encoded(self, array: pa.Array) -> Encoded:
-        """Before anything else is done to it."""
-        return self._coding.encode(array)
-
-    def unit(self, array: pa.Array) -> tuple[EncUnit, bytes]:
-        """The unit of a flat array, and what is stored of it."""
-        encoded = self._coding.encode(array)
-        return self._packed(encoded.payload, len(array), encoded.module)
-
-    def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:
-        """The unit of a list's column: a unit has one decoder, so that both payloads are by the package's own."""
-        first = self._coding.encode(present, allow=_LIST_ENCODINGS)
-        second = self._coding.encode(offsets, allow=_LIST_ENCODINGS)
-        return self._packed(framing.join([first.payload, second.payload]), len(present), first.module)
-
-    def used_modules(self) -> list[bytes]:
-        """The code of each module, by id."""
-        code: Mapping[str, bytes] = self._coding.modules()
-        return [code[name] for name in self._ids]
-
-    def _packed(self, payload: bytes, rows: int, module: str) -> tuple[EncUnit, bytes]:
-        stored, compression = compress(payload, self._codec)
-        if len(stored) >= _MOST_UNIT_BYTES:
-            raise F3Error(f"{rows} rows take {len(stored)} bytes, more than an EncUnit can; lower rows_per_unit")
-        wasm_id = self._ids.setdefault(module, len(self._ids))
-        return EncUnit(len(stored), rows, metadata.CUSTOM_WASM, wasm_id, compression), stored
-
-
 class _Column:
     """The open IOUnit of one physical column in the current row group, and the IOUnits written before it."""
 
-    def __init__(self, node: Node, out: _Output, encoder: _Encoder, unit_bytes: int) -> None:
+    def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int) -> None:
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
         self.waiting: list[pa.Array] = []
         self._chunks: list[Chunk] = []
@@ -405,7 +367,7 @@ class _Column:
                 built = build(self.waiting) if always else dictionaries.worthwhile(self.waiting, self._size_of)
             except pa.ArrowCapacityError:
                 return None
-        if built is None or len(built.values) > MOST_UNIT_ROWS or built.values.nbytes >= _MOST_UNIT_BYTES:
+        if built is None or len(built.values) > MOST_UNIT_ROWS or built.values.nbytes >= MOST_UNIT_BYTES:
             return None
         return built
 
@@ -481,48 +443,6 @@ class _Column:
 
     def _named(self) -> Placed:
         return Placed(f"column {self._node.what}")
-
-
-class _Output:
-    """The file so far: where its end is, and the checksum of everything in it."""
-
-    def __init__(self, target: io.Target, *, checksums: bool) -> None:
-        self._target = target
-        self._checksums = checksums
-        self._hash = xxhash.xxh64()
-        self.position = 0
-        self.done = False
-
-    def write(self, data: bytes) -> Section:
-        """Append; returned is where it lies."""
-        self._target.write(data)
-        self._hash.update(data)
-        self.position += len(data)
-        return Section(self.position - len(data), len(data))
-
-    def write_unit(self, stored: Sequence[bytes]) -> tuple[Section, int | None]:
-        """Append an IOUnit; returned are where it lies and its checksum, if it shall have one."""
-        data = b"".join(stored)
-        return self.write(data), xxhash.xxh64_intdigest(data) if self._checksums else None
-
-    def checksum(self) -> int:
-        """Of everything so far."""
-        return self._hash.intdigest()
-
-    def commit(self) -> None:
-        """Make it the file; where that fails, there is none."""
-        try:
-            self._target.commit()
-        except BaseException:
-            self.abort()
-            raise
-        self.done = True
-
-    def abort(self) -> None:
-        """Make it disappear."""
-        if not self.done:
-            self.done = True
-            self._target.abort()
 
 
 def _contiguous(column: pa.ChunkedArray) -> pa.Array:

@@ -81,7 +81,7 @@ def test_columns_of_nulls_alone_come_back(scope):
 def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
     """2 GB of distinct texts; here as if it were 1,000 values, 10 kB, or as if Arrow gave it up."""
     table = pa.table({"a": [f"{number}" for number in range(1500)], "b": ["b" * 20] * 1500})
-    for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "_MOST_UNIT_BYTES", 10_000)):
+    for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "MOST_UNIT_BYTES", 10_000)):
         with monkeypatch.context() as limited:
             limited.setattr(module, name, limit)
             file = stored(table, dictionary="shared", rows_per_unit=100, unit_bytes=9999)
