@@ -15,6 +15,7 @@ import xxhash
 from libraries import f3
 from libraries.f3.container import metadata
 from libraries.f3.container.layout import read_postscript
+from libraries.f3.encodings import unit_encoder
 from tests.libraries.f3 import plain_coding
 from tests.libraries.f3.tables import opened, stored, varied
 
@@ -212,7 +213,6 @@ FULL = """
 import resource, signal, sys
 import pyarrow as pa
 from libraries import f3
-from libraries.f3.encodings import unit_encoder
 from tests.libraries.f3 import plain_coding
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
@@ -287,7 +287,8 @@ def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
 
 def test_a_unit_holds_no_more_bytes_than_are_read(monkeypatch):
     """Long texts: 65,536 of them may be more than 2 GB, which 32 bits do not reach over. Here as if it were 10 kB."""
-    monkeypatch.setattr(unit_encoder, "MOST_UNIT_BYTES", 10_000)
+    for module in (f3.writer, unit_encoder):
+        monkeypatch.setattr(module, "MOST_UNIT_BYTES", 10_000)
     texts = pa.table({"a": ["t" * 1000] * 40})
     file = opened(stored(texts, rows_per_unit=32, unit_bytes=9000))
     assert file.describe().columns[0].enc_units == 5
