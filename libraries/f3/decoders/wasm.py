@@ -20,46 +20,26 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
-from libraries.f3.build import MODULE_NAME
 from libraries.f3.columns.shapes import BITS, TEXT, Shape, shape_of
-from libraries.f3.decoders import compiling, module_cache, native, pages
+from libraries.f3.decoders import native, pages
+from libraries.f3.decoders.modules import compiled_module, is_function_of
+from libraries.f3.decoders.returned import array_of, check_strings
+from libraries.f3.decoders.runtime import TICK_SECONDS, last_line, running, runtime_here, runtime_of, wasmtime_package
 from libraries.f3.encodings.nodes import HEADER_BYTES
 from libraries.f3.errors import F3Error
 
-_TICK_SECONDS = 0.05
-_DRIVERS = ("driver", "driver_part")
-_WASI = "wasi_snapshot_preview1"
 _NOT_SUPPORTED = 52
 _MEMORY_BYTES_OF_ARRAY = 8
-_VERSION_PREFIX = "FFFUDE_VERSION_"
-_NEWEST_VERSION = 3
-_INTERFACE = {
-    "alloc": (2, 1),
-    "dealloc": (3, 0),
-    "decode_general_ffi": (3, 1),
-    "buffer_iterator_next": (3, 0),
-    "buffer_iterator_drop": (1, 0),
-    "buffer_drop": (1, 0),
-}
-"""Function -> how many i32 it takes and returns."""
 _OWN = {"f3_room": (1, 1), "f3_decode_part": (1, 1)}
 _RESULT = struct.Struct("<III")
 _TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
 _ANSWER = struct.Struct("<I")
 _PAGE_BYTES = 65_536
 _MOST_BUFFERS = 5000
-_MOST_TEXT_BYTES = (1 << 31) - 1
-"""Of the strings of an EncUnit, as in our own payloads."""
-_MOST_MODULES = 8
-"""That a process keeps ready: files of one writer carry the same."""
 _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<15I")
@@ -99,62 +79,7 @@ class _Signature:
 _NOTHING = _Signature()
 
 
-@dataclass(frozen=True)
-class _Runtime:
-    engine: Any
-    driver: Any
-    part_driver: Any
-    version: str
-
-
-@cache
-def _wasmtime() -> Any:
-    try:
-        import wasmtime
-    except ImportError:
-        raise F3Error("decoding by Wasm needs the package wasmtime: pip install wasmtime") from None
-    return wasmtime
-
-
-@cache
-def _runtime_of(process: int) -> _Runtime:
-    """Engine and driver of a process: threads do not live on in its children, so they have their own."""
-    wasmtime = _wasmtime()
-    engine = compiling.engine()
-    here = Path(__file__).parent
-    driver, part_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
-    ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
-    ticker.start()
-    return _Runtime(engine, driver, part_driver, metadata.version("wasmtime"))
-
-
-def _runtime() -> _Runtime:
-    return _runtime_of(os.getpid())
-
-
-class _Running:
-    """How many modules run at the moment, in all threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.count = 0
-
-    def change(self, by: int) -> None:
-        with self._lock:
-            self.count += by
-
-
-_running = _Running()
-_pause = threading.Event()
 _seconds = time.monotonic
-
-
-def _tick(engine: Any) -> None:
-    """Time passes for modules only while one runs."""
-    while True:
-        _pause.wait(_TICK_SECONDS)
-        if _running.count:
-            engine.increment_epoch()
 
 
 def _harmless(name: str, results: int) -> Any:
@@ -181,8 +106,8 @@ def _release_all() -> None:
     """The package's objects must go before the interpreter takes the package apart."""
     for sandbox in list(_living):
         sandbox.release()
-    _compiled.cache_clear()
-    _runtime_of.cache_clear()
+    compiled_module.cache_clear()
+    runtime_of.cache_clear()
 
 
 class Sandbox:
@@ -206,7 +131,7 @@ class Sandbox:
             self._module = self._instance = None
             self._process = os.getpid()
         if self._module is None:
-            self._module = _compiled(self._wasm, self._process)
+            self._module = compiled_module(self._wasm, self._process)
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
         """EncUnits of one column as one array. Raises F3Error."""
@@ -219,83 +144,6 @@ class Sandbox:
             except BaseException:
                 self._instance = None
                 raise
-
-
-def _is_ours(wasm: bytes) -> bool:
-    """Whether it is the module that was built with this package: what compiling that takes is known."""
-    try:
-        return (native.KERNELS / MODULE_NAME).read_bytes() == wasm
-    except OSError:
-        return False
-
-
-@lru_cache(maxsize=_MOST_MODULES)
-def _compiled(wasm: bytes, process: int) -> Any:
-    """A module, compiled in this process or loaded into it. Raises F3Error."""
-    wasmtime, runtime = _wasmtime(), _runtime()
-    name = module_cache.key(wasm, f"wasmtime {runtime.version}")
-    kept = module_cache.load(name)
-    if kept is not None:
-        try:
-            return wasmtime.Module.deserialize(runtime.engine, kept)
-        except wasmtime.WasmtimeError:
-            kept = None  # of a build of the runtime that says it is the same version: compiled again below
-    if not wasm.startswith(b"\0asm"):
-        raise F3Error("the decoder in the file is no Wasm module")
-    try:
-        if len(wasm) > compiling.MOST_HERE_BYTES and not _is_ours(wasm) and compiling.is_possible():
-            kept = compiling.compiled(wasm)
-            module = wasmtime.Module.deserialize(runtime.engine, kept)
-        else:
-            module = wasmtime.Module(runtime.engine, wasm)
-            kept = bytes(module.serialize())
-    except (wasmtime.WasmtimeError, compiling.CompilingError) as error:
-        raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {_line(error)}") from None
-    _check_interface(module)
-    module_cache.keep(name, kept)
-    return module
-
-
-def _check_interface(module: Any) -> None:
-    wasmtime = _wasmtime()
-    for wanted in module.imports:
-        if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType) or not _is_of_wasi(wanted.type):
-            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which no decoder is given")
-    exports = {export.name: export.type for export in module.exports}
-    versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
-    if not versions:
-        raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0: it is no decoder of F3")
-    major = versions[0].partition("_")[0]
-    if not major.isdecimal() or len(major) > 4 or int(major) > _NEWEST_VERSION:
-        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} are known")
-    if not isinstance(exports.get("memory"), wasmtime.MemoryType):
-        raise F3Error("the decoder in the file exports no memory")
-    for name, shape in _INTERFACE.items():
-        if not _is_function(exports.get(name), shape):
-            raise F3Error(f"the decoder in the file exports no function {name} of {shape[0]} to {shape[1]} numbers")
-
-
-def _is_of_wasi(function: Any) -> bool:
-    """Whether a function takes integers and returns an error number or nothing, as all of WASI do."""
-    wasmtime = _wasmtime()
-    i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
-    results = list(function.results)
-    return all(kind in (i32, i64) for kind in function.params) and results in ([], [i32])
-
-
-def _is_function(exported: Any, shape: tuple[int, int]) -> bool:
-    wasmtime = _wasmtime()
-    if not isinstance(exported, wasmtime.FuncType):
-        return False
-    i32 = wasmtime.ValType.i32()
-    parameters, results = list(exported.params), list(exported.results)
-    return (len(parameters), len(results)) == shape and all(kind == i32 for kind in parameters + results)
-
-
-def _line(error: BaseException) -> str:
-    """The one line of an error of the runtime that says what happened: its last; those before are where."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
 
 
 def _stopped(limits: Limits) -> str:
@@ -315,17 +163,17 @@ class _Faults:
         self._limits = limits
 
     def __enter__(self) -> None:
-        _running.change(1)
+        running.change(1)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        _running.change(-1)
+        running.change(-1)
         if error is None:
             return
-        wasmtime = _wasmtime()
+        wasmtime = wasmtime_package()
         if isinstance(error, wasmtime.Trap) and error.trap_code == wasmtime.TrapCode.INTERRUPT:
             raise F3Error(_stopped(self._limits)) from None
         if isinstance(error, (wasmtime.Trap, wasmtime.WasmtimeError, IndexError)):
-            raise F3Error(f"the decoder in the file failed: {_line(error)}") from None
+            raise F3Error(f"the decoder in the file failed: {last_line(error)}") from None
         if isinstance(error, _RefusedError):
             raise F3Error(f"the decoder in the file {error}") from None
 
@@ -334,7 +182,7 @@ class _Instance:
     """A module at work: its memory, its functions, and what the last call left there."""
 
     def __init__(self, module: Any, limits: Limits) -> None:
-        wasmtime, runtime = _wasmtime(), _runtime()
+        wasmtime, runtime = wasmtime_package(), runtime_here()
         self._limits = limits
         self._store = store = wasmtime.Store(runtime.engine)
         store.set_limits(limits.memory_bytes, table_elements=100_000, instances=3, tables=16, memories=3)
@@ -347,9 +195,9 @@ class _Instance:
             ]
             self._guest = wasmtime.Instance(store, module, imports)
             exports = self._exports = self._guest.exports(store)
-            if _is_function_of(exports, "_initialize", store, (0, 0)):
+            if is_function_of(exports, "_initialize", store, (0, 0)):
                 exports["_initialize"](store)
-            self._has_own = all(_is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
+            self._has_own = all(is_function_of(exports, name, store, shape) for name, shape in _OWN.items())
             if self._has_own:
                 self._run, self._results = self._driver(runtime.part_driver, ("f3_decode_part",))
             else:
@@ -364,7 +212,7 @@ class _Instance:
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
         """The function of a driver between us and the guest, and where its memory lies, which never grows."""
-        wasmtime, exports = _wasmtime(), self._exports
+        wasmtime, exports = wasmtime_package(), self._exports
         driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
         run = driver["run"]
         # The package asks for a function's type at each call, which takes longer than the call.
@@ -394,7 +242,7 @@ class _Instance:
         self._seconds_left += limits.seconds_per_call + earned / (1 << 20)
         if self._seconds_left <= 0:
             raise F3Error(_stopped(limits))
-        self._store.set_epoch_deadline(int(self._seconds_left / _TICK_SECONDS) + 1)
+        self._store.set_epoch_deadline(int(self._seconds_left / TICK_SECONDS) + 1)
         self._started = _seconds()
 
     def _settle(self) -> None:
@@ -416,7 +264,7 @@ class _Instance:
         try:
             return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
         except pa.ArrowInvalid as error:
-            raise F3Error(f"{sum(rows)} rows do not fit into one array: {_line(error)}") from None
+            raise F3Error(f"{sum(rows)} rows do not fit into one array: {last_line(error)}") from None
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
         """Where a piece of the guest's memory lies in ours. Raises F3Error when it does not lie in the guest's."""
@@ -461,7 +309,7 @@ class _Instance:
                 raise F3Error("the decoder in the file returns buffers of more bytes together than its memory has")
             place = self._place(address, length, "a buffer") if length else 0
             buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
-        return _array_of(buffers, arrow_type, shape, rows)
+        return array_of(buffers, arrow_type, shape, rows)
 
     def _text(self, address: int, length: int) -> str:
         text = ctypes.string_at(self._place(address, length, "an error's text"), length)
@@ -498,7 +346,7 @@ class _Instance:
             return pa.Array.from_buffers(arrow_type, total, [validity, values])
         offsets = self._taken(answer.offsets, (total + 1) * shape.width_bytes)
         array = pa.Array.from_buffers(arrow_type, total, [validity, offsets, values])
-        _check_strings(array, shape, offsets, values)
+        check_strings(array, shape, offsets, values)
         return array
 
     def _page_bytes(self, size_bytes: int) -> int:
@@ -584,53 +432,3 @@ def _split(units: Sequence[_SizedUnit], sizes: Sequence[int], most_bytes: int) -
         part.append(unit)
         part_bytes += size_bytes
     yield part
-
-
-def _is_function_of(exports: Any, name: str, store: Any, shape: tuple[int, int]) -> bool:
-    found = exports.get(name)
-    return isinstance(found, _wasmtime().Func) and _is_function(found.type(store), shape)
-
-
-def _array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
-    """The buffers of F3's interface as an array. Raises F3Error where they are too short or lead outside."""
-    validity = buffers[0] if buffers[0].size else None
-    if validity is not None and validity.size < (rows + 7) // 8:
-        raise F3Error(f"the decoder in the file returns {validity.size} bytes of validity for {rows} rows")
-    value_bytes = 16 * rows if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
-    if buffers[1].size < value_bytes:
-        raise F3Error(f"the decoder in the file returns {buffers[1].size} bytes where {rows} rows need {value_bytes}")
-    if shape.kind != TEXT:
-        return pa.Array.from_buffers(arrow_type, rows, [validity, buffers[1]])
-    views = np.frombuffer(buffers[1], np.uint8, 16 * rows).reshape(rows, 16)
-    if validity is not None:
-        valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=rows)
-        views = np.where(valid[:, None], views, 0).astype(np.uint8)
-    # Many views may show the same bytes, which become as many copies.
-    text_bytes = int(np.ascontiguousarray(views[:, :4]).view("<u4").sum(dtype=np.uint64))
-    if text_bytes > _MOST_TEXT_BYTES:
-        raise F3Error(f"the decoder in the file returns strings that are none: {text_bytes} bytes of {rows} strings")
-    view_type = pa.string_view() if shape.utf8 else pa.binary_view()
-    stored = [validity, pa.py_buffer(np.ascontiguousarray(views)), *buffers[2:]]
-    try:
-        array = pa.Array.from_buffers(view_type, rows, stored)
-        array.validate(full=True)
-        return array.cast(arrow_type)
-    except pa.ArrowException as error:
-        raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
-
-
-def _check_strings(array: pa.Array, shape: Shape, offsets: pa.Buffer, values: pa.Buffer) -> None:
-    """Offsets that ascend from 0 to the end of the bytes, and UTF-8. Raises F3Error."""
-    kernels = native.library()
-    try:
-        if kernels is None:
-            array.validate(full=True)
-            return
-    except pa.ArrowException as error:
-        raise F3Error(f"the decoder in the file returns strings that are none: {_line(error)}") from None
-    fault = kernels.f3_check_strings(
-        ctypes.c_void_p(offsets.address), shape.width_bytes, ctypes.c_uint64(len(array)),
-        ctypes.c_void_p(values.address), ctypes.c_uint64(values.size), int(shape.utf8),
-    )  # fmt: skip
-    if fault:
-        raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")

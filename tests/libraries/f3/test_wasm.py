@@ -14,6 +14,7 @@ import pytest
 wasmtime = pytest.importorskip("wasmtime")
 
 from libraries.f3.decoders import compiling, module_cache, wasm  # noqa: E402
+from libraries.f3.decoders.modules import compiled_module  # noqa: E402
 from libraries.f3.decoders.wasm import Limits  # noqa: E402
 from libraries.f3.encodings import coding  # noqa: E402
 from libraries.f3.errors import F3Error  # noqa: E402
@@ -32,7 +33,7 @@ QUICK = Limits(memory_bytes=1 << 24, seconds=0.3)
 @pytest.fixture(autouse=True)
 def no_module_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(module_cache, "folder", lambda: tmp_path / "modules")
-    wasm._compiled.cache_clear()
+    compiled_module.cache_clear()
 
 
 def decoded(wasm_module: bytes, arrow_type: pa.DataType = INT64, rows: int = 1000, limits: Limits = QUICK) -> pa.Array:
@@ -334,7 +335,7 @@ def test_a_module_is_compiled_once_and_kept_for_its_owner_alone(tmp_path, monkey
     assert kept.stat().st_mode & 0o777 == 0o600
     monkeypatch.setattr(wasmtime, "Module", LoadsOnly())
     assert decoded(module()).equals(pa.array(NUMBERS))
-    wasm._compiled.cache_clear()
+    compiled_module.cache_clear()
     assert decoded(module()).equals(pa.array(NUMBERS))
 
 
@@ -363,7 +364,7 @@ def test_a_kept_module_that_is_damaged_is_compiled_again(tmp_path):
     decoded(module())
     (kept,) = (tmp_path / "modules").iterdir()
     kept.write_bytes(b"not what was compiled")
-    wasm._compiled.cache_clear()
+    compiled_module.cache_clear()
     assert decoded(module()).equals(pa.array(NUMBERS))
 
 

@@ -1,0 +1,103 @@
+"""The modules of files, compiled or loaded: checked to be decoders, before anything of them runs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from libraries.f3.build import MODULE_NAME
+from libraries.f3.decoders import compiling, module_cache, native
+from libraries.f3.decoders.runtime import last_line, runtime_here, wasmtime_package
+from libraries.f3.errors import F3Error
+
+_WASI = "wasi_snapshot_preview1"
+_VERSION_PREFIX = "FFFUDE_VERSION_"
+_NEWEST_VERSION = 3
+_INTERFACE = {
+    "alloc": (2, 1),
+    "dealloc": (3, 0),
+    "decode_general_ffi": (3, 1),
+    "buffer_iterator_next": (3, 0),
+    "buffer_iterator_drop": (1, 0),
+    "buffer_drop": (1, 0),
+}
+"""Function -> how many i32 it takes and returns."""
+_MOST_MODULES = 8
+"""That a process keeps ready: files of one writer carry the same."""
+
+
+def _is_ours(wasm: bytes) -> bool:
+    """Whether it is the module that was built with this package: what compiling that takes is known."""
+    try:
+        return (native.KERNELS / MODULE_NAME).read_bytes() == wasm
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=_MOST_MODULES)
+def compiled_module(wasm: bytes, process: int) -> Any:
+    """A module, compiled in this process or loaded into it. Raises F3Error."""
+    wasmtime, runtime = wasmtime_package(), runtime_here()
+    name = module_cache.key(wasm, f"wasmtime {runtime.version}")
+    kept = module_cache.load(name)
+    if kept is not None:
+        try:
+            return wasmtime.Module.deserialize(runtime.engine, kept)
+        except wasmtime.WasmtimeError:
+            kept = None  # of a build of the runtime that says it is the same version: compiled again below
+    if not wasm.startswith(b"\0asm"):
+        raise F3Error("the decoder in the file is no Wasm module")
+    try:
+        if len(wasm) > compiling.MOST_HERE_BYTES and not _is_ours(wasm) and compiling.is_possible():
+            kept = compiling.compiled(wasm)
+            module = wasmtime.Module.deserialize(runtime.engine, kept)
+        else:
+            module = wasmtime.Module(runtime.engine, wasm)
+            kept = bytes(module.serialize())
+    except (wasmtime.WasmtimeError, compiling.CompilingError) as error:
+        raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {last_line(error)}") from None
+    _check_interface(module)
+    module_cache.keep(name, kept)
+    return module
+
+
+def _check_interface(module: Any) -> None:
+    wasmtime = wasmtime_package()
+    for wanted in module.imports:
+        if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType) or not _is_of_wasi(wanted.type):
+            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which no decoder is given")
+    exports = {export.name: export.type for export in module.exports}
+    versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
+    if not versions:
+        raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0: it is no decoder of F3")
+    major = versions[0].partition("_")[0]
+    if not major.isdecimal() or len(major) > 4 or int(major) > _NEWEST_VERSION:
+        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} are known")
+    if not isinstance(exports.get("memory"), wasmtime.MemoryType):
+        raise F3Error("the decoder in the file exports no memory")
+    for name, shape in _INTERFACE.items():
+        if not _is_function(exports.get(name), shape):
+            raise F3Error(f"the decoder in the file exports no function {name} of {shape[0]} to {shape[1]} numbers")
+
+
+def _is_of_wasi(function: Any) -> bool:
+    """Whether a function takes integers and returns an error number or nothing, as all of WASI do."""
+    wasmtime = wasmtime_package()
+    i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
+    results = list(function.results)
+    return all(kind in (i32, i64) for kind in function.params) and results in ([], [i32])
+
+
+def _is_function(exported: Any, shape: tuple[int, int]) -> bool:
+    wasmtime = wasmtime_package()
+    if not isinstance(exported, wasmtime.FuncType):
+        return False
+    i32 = wasmtime.ValType.i32()
+    parameters, results = list(exported.params), list(exported.results)
+    return (len(parameters), len(results)) == shape and all(kind == i32 for kind in parameters + results)
+
+
+def is_function_of(exports: Any, name: str, store: Any, shape: tuple[int, int]) -> bool:
+    """Whether an instance exports a function that takes and returns so many i32."""
+    found = exports.get(name)
+    return isinstance(found, wasmtime_package().Func) and _is_function(found.type(store), shape)

@@ -1,0 +1,85 @@
+"""The Wasm runtime of this process: its engine, our drivers, and the time that passes for modules while one runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from libraries.f3.decoders import compiling
+from libraries.f3.errors import F3Error
+
+TICK_SECONDS = 0.05
+_DRIVERS = ("driver", "driver_part")
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The package's engine, and our drivers compiled for it."""
+
+    engine: Any
+    driver: Any
+    part_driver: Any
+    version: str
+
+
+@cache
+def wasmtime_package() -> Any:
+    """The package. Raises F3Error where it is not installed."""
+    try:
+        import wasmtime
+    except ImportError:
+        raise F3Error("decoding by Wasm needs the package wasmtime: pip install wasmtime") from None
+    return wasmtime
+
+
+@cache
+def runtime_of(process: int) -> Runtime:
+    """Engine and driver of a process: threads do not live on in its children, so they have their own."""
+    wasmtime = wasmtime_package()
+    engine = compiling.engine()
+    here = Path(__file__).parent
+    driver, part_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
+    ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)
+    ticker.start()
+    return Runtime(engine, driver, part_driver, metadata.version("wasmtime"))
+
+
+def runtime_here() -> Runtime:
+    """The runtime of this process."""
+    return runtime_of(os.getpid())
+
+
+class Running:
+    """How many modules run at the moment, in all threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def change(self, by: int) -> None:
+        """Once before a call, once after it."""
+        with self._lock:
+            self.count += by
+
+
+running = Running()
+_pause = threading.Event()
+
+
+def _tick(engine: Any) -> None:
+    """Time passes for modules only while one runs."""
+    while True:
+        _pause.wait(TICK_SECONDS)
+        if running.count:
+            engine.increment_epoch()
+
+
+def last_line(error: BaseException) -> str:
+    """The one line of an error of the runtime that says what happened: its last; those before are where."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__
