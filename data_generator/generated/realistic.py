@@ -34,6 +34,7 @@ Integers = NDArray[np.int64]
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
     """The table `name` with `rows` rows."""
+    # Here alone, because calibrate.py needs this module while it writes those recipes anew.
     from data_generator.generated.recipes import RECIPES
 
     recipes = RECIPES[name]
