@@ -14,9 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from adapters import relations
 from adapters.contract import TabularFormat
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import floats, integers, texts, times, written
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
@@ -28,10 +28,13 @@ _MODULES = {"shared": pandas_losses, "text": text_losses}
 """The modules of ready-made losses, under the names that formats import them by."""
 
 _IMPORTS = """\
-from adapters import relations
 from adapters.losses import Cause, Loss, Relation
+from adapters.relations import floats, integers, texts, times, written
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text"""
+
+RELATIONS = {"floats": floats, "integers": integers, "texts": texts, "times": times, "written": written}
+"""The modules of ready-made relations, likewise."""
 
 _MISSED = "declared, but did not occur"
 """How the fidelity of a declaration that has grown stale begins: there is nothing to add for it."""
@@ -165,22 +168,30 @@ def _candidates() -> Iterator[_Candidate]:
     yield _Candidate("shared.missing_words(shared.READ_CSV_WORDS)", missing.relation, missing)
     wider = pandas_losses.float32_as_float64(bound="the same number as float64")
     yield _Candidate('shared.float32_as_float64(bound="the same number as float64")', wider.relation, wider)
-    for name, function in vars(relations).items():
-        if inspect.isfunction(function) and not name.startswith("_") and [*_parameters(function)] == ["column"]:
-            yield _Candidate(f"Relation(relations.{name})", Relation(function))
-            for argument, values in {
-                "relative_tolerance=2.0**-24": {"relative_tolerance": 2.0**-24},
-                'nulls="numpy"': {"nulls": "numpy"},
-                "parse=relations.parse_text": {"parse": relations.parse_text},
-            }.items():
-                relation = Relation(function, **values)  # type: ignore[arg-type]
-                yield _Candidate(f"Relation(relations.{name}, {argument})", relation)
+    for name, function in _relations():
+        yield _Candidate(f"Relation({name})", Relation(function))
+        for argument, values in {
+            "relative_tolerance=2.0**-24": {"relative_tolerance": 2.0**-24},
+            'nulls="numpy"': {"nulls": "numpy"},
+            "parse=written.parse_text": {"parse": written.parse_text},
+        }.items():
+            relation = Relation(function, **values)
+            yield _Candidate(f"Relation({name}, {argument})", relation)
     for to_unit in _UNITS:
         others = [unit for unit in _UNITS if unit != to_unit]
         for zone in (None, "UTC"):
             arguments = f'{others}, "{to_unit}"'.replace("'", '"') + (f', "{zone}"' if zone else "")
-            relation = Relation(relations.timestamps_in(others, to_unit, zone))
-            yield _Candidate(f"Relation(relations.timestamps_in({arguments}))", relation)
+            relation = Relation(times.timestamps_in(others, to_unit, zone))
+            yield _Candidate(f"Relation(times.timestamps_in({arguments}))", relation)
+
+
+def _relations() -> Iterator[tuple[str, Any]]:
+    """Every ready-made relation that takes a column alone, under the name by which a format uses it."""
+    for module, content in RELATIONS.items():
+        for name, function in vars(content).items():
+            of_this_module = inspect.isfunction(function) and function.__module__ == content.__name__
+            if of_this_module and not name.startswith("_") and [*_parameters(function)] == ["column"]:
+                yield f"{module}.{name}", function
 
 
 def _parameters(function: Any) -> Iterator[str]:

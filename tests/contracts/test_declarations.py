@@ -6,7 +6,6 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from adapters import relations
 from adapters.losses import Cause, Loss, Relation
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
@@ -56,7 +55,8 @@ def test_what_it_says_to_paste_declares_what_it_explains(adapter: Undeclared, tm
     assert "text.INTEGERS_AS_INT64,  # int16, int32, int8, uint16, uint32, uint8" in said
     assert "shared.DICTIONARY_AS_TEXT," in said
     pasted = said[said.index("losses = (") : said.index("\n)") + 2]
-    names = {"relations": relations, "Cause": Cause, "Loss": Loss, "Relation": Relation, "shared": shared, "text": text}
+    contract = {"Cause": Cause, "Loss": Loss, "Relation": Relation}
+    names = {**declarations.RELATIONS, **contract, "shared": shared, "text": text}
     exec(pasted, names)
     adapter.losses = names["losses"]  # type: ignore[misc,assignment]
     explained = {record.kind for record in before} - {record.kind for record in undeclared(adapter, tmp_path / "after")}
