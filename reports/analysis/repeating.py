@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from bench_runner.results.information import RequestInfo
+from bench_runner.results.information import READ, SAVE, RequestInfo
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis.engines import is_about_calls
@@ -30,11 +30,20 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
         variant = next((other.variant for other in table.rows if not is_raw_io(other.variant)), variant)
     words += ["--formats", _spelled(_planned(variant)), "--rows", str(table.data_rows)]
     words += ["--rounds", str(max((1, *row.rounds)))]
+    words += _operations(row)
     words += _conditions(table)
     words += _request(run.info.request, table)
     if run.info.isolate == "spawn":
         words += ["--isolate", "spawn"]
     return f"{PROGRAM} {shlex.join(words)}"
+
+
+def _operations(row: Row) -> Iterator[str]:
+    """Those of the row, where they are others than every suite has. A save comes by itself."""
+    if set(row.cells) - {SAVE, READ}:
+        for operation in row.cells:
+            if operation != SAVE:
+                yield from ("--operations", operation)
 
 
 def _spelled(name: str) -> str:

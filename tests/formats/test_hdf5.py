@@ -33,7 +33,7 @@ def test_integers_with_nulls_go_through_numpy(name: str, target: Target, tmp_pat
     adapter = FORMATS.build(name)
     adapter.load_library()
     outcomes = {
-        (record.kind, record.nulls): record for record in fidelity.probe(name, adapter, target, tmp_path / "kinds")
+        (record.kind, record.nulls): record for record in fidelity.probe(adapter, target, tmp_path / "kinds")
     }
     record = outcomes["int64", True]
     wanted = ("exact", "") if target.kind == "pandas" else ("lossy", "integers with nulls become float64")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench_runner.machine.environment import folder_facts, supports_cold
+from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.operations import READ_ALL
 from bench_runner.results.records import Sample
 from bench_runner.results.statistics import summarise

@@ -135,3 +135,12 @@ def test_hostile_names_are_one_word_for_the_shell() -> None:
     words = shlex.split(repeating_command(run, table, table.rows[0]))
     assert words[words.index("--formats") + 1] == "csv[engine=`reboot`]"
     assert words[words.index("--datasets") + 1].startswith("^a;")
+
+
+def test_a_row_with_a_projection_names_its_operations() -> None:
+    run = make_run(datasets=("eq",), tracks=("plain",), rounds=5, project=True)
+    (table,) = tables(run)
+    row = next(row for row in table.rows if row.variant.startswith("parquet"))
+    words = shlex.split(repeating_command(run, table, row))
+    chosen = [words[place + 1] for place, word in enumerate(words) if word == "--operations"]
+    assert chosen == ["read", "project[columns=10]"]
