@@ -174,7 +174,7 @@ BARE_CALLS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BARE_CALLS)
-def test_the_track_default_is_the_bare_call(name: str, tmp_path: Path) -> None:
+def test_the_track_default_is_the_library_default(name: str, tmp_path: Path) -> None:
     engine = FORMATS.engines(name)[0]
     adapter = engine(engine.library_default)
     adapter.load_library()
@@ -184,7 +184,7 @@ def test_the_track_default_is_the_bare_call(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "call"), [("parquet", "to_parquet"), ("feather", "to_feather"), ("orc", "to_orc")])
-def test_the_bare_call_of_pandas_is_the_same(name: str, call: str, tmp_path: Path) -> None:
+def test_the_library_default_of_pandas_is_the_same(name: str, call: str, tmp_path: Path) -> None:
     engine = FORMATS.engines(name)[0]
     adapter = engine(engine.library_default)
     adapter.load_library()

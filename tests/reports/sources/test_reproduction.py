@@ -155,7 +155,7 @@ def test_strings_as_the_thesis_had_them_are_preferred_and_never_mixed() -> None:
     assert any("Python objects" in note for note in reproduce(plain).notes)
 
 
-def test_the_bare_call_stands_for_a_format_with_several_variants() -> None:
+def test_the_library_default_stands_for_a_format_with_several_variants() -> None:
     found = reproduce(make_run(datasets=("eq",), tracks=("plain",)))
     json_size = next(item for item in found.comparisons if (item.format, item.column) == ("JSON", SIZE))
     assert json_size.ours == 128
