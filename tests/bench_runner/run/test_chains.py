@@ -19,9 +19,8 @@ import pytest
 from bench_runner.machine import environment, linux
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Failure, Sample
-from bench_runner.results.statistics import summarise
 from bench_runner.run import rounds
-from bench_runner.run.chains import Bench, ChainFailed, _device_doubt, execute, refuse_more_than_one_core
+from bench_runner.run.chains import Bench, ChainFailed, execute, refuse_more_than_one_core
 from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.run.prediction import Prediction
 from bench_runner.worker.settle import Control, Settler
@@ -419,105 +418,6 @@ def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench) -> None
     save, read = run_faulty("spy", on=replace(bench, launcher=Launcher(isolate="spawn", threads=None, preload=[])))
     assert read.fidelity == "exact"
     assert SAVE_SLEEP_NS <= save.figures["wall_ns"] < SAVE_SLEEP_NS + NOISE_NS
-
-
-def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
-    """Rule 14, on a file system that has a device below; elsewhere the run refuses beforehand."""
-    from bench_runner.machine.folders import folder_facts, supports_cold
-
-    if supports_cold(folder_facts(bench.folder).get("filesystem")):
-        pytest.skip("no cold cache on this file system")
-    _, read = run_faulty("none", cache="cold")
-    assert read.failure is None
-    assert read.figures["resident_before_bytes"] == 0
-    assert read.figures["device_read_bytes"] > 0
-
-
-DEVICE_READS = [
-    # wanted, bytes stored, bytes fetched from the device, seconds, whether that proves it
-    ("warm", 100_000_000, 1_000_000, 0.1, True),
-    ("warm", 100_000_000, 1_000_001, 0.1, False),
-    ("warm", 1_000_000, 256 * 1024, 0.1, True),
-    ("warm", 1_000_000, 256 * 1024 + 1, 0.1, False),
-    ("warm", 90_000_000, 5_000_000, 5.0, True),
-    ("warm", 90_000_000, 5_000_001, 5.0, False),
-    ("warm", 90_000_000, 9_000_000, 600.0, True),
-    ("warm", 90_000_000, 9_000_001, 600.0, False),
-    ("cold", 100_000_000, 90_000_000, 0.1, True),
-    ("cold", 100_000_000, 89_999_999, 0.1, False),
-    ("cold", 100_000_000, 0, 100.0, False),
-]
-
-
-@pytest.mark.parametrize(("wanted", "size_bytes", "fetched_bytes", "seconds", "proven"), DEVICE_READS)
-def test_what_the_device_gave_proves_the_cache(
-    wanted: str, size_bytes: int, fetched_bytes: int, seconds: float, proven: bool
-) -> None:
-    """Rule 14."""
-    wall_ns = int(seconds * 1e9)
-    figures = {"size_bytes": size_bytes, "device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
-    if wanted == "cold" and not proven:
-        with pytest.raises(ChainFailed, match="a cold read fetched only") as raised:
-            _device_doubt(figures, wanted)
-        assert raised.value.failure.kind == "cache"
-        return
-    doubt = _device_doubt(figures, wanted)
-    assert doubt == ("" if proven else f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device")
-    # The size belongs to the save.
-    assert figures == {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
-
-
-def test_a_warm_read_that_went_to_the_device_is_not_counted(
-    run_faulty: Executor, bench: Bench, at_rest: None
-) -> None:
-    """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
-
-    def device(task: Mapping[str, Any], outcome: Outcome) -> None:
-        if task["operation"] == "read":
-            outcome.answer("measured")["figures"]["device_read_bytes"] = 10**9
-
-    save, read = run_faulty("none", on=Spying(bench, device).bench())
-    assert read.failure is None
-    assert not read.counted
-    assert any(warning.startswith("not counted, a warm read fetched 1,000,000,000 of") for warning in read.warnings)
-    assert save.counted
-    assert len(summarise([save, read])) == 2
-    assert summarise([save, read])[save.cell].rounds == 1
-    assert summarise([save, read])[read.cell].rounds == 0
-
-
-def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executor, bench: Bench) -> None:
-    """Rule 14: warm is made and proven before the read, not hoped for."""
-    left: list[int] = []
-
-    def evict(task: Mapping[str, Any], outcome: Outcome) -> None:
-        if task["operation"] == "save":
-            linux.evict_file(Path(task["location"]))
-            left.append(linux.resident_file_bytes(Path(task["location"])))
-
-    save, read = run_faulty("none", on=Spying(bench, evict).bench())
-    if left != [0]:
-        pytest.skip("this file system lives in memory")
-    assert read.failure is None
-    assert read.figures["resident_before_bytes"] == save.figures["size_bytes"]
-
-
-def test_a_copy_that_does_not_stay_in_the_page_cache_is_no_warm_one(
-    run_faulty: Executor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(linux, "resident_file_bytes", lambda path: path.stat().st_size * 98 // 100)
-    _, read = run_faulty("none")
-    assert read.failure is not None
-    assert read.failure.kind == "cache"
-    assert "only 98% of the stored copy" in read.failure.reason
-
-
-def test_a_copy_that_cannot_be_evicted_is_no_cold_one(run_faulty: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linux, "evict_file", lambda path: None)
-    _, read = run_faulty("none", cache="cold")
-    assert read.failure is not None
-    assert read.failure.kind == "cache"
-    assert "cannot be evicted" in read.failure.reason
 
 
 def predicted(wall_ns: int, peak_bytes: int, size_bytes: int) -> Prediction:
