@@ -260,3 +260,10 @@ def test_a_projection_is_timed_and_verified(small: None, monkeypatch: pytest.Mon
     one.run()
     assert len(one._result.columns) == 2
     one.finish("eq", FEATHER)
+
+
+def test_a_projection_of_tables_leaves_images_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """asv loads all suites at once."""
+    monkeypatch.setenv(OPERATIONS_VARIABLE, "read|project")
+    assert trial.operations("image") == SUITES["image"].operations
+    assert trial.operations("tabular") == ("save", "read", "project[columns=4]")
