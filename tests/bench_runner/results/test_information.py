@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from bench_runner.plan.request import Request
 from bench_runner.results.information import (
     MachineInfo,
     OperationInfo,
@@ -121,3 +123,9 @@ def test_an_operation_that_a_run_does_not_tell_of_is_known_by_its_name() -> None
 @pytest.mark.parametrize(("told", "virtual"), [(None, False), ("none", False), ("kvm", True)])
 def test_a_guest_says_so(told: str | None, virtual: bool) -> None:
     assert MachineInfo(virtualisation=told).is_virtual is virtual
+
+
+def test_all_that_a_user_can_ask_for_is_kept() -> None:
+    """A field that only the request has would be passed over when the run is stored."""
+    kept = {field.name for field in msgspec.structs.fields(RequestInfo)}
+    assert {field.name for field in dataclasses.fields(Request)} == kept
