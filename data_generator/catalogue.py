@@ -94,7 +94,8 @@ def _preset(kind: str) -> Entry:
 
 
 def _real(title: str, purpose: str) -> Entry:
-    return Entry(title, purpose, "data_generator.imported.real_images:build", None, takes_file=True, imports=True)
+    build = "data_generator.imported.images.real_images:build"
+    return Entry(title, purpose, build, None, takes_file=True, imports=True)
 
 
 _REALISTIC = {
@@ -141,7 +142,7 @@ CATALOGUE: Mapping[str, Entry] = {
     "table": Entry(
         "table of your own",
         "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; of a large one a sample",
-        "data_generator.imported.own_table:build",
+        "data_generator.imported.tables.own_table:build",
         None,
         (Parameter("share", (0.01, 1.0), "1", "of each block of the sample the first part: a second size of it"),),
         takes_file=True,

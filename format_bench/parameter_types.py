@@ -67,7 +67,7 @@ class Percent(click.ParamType):
 
 
 class Wish(click.ParamType):
-    """What a user wants of a format, by a parser of reports.analysis.preferences."""
+    """What a user wants of a format, by a parser of reports.analysis.recommendation.preferences."""
 
     def __init__(self, parser: str, name: str) -> None:
         """`parser` is the name of its function, which is loaded when there is something to parse."""
@@ -76,7 +76,7 @@ class Wish(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse, or fail with what is allowed."""
-        from reports.analysis import preferences
+        from reports.analysis.recommendation import preferences
 
         if not isinstance(value, str):
             return value

@@ -51,15 +51,7 @@ INSIDE_RUNNER = {
 """Part of bench_runner -> the parts that it may import besides itself and the modules at the top, which import none."""
 
 MOST_LINES = 500
-LONG = {
-}
-"""Files that are too long today."""
 MOST_MODULES = 20
-CROWDED = {
-    "data_generator/imported": "mended by sub-folders for tables and images",
-    "reports/analysis": "mended by a sub-folder for what recommendations are made of",
-}
-"""Folders that hold too many modules today."""
 
 READ_CLOCKS = {
     "bench_runner/clock.py": "the clock",
@@ -191,7 +183,7 @@ def _longest_known(name: str, modules: Mapping[str, str]) -> str:
 
 def too_long(file: str, text: str) -> list[str]:
     lines = text.count("\n")
-    if room_of(file) == "tests" or file in LONG or lines <= MOST_LINES:
+    if room_of(file) == "tests" or lines <= MOST_LINES:
         return []
     return [f"{file}: has {lines} lines, split it by subject (at most {MOST_LINES})"]
 
@@ -201,7 +193,7 @@ def crowded(files: Iterable[str]) -> list[str]:
     return [
         f"{folder}: holds {count} modules, give it sub-folders (at most {MOST_MODULES})"
         for folder, count in counts.items()
-        if count > MOST_MODULES and folder not in CROWDED
+        if count > MOST_MODULES
     ]
 
 
@@ -277,14 +269,6 @@ def test_no_modules_import_each_other():
 
 def test_no_folder_is_crowded():
     assert crowded(tracked()) == []
-
-
-def test_what_is_too_large_today_still_is():
-    """What has been mended needs no exception any more."""
-    assert [file for file in LONG if (ROOT / file).read_text().count("\n") <= MOST_LINES] == []
-    counts = Counter(file.rpartition("/")[0] for file in tracked() if file.endswith(".py"))
-    assert [folder for folder in CROWDED if counts[folder] <= MOST_MODULES] == []
-    assert all(mended.startswith("mended by ") for mended in (*LONG.values(), *CROWDED.values()))
 
 
 def test_the_exceptions_are_still_there():

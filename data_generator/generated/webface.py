@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from data_generator.dataset import Dataset, batch_sizes
 from data_generator.generated import columns, streams
-from data_generator.imported.webface_file import open_file
+from data_generator.imported.tables.webface_file import open_file
 
 VERSION = 1
 _BATCH_ROWS = 262_144

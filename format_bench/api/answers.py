@@ -18,9 +18,9 @@ from bench_runner.results.records import Run
 from bench_runner.run.choosing import Measured, measure_for_choice
 from bench_runner.run.session import Options, Watcher
 from format_bench.python_lines import Lines, lines_of
-from reports.analysis.candidates import Candidate, Question, projected, questions, sifted, whole_rows
-from reports.analysis.preferences import Preferences
-from reports.analysis.recommend import Ranked, Recommendation, contending, may_win, recommend
+from reports.analysis.recommendation.candidates import Candidate, Question, projected, questions, sifted, whole_rows
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.recommend import Ranked, Recommendation, contending, may_win, recommend
 from reports.text.recommendation import Answer
 
 

@@ -16,7 +16,7 @@ from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
 from data_generator.errors import DataError
-from data_generator.imported import image_input
+from data_generator.imported.images import image_input
 from format_bench.api.answers import measured_answer, stored_answer
 from format_bench.api.request import (
     RESULTS,
@@ -32,7 +32,7 @@ from format_bench.api.request import (
 )
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
-from reports.analysis.preferences import NEEDS, WEIGHED, Preferences
+from reports.analysis.recommendation.preferences import NEEDS, WEIGHED, Preferences
 from reports.text.recommendation import Answer
 
 USUAL_WEIGHTS: Mapping[str, float] = Preferences().weights

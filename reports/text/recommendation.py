@@ -1,6 +1,7 @@
 """A recommendation for people and programs: on the terminal, and as JSON.
 
-It shows what reports.analysis.recommend found, with the lines of Python that it is handed, and judges nothing.
+It shows what reports.analysis.recommendation.recommend found, with the lines of Python that it is handed, and judges
+nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from bench_runner.results.statistics import Interval, Ratio
-from reports.analysis.candidates import NOT_COUNTED, Question
 from reports.analysis.labels import conditions_text, short_labels
-from reports.analysis.reasons import TITLES, Reason, reasons
-from reports.analysis.recommend import BreakEven, Ranked, Recommendation, weights
+from reports.analysis.recommendation.candidates import NOT_COUNTED, Question
+from reports.analysis.recommendation.reasons import TITLES, Reason, reasons
+from reports.analysis.recommendation.recommend import BreakEven, Ranked, Recommendation, weights
 from reports.analysis.units import number_text
 from reports.text.page import folded, label_width_of, page_for, print_lines
 

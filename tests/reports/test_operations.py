@@ -15,10 +15,10 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Failure, Run, Sample, changed, read_run
-from reports.analysis.candidates import questions
 from reports.analysis.cold_start import cold_starts
 from reports.analysis.compare import compare
 from reports.analysis.frame import frame
+from reports.analysis.recommendation.candidates import questions
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site
 from reports.sources.reproduction import reproduce

@@ -22,9 +22,9 @@ from bench_runner.results.records import Run, read_run
 from bench_runner.run.choosing import measure_for_choice, measure_race
 from bench_runner.run.session import Options, Race
 from format_bench.progress import watching
-from reports.analysis.candidates import questions, sifted
-from reports.analysis.preferences import Preferences, parse_weights
-from reports.analysis.recommend import Ranked, Recommendation, contending, may_win, recommend
+from reports.analysis.recommendation.candidates import questions, sifted
+from reports.analysis.recommendation.preferences import Preferences, parse_weights
+from reports.analysis.recommendation.recommend import Ranked, Recommendation, contending, may_win, recommend
 from tests.selfbench.costs import Check, keep_runs, made_once, print_checks, steadiness
 
 TABLES = (

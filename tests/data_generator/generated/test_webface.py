@@ -12,7 +12,7 @@ import pytest
 from data_generator import cache
 from data_generator.catalogue import resolve
 from data_generator.errors import DataError
-from data_generator.imported import webface_file
+from data_generator.imported.tables import webface_file
 
 h5py = pytest.importorskip("h5py")
 

@@ -1,0 +1,187 @@
+"""The process that opens the user's images: `python -m data_generator.imported.images.image_import PARENT MEMORY_BYTES
+PROGRESS`.
+
+It decodes image after image, and answers as data_generator.imported.import_process says, with these letters besides:
+
+    n  how many images there will be, as JSON
+    b  a batch of them, as a message of Arrow IPC with the schema of data_generator.images
+
+Nothing here knows of caches or data sets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from data_generator.imported.images.image_input import CACHED, FILES, PARQUET, SAVED
+from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
+from data_generator.imported.refusal import Refused
+
+COUNT, BATCH = b"n", b"b"
+
+_ROWS_AT_ONCE = 64
+
+Found = tuple[int, Iterator[tuple[bytes, int]]]
+"""How many images there are, and of each the file's content and its label. A task is a UserInput (`path`, `kind`, and
+`files`, each with `name`, `path`, `label`) with `rows`, the most images to take, or None, and `batch_bytes`, the pixels
+of a batch."""
+
+
+# --- where the files' contents come from ---------------------------------------------------------------------------
+
+
+def _from_files(task: Task, progress: Progress) -> Found:
+    files = task["files"]
+
+    def contents() -> Iterator[tuple[bytes, int]]:
+        for file in files:
+            progress.at(os.path.join(task["path"], file["name"]))
+            with opened(file["path"]) as stream:
+                yield stream.read(), file["label"]
+
+    return len(files), contents()
+
+
+def _from_parquet(task: Task, progress: Progress) -> Found:
+    import pyarrow.parquet as pq
+
+    from data_generator.imported.images import image_columns
+
+    names = [_parquet_name(task, file) for file in task["files"]]
+    chosen, count = [], 0
+    for name, file in zip(names, task["files"], strict=True):
+        progress.at(name)
+        with opened(file["path"]) as stream, pq.ParquetFile(stream) as parquet:
+            chosen.append(image_columns.choose(parquet.schema_arrow))
+            count += parquet.metadata.num_rows
+
+    def contents() -> Iterator[tuple[bytes, int]]:
+        for name, file, columns in zip(names, task["files"], chosen, strict=True):
+            with opened(file["path"]) as stream, pq.ParquetFile(stream, pre_buffer=False) as parquet:
+                batches = parquet.iter_batches(_ROWS_AT_ONCE, columns=[columns.image, columns.label], use_threads=False)
+                yield from _numbered(batches, columns, name, progress)
+
+    return count, contents()
+
+
+def _parquet_name(task: Task, file: Mapping[str, Any]) -> str:
+    is_file_itself = file["path"] == task["path"]
+    return task["path"] if is_file_itself else os.path.join(task["path"], file["name"])
+
+
+def _numbered(batches: Any, columns: Any, name: str, progress: Progress) -> Iterator[tuple[bytes, int]]:
+    """The rows of the batches, each announced by its number."""
+    from data_generator.imported.images import image_columns
+
+    row = 0
+    progress.at(f"{name}, row 0")
+    for batch in batches:
+        for content in image_columns.rows(batch, columns):
+            yield content
+            row += 1
+            progress.at(f"{name}, row {row:,}")
+
+
+def _from_saved(task: Task, progress: Progress) -> Found:
+    present = {file["name"] for file in task["files"]}
+    listed = [entry["filename"] for entry in _note(task, "state.json", progress)["_data_files"]]
+    strange = [name for name in listed if name not in present]
+    if strange:
+        raise Refused(f"names files that are not in its folder: {', '.join(map(str, strange))}")
+    progress.at(task["path"])
+    import datasets
+
+    return _from_dataset(datasets.load_from_disk(task["path"]), task, progress)
+
+
+def _note(task: Task, name: str, progress: Progress) -> Any:
+    """What one of the JSON files says that `datasets` puts beside its tables."""
+    path = os.path.join(task["path"], name)
+    progress.at(path)
+    with opened(path) as stream:
+        return json.load(stream)
+
+
+def _from_cached(task: Task, progress: Progress) -> Found:
+    train = (_note(task, "dataset_info.json", progress).get("splits") or {}).get("train") or {}
+    progress.at(task["path"])
+    import datasets
+
+    dataset = datasets.concatenate_datasets([datasets.Dataset.from_file(file["path"]) for file in task["files"]])
+    expected = train.get("num_examples", len(dataset))
+    if expected != len(dataset):
+        raise Refused(f"holds {len(dataset):,} images of {expected:,}", "load the data set again by 'datasets'")
+    return _from_dataset(dataset, task, progress)
+
+
+def _from_dataset(dataset: Any, task: Task, progress: Progress) -> Found:
+    from data_generator.imported.images import image_columns
+
+    columns = image_columns.choose(dataset.data.schema)
+    as_stored = dataset.with_format("arrow", columns=[columns.image, columns.label])
+    return len(dataset), _numbered(as_stored.iter(batch_size=_ROWS_AT_ONCE), columns, task["path"], progress)
+
+
+_SOURCES: Mapping[str, Callable[[Task, Progress], Found]] = {
+    FILES: _from_files,
+    PARQUET: _from_parquet,
+    SAVED: _from_saved,
+    CACHED: _from_cached,
+}
+
+
+# --- from contents to frames ---------------------------------------------------------------------------------------
+
+
+def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
+    """The letters and contents that answer a task, without the end. Raises Refused."""
+    from data_generator.imported.images import image_decoder
+
+    image_decoder.be_strict()
+    count, contents = _SOURCES[task["kind"]](task, progress)
+    taken = count if task["rows"] is None else min(count, task["rows"])
+    if taken == 0:
+        raise Refused("holds no images (0 rows)", "name one that holds some", task["path"])
+    yield COUNT, json.dumps(taken).encode()
+    for batch in _batches(islice(contents, taken), task["batch_bytes"]):
+        yield BATCH, batch.serialize()
+
+
+def _batches(contents: Iterator[tuple[bytes, int]], batch_bytes: int) -> Iterator[Any]:
+    from data_generator.imported.images import image_decoder
+
+    pixels, rows = bytearray(), []
+    for content, label in contents:
+        picture = image_decoder.decode(content)
+        pixels += picture.pixels
+        rows.append((picture.height, picture.width, picture.channels, label))
+        if len(pixels) >= batch_bytes:
+            yield _batch(pixels, rows)
+            pixels, rows = bytearray(), []
+    if rows:
+        yield _batch(pixels, rows)
+
+
+def _batch(pixels: bytearray, rows: list[tuple[int, int, int, int]]) -> Any:
+    import numpy as np
+
+    from data_generator import images
+
+    heights, widths, channels, labels = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    heights32, widths32, channels32 = (side.astype(np.int32) for side in (heights, widths, channels))
+    return images.batch(pixels, heights32, widths32, channels32, labels)
+
+
+READER = Reader(
+    frames,
+    install={"PIL": ("pillow", "images"), "datasets": ("datasets", "datasets")},
+    smaller="make it smaller, or leave it out",
+    may_write=True,
+)
+
+if __name__ == "__main__":
+    serve(READER)

@@ -1,0 +1,234 @@
+"""What lies where images are said to be, by names, sizes and times alone: no file is opened here.
+
+Folders of image files by class, Parquet files, a folder saved by `datasets`, or that library's own cache. What the
+files hold is looked at by data_generator.imported.images.image_import, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from data_generator.errors import DataError
+from data_generator.imported.refusal import printable
+from data_generator.imported.user_files import (
+    InputFile,
+    UserInput,
+    below,
+    entries,
+    input_file,
+    inside,
+    located,
+    taken_file,
+)
+
+FILES, PARQUET, SAVED, CACHED = "image files", "parquet", "saved by datasets", "cache of datasets"
+
+IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+UNREAD_SUFFIXES = (
+    *(".avif", ".cr2", ".dds", ".dng", ".eps", ".exr", ".hdr", ".heic", ".heif", ".ico", ".j2k", ".jp2", ".jxl"),
+    *(".nef", ".pbm", ".pgm", ".pnm", ".ppm", ".psd", ".svg", ".tga"),
+)
+"""Of images, but not of kinds that are read: such a file is not passed over in silence."""
+_PARQUET_SUFFIX = ".parquet"
+
+DEPTH = 4
+"""Folders below the one that is named, as deep as the hub's own caches put their Parquet files."""
+
+TAKEN = (
+    "images are taken as folders of image files by class, Parquet files, or a folder saved by 'datasets'; a table goes "
+    "with run tabular --data PATH"
+)
+
+
+def find(given: Path) -> UserInput:
+    """The images at the user's path.
+
+    Hidden files and folders are passed over, and files whose names say that they hold neither images nor Parquet.
+    Links are followed to files below the path only. Raises DataError for a path that is missing, holds none of what is
+    taken, several kinds of it, or what cannot be told apart.
+    """
+    path, about = located(given, TAKEN)
+    if stat.S_ISREG(about.st_mode) and path.suffix.lower() == _PARQUET_SUFFIX:
+        return UserInput(path, PARQUET, (input_file(path, path.name, about),))
+    if not stat.S_ISDIR(about.st_mode):
+        raise DataError(f"{printable(path)}: is neither a folder nor a Parquet file\n  {TAKEN}")
+    return _saved(path) or _by_suffix(path)
+
+
+def find_cached(folders: Sequence[str]) -> UserInput | None:
+    """The training images that `datasets` keeps in its cache under one of these folder names; the newest, where it
+    keeps several."""
+    found: list[tuple[int, str, UserInput]] = []
+    for folder in folders:
+        # <name>/<configuration>/<version>/<hash of the builder>
+        for info in sorted(datasets_cache().glob(f"{folder}/*/*/*/dataset_info.json")):
+            place = Path(os.path.realpath(info.parent))
+            files = [file for file in _flat(place) if _CACHED_TRAIN.match(file.name)]
+            if files and not place.name.endswith(".incomplete") and _all_shards(files):
+                found.append((info.stat().st_mtime_ns, str(place), UserInput(place, CACHED, tuple(files))))
+    return max(found, key=lambda each: each[:2])[2] if found else None
+
+
+def datasets_cache() -> Path:
+    """Where `datasets` keeps what it has loaded; told from the environment as that library does it."""
+    xdg = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("HF_HOME", os.path.join(xdg, "huggingface"))
+    return Path(os.path.expanduser(os.environ.get("HF_DATASETS_CACHE", os.path.join(home, "datasets"))))
+
+
+_CACHED_TRAIN = re.compile(r"(?!cache-).+-train(?:-\d{5}-of-(?P<shards>\d{5}))?\.arrow$")
+
+
+def _all_shards(files: Sequence[InputFile]) -> bool:
+    match = _CACHED_TRAIN.match(files[0].name)
+    return match is not None and int(match["shards"] or 1) == len(files)
+
+
+# --- a folder saved by datasets ------------------------------------------------------------------------------------
+
+
+def _saved(path: Path) -> UserInput | None:
+    """The folder, or its split 'train', as a folder saved by `datasets`; None when it is no such folder."""
+    if _is_saved(path):
+        return UserInput(path, SAVED, tuple(_flat(path)))
+    if not (path / "dataset_dict.json").is_file():
+        return None
+    splits = [entry.name for entry in entries(path) if _is_saved(Path(entry.path))]
+    if "train" in splits or len(splits) == 1:
+        split = path / ("train" if "train" in splits else splits[0])
+        return _saved(inside(path, split))
+    raise DataError(
+        f"{printable(path)}: holds several splits and none is called 'train': {printable(', '.join(splits) or 'none')}"
+        f"\n  name one of them: {printable(path)}/SPLIT"
+    )
+
+
+def _is_saved(folder: Path) -> bool:
+    return (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file()
+
+
+def _flat(folder: Path) -> list[InputFile]:
+    """The files that lie in the folder itself, links checked."""
+    found = [entry for entry in entries(folder) if _suffix(entry.name) in (".arrow", ".json")]
+    return [taken_file(folder, entry, "images") for entry in found]
+
+
+# --- what the suffixes say -----------------------------------------------------------------------------------------
+
+
+def _by_suffix(path: Path) -> UserInput:
+    unread: list[str] = []
+    files = list(_walk(path, path, 0, unread))
+    parquet = [file for file in files if _suffix(file.name) == _PARQUET_SUFFIX]
+    pictures = [file for file in files if _suffix(file.name) != _PARQUET_SUFFIX]
+    if parquet and pictures:
+        raise DataError(
+            f"{printable(path)}: holds Parquet files ({printable(parquet[0].name)}) and image files "
+            f"({printable(pictures[0].name)})\n  name a folder with one of the two"
+        )
+    if parquet:
+        return UserInput(path, PARQUET, tuple(_one_split(path, parquet)))
+    if unread:
+        kinds = ", ".join(suffix.removeprefix(".") for suffix in IMAGE_SUFFIXES)
+        raise DataError(
+            f"{printable(path / unread[0])}: is an image of a kind that is not read ({kinds} are)\n"
+            "  convert it to PNG, or move it away"
+        )
+    if not pictures:
+        raise DataError(f"{printable(path)}: holds no images (looked {DEPTH} folders deep)\n  {TAKEN}")
+    return UserInput(path, FILES, tuple(_classed(path, pictures)))
+
+
+def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[InputFile]:
+    """Image and Parquet files below the folder, in the order of their names, class by class; `unread` takes the names
+    of images that are not read."""
+    for entry in entries(folder):
+        suffix = _suffix(entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            if depth < DEPTH:
+                yield from _walk(root, Path(entry.path), depth + 1, unread)
+        elif entry.is_symlink() and os.path.isdir(entry.path):
+            raise DataError(
+                f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
+                "there, or remove the link"
+            )
+        elif suffix in UNREAD_SUFFIXES:
+            unread.append(below(root, entry.path))
+        elif suffix == _PARQUET_SUFFIX or suffix in IMAGE_SUFFIXES:
+            yield taken_file(root, entry, "images")
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()
+
+
+def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
+    """The files with their labels: the number of their folder among all class folders, or 0 where there are none."""
+    names = sorted({file.name.split(os.sep)[0] for file in pictures if os.sep in file.name})
+    classes = {name: label for label, name in enumerate(names)}
+    for file in pictures:
+        parts = file.name.split(os.sep)
+        if len(parts) > 2:
+            raise DataError(
+                f"{printable(path / parts[0])}: holds folders of images, and should be the folder of one class\n"
+                f"  name the folder whose folders are the classes, such as {printable(path / parts[0])}"
+            )
+        if len(parts) == 1 and classes:
+            raise DataError(
+                f"{printable(file.path)}: lies beside the folders of classes ({printable(names[0])}, ..)\n"
+                "  put it into one of them, or leave it out"
+            )
+        yield replace(file, label=classes.get(parts[0], 0))
+    if classes:
+        _check_folders(path, classes)
+
+
+def _check_folders(path: Path, classes: Container[str]) -> None:
+    """A folder without images may be a class that lost them: it is not passed over, as labels would shift."""
+    for entry in entries(path):
+        if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
+            raise DataError(
+                f"{printable(entry.path)}: holds no images, unlike the folders of other classes\n"
+                "  put some there, or remove it"
+            )
+
+
+_SPLITS = ("train", "training", "test", "testing", "validation", "valid", "val", "dev")
+_SPLIT_NAME = re.compile(rf"(?P<split>{'|'.join(_SPLITS)})(?:[-_.].*)?\.parquet$", re.IGNORECASE)
+
+
+def _one_split(path: Path, files: Sequence[InputFile]) -> Sequence[InputFile]:
+    """Training data, where names tell splits apart as the hub's do ('train-00000-of-00002.parquet', 'train/0.parquet').
+
+    Raises DataError when it is not clear which files belong together.
+    """
+    groups: dict[str | None, list[InputFile]] = {}
+    for file in files:
+        groups.setdefault(_split(file.name), []).append(file)
+    if len(groups) > 1 and (None in groups or "train" not in groups):
+        names = ", ".join(split or "of no split" for split in groups)
+        raise DataError(
+            f"{printable(path)}: holds Parquet files of several splits: {printable(names)}\n"
+            "  name the files of one by their folder, or one file"
+        )
+    chosen = groups["train"] if len(groups) > 1 else files
+    folders = sorted({os.path.dirname(file.name) for file in chosen})
+    if len(folders) > 1:
+        raise DataError(
+            f"{printable(path)}: holds Parquet files in several folders: {printable(', '.join(folders))}\n"
+            "  name the one that is meant"
+        )
+    return chosen
+
+
+def _split(name: str) -> str | None:
+    match = _SPLIT_NAME.match(os.path.basename(name))
+    folder = os.path.basename(os.path.dirname(name)).lower()
+    found = match["split"].lower() if match else folder if folder in _SPLITS else None
+    return "train" if found == "training" else found
+

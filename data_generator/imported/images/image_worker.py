@@ -1,0 +1,68 @@
+"""The images that the process of data_generator.imported.images.image_import makes of the user's files, checked.
+
+What becomes of that process is told by data_generator.imported.import_worker. This module knows neither caches nor what
+is done with the images.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+
+from data_generator import images
+from data_generator.errors import DataError
+from data_generator.imported import import_worker
+from data_generator.imported.images.image_import import BATCH, COUNT
+from data_generator.imported.import_process import END
+from data_generator.imported.import_worker import NONSENSE, Answers
+from data_generator.imported.refusal import REPAIR, printable
+from data_generator.imported.user_files import UserInput
+
+COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.images.image_import")
+"""-P: the user's current folder must not stand before the project on the path."""
+
+STALL_S = 60.0
+"""Without a word for so long, the process is ended: it says something for every 64 MB of pixels."""
+
+MEMORY_BYTES = 4 << 30
+"""Room for the largest image that Pillow takes without complaint, in all the copies that its decoding makes."""
+
+
+@contextmanager
+def started(found: UserInput, rows: int | None) -> Iterator[Import]:
+    """A process that reads at most `rows` images of what was found. Raises DataError when it refuses them."""
+    task = {**asdict(found), "path": str(found.path), "rows": rows, "batch_bytes": images.BATCH_BYTES}
+    with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
+        yield Import(answers, found.path)
+
+
+class Import:
+    """The images of one process."""
+
+    def __init__(self, answers: Answers, path: Path) -> None:
+        """Waits for the number of images, `count`. Raises DataError when there will be none."""
+        self._answers, self._path = answers, path
+        count = bytes(answers.frame(COUNT)[1])
+        if not count.isdigit():
+            raise answers.failed(NONSENSE)
+        self.count = int(count)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The images, with the schema of data_generator.images. Raises DataError for one that is refused, for a
+        process that came to an end before they did, and for answers that make no sense."""
+        left = self.count
+        while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
+            batch = self._answers.batch(frame[1], images.SCHEMA)
+            if not images.is_sound(batch):
+                raise self._answers.failed(NONSENSE)
+            left -= batch.num_rows
+            yield batch
+        if left:
+            raise DataError(
+                f"{printable(self._path)}: holds {self.count - left:,} images, and says {self.count:,}\n  {REPAIR}"
+            )

@@ -1,0 +1,149 @@
+"""The user's own table: a sample of it, taken once, checked, and kept in the cache of data sets.
+
+It is read when the data set is resolved, because its rows and its schema have to be known by then; what was found is
+noted, so that the next time it is known at once for an input that has not changed. `share` makes a smaller data set of
+the same sample. This module opens no file of the user's itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from data_generator import cache
+from data_generator.dataset import Dataset
+from data_generator.errors import DataError
+from data_generator.imported.refusal import printable
+from data_generator.imported.tables import sampling, table_input, table_worker
+from data_generator.imported.tables.table_worker import Facts
+
+VERSION = 1
+NAME = "table"
+MOST_ROWS = 1_000_000
+"""Of a sample, where nobody asks for another number."""
+
+
+def build(
+    name: str,
+    rows: int | None,
+    parameters: Mapping[str, str],
+    *,
+    source: Path | None = None,
+    on_rows: Callable[[int], None] | None = None,
+) -> Dataset:
+    """A sample of at most `rows` rows of the table at `source`; of each of its blocks the first `share`.
+
+    Reads the table where that has not been done before; `on_rows` hears how many rows are read. Raises DataError when
+    it is not there, or is refused.
+    """
+    if source is None:
+        raise DataError(f"{name}: needs --data PATH\n  {table_input.TAKEN}")
+    sample = _Sample(source, rows or MOST_ROWS)
+    whole = sample.whole(on_rows)
+    share = float(parameters["share"])
+    if share == 1:
+        return whole
+    blocks = sampling.blocks(int(whole.source["input_rows"]), sample.rows)
+    places = sampling.shortened(sampling.places(blocks), share)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        path = cache.prepare(whole, cache.default_folder()).path
+        for place in places:
+            yield from cache.read_rows(path, place.start, place.rows)
+
+    count = sum(place.rows for place in places)
+    return Dataset(
+        name,
+        count,
+        whole.schema,
+        VERSION,
+        batches,
+        source={**whole.source, "sampled_rows": str(count)},
+        remarks=whole.remarks,
+    )
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Where the table is, and how many of its rows are wanted."""
+
+    path: Path
+    rows: int
+
+    def whole(self, on_rows: Callable[[int], None] | None) -> Dataset:
+        """The sample as a data set, which lies in the cache when this returns, but for one that is lost."""
+        about = self.about()
+        folder = cache.default_folder()
+        facts = _known(cache.read_facts(NAME, VERSION, about, folder))
+        schema = facts and cache.kept_schema(NAME, facts.rows, VERSION, _with_facts(about, facts), folder)
+        if facts is None or schema is None:
+            return self._dataset(about, *self._imported(about, folder, on_rows))
+        return self._dataset(about, facts, schema)
+
+    def about(self) -> dict[str, str]:
+        """What tells this sample from others, and from itself before a change of the input."""
+        return {**table_input.find(self.path).about(), "most_rows": str(self.rows)}
+
+    def _imported(
+        self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None
+    ) -> tuple[Facts, pa.Schema]:
+        with table_worker.started(table_input.find(self.path), self.rows, on_rows) as answers:
+            facts, schema = answers.facts, answers.schema
+            dataset = self._dataset(about, facts, schema, lambda: self._checked(answers, about))
+            cache.prepare(dataset, folder)
+        kept = {
+            "input_rows": facts.input_rows,
+            "rows": facts.rows,
+            "blocks": facts.blocks,
+            "remarks": list(facts.remarks),
+        }
+        cache.keep_facts(NAME, VERSION, about, folder, kept)
+        return facts, schema
+
+    def _dataset(
+        self,
+        about: Mapping[str, str],
+        facts: Facts,
+        schema: pa.Schema,
+        batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
+    ) -> Dataset:
+        """The sample, taken again where nobody gives its batches: the cache has lost it."""
+
+        def again() -> Iterator[pa.RecordBatch]:
+            return self._again(about, facts, schema)
+
+        source = _with_facts(about, facts)
+        return Dataset(NAME, facts.rows, schema, VERSION, batches or again, source=source, remarks=facts.remarks)
+
+    def _again(self, about: Mapping[str, str], facts: Facts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """The batches of another process."""
+        with table_worker.started(table_input.find(self.path), self.rows) as answers:
+            if (answers.facts, answers.schema) != (facts, schema):
+                raise _changed(about)
+            yield from self._checked(answers, about)
+
+    def _checked(self, answers: table_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+        """The batches; at the end, if the input is still as it was."""
+        yield from answers.batches()
+        if self.about() != about:
+            raise _changed(about)
+
+
+def _changed(about: Mapping[str, str]) -> DataError:
+    return DataError(f"{NAME}: {printable(about['path'])} was changed while it was read\n  try again")
+
+
+def _with_facts(about: Mapping[str, str], facts: Facts) -> dict[str, str]:
+    counted = {"input_rows": facts.input_rows, "sampled_rows": facts.rows, "blocks": facts.blocks}
+    return {**about, **{key: str(value) for key, value in counted.items()}}
+
+
+def _known(facts: Mapping[str, object]) -> Facts | None:
+    """What the cache has noted; None where that is not whole."""
+    input_rows, rows, blocks, remarks = (facts.get(key) for key in ("input_rows", "rows", "blocks", "remarks"))
+    if not (isinstance(input_rows, int) and isinstance(rows, int) and isinstance(blocks, int)):
+        return None
+    return Facts(input_rows, rows, blocks, tuple(remarks)) if isinstance(remarks, list) else None

@@ -1,0 +1,129 @@
+"""The process that opens the user's table: `python -m data_generator.imported.tables.table_import PARENT MEMORY_BYTES
+PROGRESS`.
+
+It takes a sample, and answers as data_generator.imported.import_process says, with these letters besides:
+
+    p  how many rows it has seen so far, as JSON
+    n  what there is, as JSON: `input_rows`, `rows` of the sample, `blocks` that it has, `remarks` (two lines each)
+    s  the schema, as a message of Arrow IPC
+    b  a batch of the sample, likewise
+
+Nothing here knows of caches or data sets.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables.table_input import ARROW, AVRO, CSV, EXCEL, JSON, ORC, PARQUET
+
+ROWS, FACTS, SCHEMA, BATCH = b"p", b"n", b"s", b"b"
+
+_MAGIC = (
+    (b"PAR1", PARQUET),
+    (b"ARROW1", ARROW),
+    (b"\xff\xff\xff\xff", ARROW),
+    (b"ORC", ORC),
+    (b"Obj\x01", AVRO),
+    (b"PK\x03\x04", EXCEL),
+    (b"\xd0\xcf\x11\xe0", EXCEL),
+)
+"""How files begin that say what they are; text does not."""
+_FEATHER_1 = b"FEA1"
+_GZIP = b"\x1f\x8b"
+
+
+_READERS: Mapping[str, str] = {
+    CSV: "csv_reader:read",
+    JSON: "json_reader:read",
+    ARROW: "columnar_reader:read_arrow",
+    ORC: "columnar_reader:read_orc",
+    EXCEL: "excel_reader:read",
+    AVRO: "avro_reader:read",
+}
+"""Kind of file -> module and function; imported when it is needed."""
+
+
+def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
+    """The letters and contents that answer a task, without the end. Raises Refused."""
+    if task["kind"] == PARQUET:
+        yield from _of_parquet(task, progress)
+        return
+    (file,) = task["files"]
+    progress.at(task["path"])
+    from data_generator.imported.tables.table_reading import Source
+
+    with opened(file["path"]) as stream:
+        _check_beginning(stream, task)
+        source = Source(task["path"], stream, file["size_bytes"], task["rows"], progress)
+        module, _, function = _READERS[task["kind"]].partition(":")
+        read = getattr(importlib.import_module(f"data_generator.imported.tables.{module}"), function)
+        yield from _answered(read(source))
+
+
+def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
+    from data_generator.imported.tables import columnar_reader
+
+    files = []
+    for file in task["files"]:
+        is_file_itself = file["path"] == task["path"]
+        name = task["path"] if is_file_itself else os.path.join(task["path"], file["name"])
+        progress.at(name)
+        with opened(file["path"]) as stream:
+            _check_beginning(stream, task)
+        files.append(columnar_reader.ParquetFile(name, file["path"]))
+    yield from _answered(columnar_reader.read_parquet(files, task["rows"], progress))
+
+
+def _check_beginning(stream: IO[bytes], task: Task) -> None:
+    """Raises Refused for a file that is not what its name says."""
+    beginning = stream.read(16)
+    stream.seek(0)
+    kind = task["kind"]
+    found = next((known for magic, known in _MAGIC if beginning.startswith(magic)), None)
+    if beginning.startswith(_FEATHER_1):
+        raise Refused("is Feather of version 1", "write it again by pandas: read_feather(FILE).to_feather(NEW)")
+    if beginning.startswith(_GZIP) and not task["path"].lower().endswith(".gz"):
+        raise Refused("is packed by gzip, and its name does not say so", "call a packed CSV file .csv.gz")
+    if found == kind or (found is None and kind in (CSV, JSON)):
+        return
+    if found is None:
+        raise Refused(f"is no {kind} file: it begins with {beginning[:6]!r}", "repair it, or give it the right name")
+    raise Refused(f"is {found} by its content, and {kind} by its name", "give it the right name")
+
+
+def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
+    """The frames of a reader's work: how far it is, what it has found, and the sample."""
+    while True:
+        try:
+            rows = next(reading)
+        except StopIteration as done:
+            found = done.value
+            break
+        yield ROWS, json.dumps(rows).encode()
+    facts = {
+        "input_rows": found.input_rows,
+        "rows": sum(block.rows for block in found.blocks),
+        "blocks": len(found.blocks),
+        "remarks": list(found.remarks),
+    }
+    yield FACTS, json.dumps(facts).encode()
+    yield SCHEMA, found.schema.serialize()
+    for batch in found.batches:
+        yield BATCH, batch.serialize()
+
+
+READER = Reader(
+    frames,
+    install={"fastavro": ("fastavro", "avro"), "python_calamine": ("python-calamine", "excel")},
+    smaller="ask for a smaller sample by --rows N, or name a part of the data",
+)
+
+if __name__ == "__main__":
+    serve(READER)

@@ -1,0 +1,58 @@
+"""What the readers of the user's tables have in common: what they are given, and what they give back.
+
+A reader is a generator: while it counts it yields the rows that it has seen, and what it returns is the sample. Readers
+run in the process of data_generator.imported.tables.table_import alone. This module opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+import pyarrow as pa
+
+from data_generator.imported.import_process import Progress
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables import sampling, table_types
+from data_generator.imported.tables.sampling import Block
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file, opened: `path` is how messages name it, `rows` how many are wanted of it at most."""
+
+    path: str
+    stream: IO[bytes]
+    size_bytes: int
+    rows: int
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Found:
+    """The sample of a table: the rows of the whole, the blocks of the sample, and its batches, all of them with
+    `schema`. `remarks` are what the user should hear of, two lines each."""
+
+    input_rows: int
+    blocks: tuple[Block, ...]
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    remarks: Sequence[str] = ()
+
+
+Reading = Generator[int, None, Found]
+"""A reader at work."""
+
+
+def chosen_blocks(input_rows: int, rows: int) -> tuple[Block, ...]:
+    """The blocks of the sample. Raises Refused for a table without rows."""
+    if input_rows < 1:
+        raise Refused("holds no rows", "name a file with a table in it")
+    return sampling.blocks(input_rows, rows)
+
+
+def as_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """A table that is whole in memory, in batches as they are kept."""
+    for batch in table.to_batches(max_chunksize=1 << 17):
+        yield from table_types.kept(batch, table.schema)

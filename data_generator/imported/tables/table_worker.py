@@ -1,0 +1,114 @@
+"""The sample that the process of data_generator.imported.tables.table_import takes of the user's table, checked.
+
+What becomes of that process is told by data_generator.imported.import_worker. This module knows neither caches nor what
+is done with the table.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from data_generator.errors import DataError
+from data_generator.imported import import_worker
+from data_generator.imported.import_process import END
+from data_generator.imported.import_worker import NONSENSE, Answers
+from data_generator.imported.refusal import REPAIR, printable
+from data_generator.imported.tables import table_types
+from data_generator.imported.tables.table_import import BATCH, FACTS, ROWS, SCHEMA
+from data_generator.imported.user_files import UserInput
+
+COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_import")
+"""-P: the user's current folder must not stand before the project on the path."""
+
+STALL_S = 60.0
+"""Without a word for so long, the process is ended: it says something for every 8 MB that it reads."""
+
+MEMORY_BYTES = 4 << 30
+"""Room for a sample of text, and for the column of it whose type is being found."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What there is: rows of the whole, rows and blocks of the sample, and what the user should hear of, two lines
+    each."""
+
+    input_rows: int
+    rows: int
+    blocks: int
+    remarks: tuple[str, ...]
+
+
+@contextmanager
+def started(found: UserInput, rows: int, on_rows: Callable[[int], None] | None = None) -> Iterator[Import]:
+    """A process that takes a sample of at most `rows` rows of what was found; `on_rows` hears how many rows it has
+    seen. Raises DataError when it refuses them."""
+    task = {**asdict(found), "path": str(found.path), "rows": rows}
+    with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
+        yield Import(answers, found.path, on_rows)
+
+
+class Import:
+    """The sample of one process."""
+
+    def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
+        """Waits for `facts` and `schema`. Raises DataError when there will be none."""
+        self._answers, self._path = answers, path
+        while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
+            seen = bytes(frame[1])
+            if not seen.isdigit():
+                raise answers.failed(NONSENSE)
+            if on_rows is not None:
+                on_rows(int(seen))
+        self.facts = self._checked_facts(frame[1])
+        self.schema = self._checked_schema(answers.frame(SCHEMA)[1])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, with `schema`. Raises DataError for what is refused, for a process that came to an end before they
+        did, and for answers that make no sense."""
+        left = self.facts.rows
+        while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
+            batch = self._answers.batch(frame[1], self.schema)
+            left -= batch.num_rows
+            yield batch
+        if left:
+            raise DataError(
+                f"{printable(self._path)}: a sample of {self.facts.rows - left:,} rows could be read, and it has to be "
+                f"one of {self.facts.rows:,}\n  {REPAIR}"
+            )
+
+    def _checked_facts(self, content: bytearray) -> Facts:
+        """A parser that was taken over could answer anything."""
+        try:
+            said = json.loads(content)
+            input_rows, rows, blocks = (said[key] for key in ("input_rows", "rows", "blocks"))
+            remarks = tuple(map(_remark, said["remarks"]))
+        except (ValueError, KeyError, TypeError):
+            raise self._answers.failed(NONSENSE) from None
+        if not all(type(number) is int and number > 0 for number in (input_rows, rows, blocks)) or rows > input_rows:
+            raise self._answers.failed(NONSENSE)
+        return Facts(input_rows, rows, blocks, remarks)
+
+    def _checked_schema(self, content: bytearray) -> pa.Schema:
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(content))
+            is_kept = all(table_types.kept_type(column.type) == column.type for column in schema)
+        except (pa.ArrowException, OSError, ValueError):
+            raise self._answers.failed(NONSENSE) from None
+        if not is_kept or not schema.names or len(set(schema.names)) != len(schema.names):
+            raise self._answers.failed(NONSENSE)
+        return schema.remove_metadata()
+
+
+def _remark(text: object) -> str:
+    """Two lines, each without what a terminal would take for a command. Raises TypeError for what is no text."""
+    if not isinstance(text, str):
+        raise TypeError(text)
+    said, _, remedy = text.partition("\n")
+    return f"{printable(said)}\n{printable(remedy)}"

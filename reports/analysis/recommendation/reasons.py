@@ -1,0 +1,87 @@
+"""Why a variant wins: one sentence for each winner, from figures that are stored with its samples.
+
+The thesis gives each format its 'key advantage' in words; here the words are figures. This module knows no format by
+name and judges nothing: who wins is reports.analysis.recommendation.recommend's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench_runner.results.information import READ, SAVE
+from bench_runner.results.statistics import CellSummary
+from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.preferences import WEIGHED
+from reports.analysis.recommendation.recommend import TIME, Ranked, Recommendation, weights
+from reports.analysis.units import number_text
+
+TITLES = {**WEIGHED, TIME: "time"}
+_PARTS = (("engine_ns", "the library's call"), ("convert_ns", "conversion"), ("touch_ns", "touching the pages"))
+_MOST_ENCODINGS = 4
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One winner: of what, and why."""
+
+    variant: str
+    wins: tuple[str, ...]
+    """'the weighted whole' or a title of what is weighed."""
+    sentence: str
+
+
+def reasons(found: Recommendation) -> list[Reason]:
+    """One for the first, and one for whoever is best in something that is weighed."""
+    if not found.ranked:
+        return []
+    wins: dict[str, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}
+    for name in weights(found.preferences):
+        best = min(found.ranked, key=lambda each: each.values[name])
+        wins.setdefault(best.candidate.variant, []).append(TITLES[name])
+    by_variant = {each.candidate.variant: each for each in found.ranked}
+    return [Reason(variant, tuple(titles), _sentence(by_variant[variant])) for variant, titles in wins.items()]
+
+
+def _sentence(ranked: Ranked) -> str:
+    candidate = ranked.candidate
+    parts = [
+        _time(candidate.cells[operation], verb)
+        for operation, verb in ((READ, "reads"), (SAVE, "saves"))
+        if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures
+    ]
+    return "; ".join([*parts, *_file(candidate)])
+
+
+def _time(cell: CellSummary, verb: str) -> str:
+    wall = cell.figures["wall_ns"].median
+    told = f"{verb} in {number_text(wall / 1e6)} ms"
+    if cell.raw_io_multiple is not None:
+        told += f", {number_text(cell.raw_io_multiple.ratio)} times raw I/O"
+    shares = [
+        f"{title} {cell.figures[name].median / wall:.0%}"
+        for name, title in _PARTS
+        if name in cell.figures and cell.figures[name].median >= 0.01 * wall
+    ]
+    if cell.cores_used is not None:
+        shares.append(f"{cell.cores_used:.1f} cores")
+    fetched = cell.figures.get("device_read_bytes")
+    if fetched is not None and fetched.median > 0:
+        shares.append(f"{number_text(fetched.median / 1e6)} MB from the device")
+    return f"{told} ({', '.join(shares)})" if shares else told
+
+
+def _file(candidate: Candidate) -> Iterator[str]:
+    save = candidate.cells.get(SAVE)
+    size = save.figures.get("size_bytes") if save else None
+    codec = save.codec if save else None
+    told = [] if size is None else [f"{number_text(size.median / 1e6)} MB"]
+    if codec not in (None, "none"):
+        told.append(f"codec {codec}")
+    if candidate.encodings:
+        more = len(candidate.encodings) - _MOST_ENCODINGS
+        told.append(
+            "encodings " + ", ".join(candidate.encodings[:_MOST_ENCODINGS]) + (f" and {more} more" if more > 0 else "")
+        )
+    if told:
+        yield "its file: " + ", ".join(told)

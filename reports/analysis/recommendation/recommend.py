@@ -1,0 +1,331 @@
+"""Which variant is best for a user's weights, how sure that is, and where the answer changes.
+
+A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on who else is there,
+and a variant that is half as large and twice as slow at equal weights is as good. Uncertainty comes from the rounds
+alone (bootstrap over rounds, ratios paired by round). A pure function of samples: it measures and prints nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, median_interval, ratio_interval
+from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.levelling import levelled
+from reports.analysis.recommendation.preferences import Preferences
+
+DRAWS = 4_000
+"""Bootstrap draws: the standard error of a probability is at most 0.008."""
+CONTENDS = 2.0
+"""A score over this multiple of the best is not near it, however few its rounds."""
+NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
+"""Scores up to this multiple of the best on few rows are measured on all; so many at least, and at most."""
+FEWEST_READS, MOST_READS = 0.01, 1_000.0
+"""Reads for each save between which a break-even is told."""
+SLOWEST, FASTEST = 1e6, 1e10
+"""Bytes a second between which a break-even is told: a distant server to local NVMe."""
+TIMES = ("read", "save")
+TIME = "time"
+"""One save and the reads that go with it, where the user says how many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """One variant in its place."""
+
+    candidate: Candidate
+    values: Mapping[str, float]
+    """Medians of what is weighed, in ns or bytes."""
+    ratios: Mapping[str, float]
+    """The same as multiples of the best of the ranked variants."""
+    score: float
+    """As a multiple of the first one's."""
+    against_first: Ratio | None
+    """The same paired by round, with its interval; tied where that holds 1."""
+    probability: float | None
+    """Of being the best, over bootstrap draws of rounds; None where there are too few rounds."""
+    on_frontier: bool
+    """Whether no other is at least as good in everything that is weighed, and better in something."""
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """Where the fastest in one save and the reads after it changes: from `first` to `then`."""
+
+    of: str
+    """'reads' for each save, or 'bandwidth' in bytes a second."""
+    first: str
+    """The variant that wins below."""
+    then: str
+    at: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendation:
+    """The answer, with every figure that it comes from. `ranked` is empty where nothing satisfies the needs."""
+
+    preferences: Preferences
+    ranked: tuple[Ranked, ...]
+    dropped: tuple[tuple[str, str], ...]
+    """(variant, reason)."""
+    break_evens: tuple[BreakEven, ...]
+
+    @property
+    def tied(self) -> tuple[Ranked, ...]:
+        """The first, and those that cannot be told from it."""
+        return tuple(
+            each
+            for place, each in enumerate(self.ranked)
+            if place == 0 or (each.against_first is not None and each.against_first.tied)
+        )
+
+
+def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
+    """What decides, by round: the figures that have a weight, transfer added, save and reads joined where asked."""
+    figures = {name: dict(values) for name, values in candidate.figures.items()}
+    if preferences.bandwidth_bytes_per_s is not None:
+        transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
+        for name in ("read", "save"):
+            figures[name] = {number: value + transfer_ns for number, value in figures[name].items()}
+    names = [name for name in figures if name in weights(preferences)]
+    if preferences.reads_per_save is not None:
+        common = figures["save"].keys() & figures["read"].keys()
+        reads = preferences.reads_per_save
+        figures[TIME] = {number: figures["save"][number] + reads * figures["read"][number] for number in common}
+        names = [name for name in (TIME, *names) if name in weights(preferences)]
+    return {name: figures[name] for name in names}
+
+
+def weights(preferences: Preferences) -> dict[str, float]:
+    """The weights that are more than 0, as shares of 1; with reads_per_save those of read and save are one."""
+    given = dict(preferences.weights)
+    if preferences.reads_per_save is not None:
+        given[TIME] = given.pop("read", 0.0) + given.pop("save", 0.0)
+    total = sum(given.values())
+    return {name: weight / total for name, weight in given.items() if weight > 0}
+
+
+def recommend(
+    kept: Sequence[Candidate], dropped: Sequence[tuple[str, str]], preferences: Preferences
+) -> Recommendation:
+    """Rank what `sifted` has kept."""
+    if not kept:
+        return Recommendation(preferences, (), tuple(dropped), ())
+    kept = _levelled(kept)
+    shares = weights(preferences)
+    figures = {candidate.variant: weighed(candidate, preferences) for candidate in kept}
+    values = {variant: _medians(own) for variant, own in figures.items()}
+    best = {name: min(own[name] for own in values.values()) for name in shares}
+    scores = {variant: _score(own, shares) for variant, own in values.items()}
+    ordered = sorted(kept, key=lambda candidate: (scores[candidate.variant], candidate.variant))
+    first = ordered[0].variant
+    probabilities = _probabilities(figures, shares)
+    ranked = tuple(
+        Ranked(
+            candidate=candidate,
+            values=values[candidate.variant],
+            ratios={name: values[candidate.variant][name] / best[name] for name in shares},
+            score=scores[candidate.variant] / scores[first],
+            against_first=ratio_interval(
+                _scores_by_round(figures[candidate.variant], shares), _scores_by_round(figures[first], shares)
+            ),
+            probability=probabilities.get(candidate.variant),
+            on_frontier=not any(
+                _dominates(values[other], values[candidate.variant]) for other in values if other != candidate.variant
+            ),
+        )
+        for candidate in ordered
+    )
+    return Recommendation(preferences, ranked, tuple(dropped), tuple(_break_evens(kept, preferences)))
+
+
+def may_win(found: Recommendation) -> list[Ranked]:
+    """Of a first look on few rows, who may be the best on many: the first ones, and all that are near them."""
+    near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
+    return near[:MOST_KEPT]
+
+
+def contending(found: Recommendation) -> list[Ranked]:
+    """After some rounds, who may still be the best: the first one, and whoever the rounds do not show to be worse."""
+    return [
+        each
+        for each in found.ranked
+        if each.against_first is None or each.against_first.low is None or each.against_first.low <= 1
+    ]
+
+
+def _levelled(kept: Sequence[Candidate]) -> list[Candidate]:
+    """Who has other rounds than the others is compared with them all the same. Sizes and memory know no slow rounds."""
+    by_time = {name: levelled({each.variant: each.figures[name] for each in kept}) for name in TIMES}
+    return [
+        replace(candidate, figures={**candidate.figures, **{name: by_time[name][candidate.variant] for name in TIMES}})
+        for candidate in kept
+    ]
+
+
+def _medians(figures: Mapping[str, Mapping[int, float]]) -> dict[str, float]:
+    return {name: statistics.median(by_round.values()) for name, by_round in figures.items()}
+
+
+def _score(values: Mapping[str, float], shares: Mapping[str, float]) -> float:
+    return math.exp(sum(share * math.log(values[name]) for name, share in shares.items()))
+
+
+def _scores_by_round(figures: Mapping[str, Mapping[int, float]], shares: Mapping[str, float]) -> dict[int, float]:
+    common = set.intersection(*(set(figures[name]) for name in shares))
+    return {number: _score({name: figures[name][number] for name in shares}, shares) for number in sorted(common)}
+
+
+def _dominates(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    return all(one[name] <= other[name] for name in one) and any(one[name] < other[name] for name in one)
+
+
+def _probabilities(
+    figures: Mapping[str, Mapping[str, Mapping[int, float]]], shares: Mapping[str, float]
+) -> dict[str, float]:
+    """Over draws of rounds with replacement, the same for all variants: how often each has the best score.
+
+    A variant with fewer rounds than others takes part with those it has. Nothing where one that is near the best has
+    too few.
+    """
+    rounds = sorted({number for own in figures.values() for by_round in own.values() for number in by_round})
+    medians = {variant: _score(_medians(own), shares) for variant, own in figures.items()}
+    contenders = [variant for variant, score in medians.items() if score <= CONTENDS * min(medians.values())]
+    if any(len(by_round) < FEWEST_ROUNDS for variant in contenders for by_round in figures[variant].values()):
+        return {}
+    generator = np.random.default_rng(0)
+    drawn = generator.integers(0, len(rounds), (DRAWS, len(rounds)))
+    scores = np.stack([_drawn_scores(own, shares, rounds, drawn) for own in figures.values()])
+    wins = np.bincount(scores.argmin(axis=0), minlength=len(figures)) / DRAWS
+    return dict(zip(figures, wins.tolist(), strict=True))
+
+
+def _drawn_scores(
+    figures: Mapping[str, Mapping[int, float]],
+    shares: Mapping[str, float],
+    rounds: Sequence[int],
+    drawn: np.ndarray,
+) -> np.ndarray:
+    """The logarithm of the score in each draw; a draw that holds none of the variant's rounds gives its median."""
+    total = np.zeros(len(drawn))
+    for name, share in shares.items():
+        by_round = figures[name]
+        logs = np.array([math.log(by_round[number]) if number in by_round else np.nan for number in rounds])
+        taken = logs[drawn]
+        missing = np.isnan(taken).all(axis=1)
+        taken[missing] = np.nanmedian(logs)
+        total += share * _medians_of_rows(taken)
+    return total
+
+
+def _medians_of_rows(values: np.ndarray) -> np.ndarray:
+    """Like `np.nanmedian(values, axis=1)`, five times as quick: it is asked after every round of a race."""
+    ordered = np.sort(values, axis=1)
+    counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
+    middle = np.concatenate([(counts - 1) // 2, counts // 2], axis=1)
+    return np.asarray(np.take_along_axis(ordered, middle, axis=1).mean(axis=1))
+
+
+# --- where the answer changes ------------------------------------------------------------------------------------
+
+
+def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[BreakEven]:
+    """In time alone, which every user pays: by the number of reads for each save, and by the storage's bandwidth."""
+    transfer = preferences.bandwidth_bytes_per_s
+    per_byte = 0.0 if transfer is None else 1e9 / transfer
+    by_reads = {
+        candidate.variant: {
+            number: (_line_of(candidate, number, per_byte, "save"), _line_of(candidate, number, per_byte, "read"))
+            for number in candidate.rounds
+        }
+        for candidate in kept
+    }
+    found = [
+        BreakEven("reads", first, then, at)
+        for first, then, at in _envelope(by_reads)
+        if FEWEST_READS <= at.median <= MOST_READS
+    ]
+    reads = preferences.reads_per_save or 1.0
+    by_slowness = {
+        candidate.variant: {
+            number: (
+                candidate.figures["save"][number] + reads * candidate.figures["read"][number],
+                (1 + reads) * candidate.figures["size"][number],
+            )
+            for number in candidate.rounds
+        }
+        for candidate in kept
+    }
+    for first, then, at in _envelope(by_slowness):
+        # The lines run over ns a byte: what comes later on them wins on slower storage.
+        bandwidth = _inverted(at)
+        if SLOWEST <= bandwidth.median <= FASTEST:
+            found.append(BreakEven("bandwidth", then, first, bandwidth))
+    return found
+
+
+def _line_of(candidate: Candidate, number: int, per_byte_ns: float, name: str) -> float:
+    return candidate.figures[name][number] + per_byte_ns * candidate.figures["size"][number]
+
+
+def _inverted(at: Interval) -> Interval:
+    """ns a byte as bytes a second; smallest and largest change places."""
+
+    def flip(value: float | None) -> float | None:
+        return None if value is None else (math.inf if value == 0 else 1e9 / value)
+
+    ends = [flip(value) for value in (at.median, at.high, at.low, at.maximum, at.minimum)]
+    median, low, high, minimum, maximum = ends
+    assert median is not None
+    assert minimum is not None
+    assert maximum is not None
+    return Interval(median, low, high, minimum, maximum, at.rounds)
+
+
+def _envelope(lines: Mapping[str, Mapping[int, tuple[float, float]]]) -> list[tuple[str, str, Interval]]:
+    """Who is lowest along x >= 0, of lines (value at 0, slope) by round: each change as (before, after, where).
+
+    Which lines take part is told by their medians; where they cross by the rounds that both have.
+    """
+    medians = {
+        name: (
+            statistics.median(line[0] for line in by_round.values()),
+            statistics.median(line[1] for line in by_round.values()),
+        )
+        for name, by_round in lines.items()
+        if by_round
+    }
+    if not medians:
+        return []
+    current = min(medians, key=lambda name: (medians[name], name))
+    place = 0.0
+    changes: list[tuple[str, str, Interval]] = []
+    while True:
+        crossings = [
+            (_crossing(medians[current], medians[name]), medians[name][1], name)
+            for name in medians
+            if medians[name][1] < medians[current][1]
+        ]
+        ahead = [crossing for crossing in crossings if crossing[0] >= place]
+        if not ahead:
+            return changes
+        place, _, following = min(ahead)
+        common = lines[current].keys() & lines[following].keys()
+        crossed = [
+            _crossing(lines[current][number], lines[following][number])
+            for number in sorted(common)
+            if lines[following][number][1] < lines[current][number][1]
+        ]
+        # Where most rounds see no crossing, there is none to tell of.
+        if 2 * len(crossed) > len(common):
+            changes.append((current, following, median_interval([max(value, 0.0) for value in crossed])))
+        current = following
+
+
+def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:
+    return (other[0] - one[0]) / (one[1] - other[1])

@@ -1,0 +1,195 @@
+"""Parquet, Arrow and ORC: their metadata are not believed, their types become those of docs/target.md."""
+
+from __future__ import annotations
+
+import decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_generator.imported.tables import table_types
+from tests.data_generator.imported.tables.table_files import numbered, refusal, take, write
+
+
+def kept(array: pa.Array, path: Path, suffix: str = "arrow") -> pa.ChunkedArray:
+    return take(write(pa.table({"a": array}), path / f"table.{suffix}")).table["a"]
+
+
+SAME_VALUES = [
+    (pa.array(["x", None], pa.large_string()), pa.string()),
+    (pa.array(["x", None], pa.string_view()), pa.string()),
+    (pa.array([b"x", None], pa.binary_view()), pa.binary()),
+    (pa.array([b"xy", None], pa.binary(2)), pa.binary()),
+    (pa.array(np.array([1.5, 2], np.float16)), pa.float32()),
+    (pa.array([0, 86_400_000], pa.date64()), pa.date32()),
+    (pa.array([decimal.Decimal("1.5")], pa.decimal256(5, 2)), pa.decimal128(5, 2)),
+    (pa.array(["x", None, "x"]).dictionary_encode(), pa.string()),
+    (pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"]), pa.string()),
+    (pa.array([[1], None], pa.large_list(pa.int8())), pa.list_(pa.int8())),
+    (pa.array([[1, 2], None], pa.list_(pa.int8(), 2)), pa.list_(pa.int8())),
+    (pa.array([{"x": "y"}]).cast(pa.struct([("x", pa.large_string())])), pa.struct([("x", pa.string())])),
+    (pa.array([["x"]], pa.list_(pa.dictionary(pa.int32(), pa.string()))), pa.list_(pa.string())),
+    (pa.array([None, None]), pa.float64()),
+]
+
+
+@pytest.mark.parametrize(("array", "kind"), SAME_VALUES, ids=[str(array.type) for array, _ in SAME_VALUES])
+def test_other_types_become_the_plain_one_that_holds_the_same_values(
+    array: pa.Array, kind: pa.DataType, tmp_path: Path
+) -> None:
+    made = kept(array, tmp_path)
+    assert made.type == kind
+    plain = array.to_pylist()
+    assert made.to_pylist() == [value.date() if hasattr(value, "date") else value for value in plain]
+
+
+KEPT = [
+    *(pa.bool_(), pa.int8(), pa.uint64(), pa.float32(), pa.date32(), pa.time32("ms"), pa.time64("us")),
+    *(pa.timestamp("s"), pa.timestamp("ns", "Europe/Prague"), pa.duration("us"), pa.decimal128(38, 3)),
+    *(pa.list_(pa.int8()), pa.struct([("x", pa.int8())]), pa.map_(pa.string(), pa.int8())),
+]
+
+
+@pytest.mark.parametrize("kind", KEPT, ids=map(str, KEPT))
+def test_types_of_the_target_are_kept(kind: pa.DataType, tmp_path: Path) -> None:
+    assert kept(pa.array([None, None], kind), tmp_path).type == kind
+    assert table_types.kept_type(kind) == kind
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([decimal.Decimal(1)], pa.decimal256(60, 2)),
+        pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+        pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1]), pa.array(["x"])]),
+        pa.array([{}], pa.struct([])),
+    ],
+    ids=["decimal256", "interval", "union", "empty struct"],
+)
+def test_a_type_that_is_not_measured_is_refused_by_column(array: pa.Array, tmp_path: Path) -> None:
+    path = write(pa.table({"fine": [1] * len(array), "other": array}), tmp_path / "table.arrow")
+    assert f"column 'other' is {array.type}" in refusal(path)
+
+
+def test_categories_are_said_to_become_plain(tmp_path: Path) -> None:
+    array = pa.array(["x", "y"]).dictionary_encode()
+    taken = take(write(pa.table({"one": array, "two": [1, 2]}), tmp_path / "table.parquet"))
+    assert taken.table["one"].type == pa.string()
+    (remark,) = taken.remarks
+    assert remark.startswith("categories are measured as the plain values that they stand for: 'one'\n")
+
+
+def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table([[1], [2]], names=["a", "a"]), path)
+    assert "column 2 has the name 'a', as column 1 has" in refusal(path)
+
+
+def test_no_columns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1, 2]}).select([]), path)
+    assert "holds no columns" in refusal(path)
+
+
+def test_only_row_groups_of_the_sample_are_read(tmp_path: Path) -> None:
+    """One that holds no row of it may be broken."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": range(100)}), path, row_group_size=10, use_dictionary=False, compression="none")
+    place = pq.ParquetFile(path).metadata.row_group(5).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[place : place + 40] = bytes(40)
+    path.write_bytes(content)
+    assert take(path, 2).table["a"].to_pylist() == [0, 99]
+    assert "a.parquet, row group 5: cannot be read" in refusal(path)
+
+
+def test_rows_that_are_claimed_and_not_there_are_refused(tmp_path: Path) -> None:
+    """The number of rows is written into the footer, in the place of another: 10^15 instead of 1,000,000."""
+    path = tmp_path / "a.parquet"
+    rows = 1_000_000_000_000_000
+    table = pa.table({"a": pa.array([7] * 1000)})
+    pq.write_table(table, path)
+    content = path.read_bytes()
+    real, claimed = varint(1000 * 2), varint(rows * 2)
+    footer_bytes = int.from_bytes(content[-8:-4], "little")
+    footer = content[-8 - footer_bytes : -8].replace(real, claimed)
+    path.write_bytes(content[: -8 - footer_bytes] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    assert pq.read_metadata(path).num_rows == rows
+    assert f"{path}" in refusal(path)
+
+
+def varint(number: int) -> bytes:
+    """A number as Thrift's compact protocol has it, already in zigzag."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def test_offsets_that_lead_out_of_the_file_are_refused(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 1_000_000_000, 3], np.int32))
+    text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abc")])
+    with pa.ipc.new_file(tmp_path / "a.arrow", pa.schema([("a", pa.string())])) as writer:
+        writer.write_batch(pa.record_batch({"a": text}))
+    path = tmp_path / "a.arrow"
+    assert "a.arrow, row 2: cannot be read" in refusal(path)
+
+
+# --- folders ------------------------------------------------------------------------------------------------------
+
+
+def folder(path: Path, *tables: pa.Table) -> Path:
+    path.mkdir(exist_ok=True)
+    for number, table in enumerate(tables):
+        pq.write_table(table, path / f"part-{number}.parquet")
+    return path
+
+
+def test_a_folder_is_one_table(tmp_path: Path) -> None:
+    whole = numbered(1000)
+    parts = folder(tmp_path / "parts", whole.slice(0, 10), whole.slice(10, 500), whole.slice(510))
+    assert take(parts).table.equals(whole)
+    assert take(parts, 100).table["place"].to_pylist()[-1] == 999
+
+
+OTHERS = [
+    (lambda table: table.drop_columns("share"), "lacks the column 'share', which .*part-0.parquet has"),
+    (lambda table: table.append_column("more", table["place"]), "has the column 'more', which .*part-0.parquet lacks"),
+    (
+        lambda table: table.set_column(0, "place", table["place"].cast(pa.int32())),
+        "has the column 'place' as int32, and .*part-0.parquet as int64",
+    ),
+    (lambda table: table.select(["word", "place", "share"]), "another order than .*part-0.parquet, from 'word' on"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), OTHERS)
+def test_a_file_that_differs_is_told_with_its_column(change, message: str, tmp_path: Path) -> None:
+    import re
+
+    table = numbered(10)
+    said = refusal(folder(tmp_path / "parts", table, table, change(table)))
+    assert said.startswith(f"{tmp_path}/parts/part-2.parquet: ")
+    assert re.search(message, said)
+
+
+def test_a_broken_file_of_a_folder_is_told(tmp_path: Path) -> None:
+    parts = folder(tmp_path / "parts", numbered(10), numbered(10))
+    (parts / "part-1.parquet").write_bytes(b"PAR1 and no more")
+    assert f"{parts}/part-1.parquet: cannot be read" in refusal(parts)
+
+
+def test_feather_of_version_1_is_told(tmp_path: Path) -> None:
+    (tmp_path / "old.feather").write_bytes(b"FEA1" + bytes(100))
+    assert "is Feather of version 1" in refusal(tmp_path / "old.feather")
+
+
+def test_compressed_arrow_files_are_read(tmp_path: Path) -> None:
+    import pyarrow.feather
+
+    pyarrow.feather.write_feather(numbered(1000), tmp_path / "a.feather", compression="zstd")
+    assert take(tmp_path / "a.feather").table.equals(numbered(1000))

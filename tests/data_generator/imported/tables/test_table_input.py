@@ -1,0 +1,135 @@
+"""Where a table lies is told by names alone; what cannot be one is told in two lines."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from data_generator.errors import DataError
+from data_generator.imported.tables import csv_reader, json_reader, table_input, table_worker
+from data_generator.imported.tables.own_table import MOST_ROWS
+from data_generator.imported.tables.sampling import BLOCKS
+from data_generator.imported.tables.table_input import CSV, PARQUET, SUFFIXES, find
+
+PAGE = (Path(__file__).parents[4] / "docs/table-data.md").read_text()
+
+
+def refused(path: Path, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        find(path)
+    assert str(caught.value).count("\n") == 1
+    assert str(caught.value).replace("\n", "").isprintable()
+
+
+def filled(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    return path
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_suffix_says_what_a_file_holds(suffix: str, tmp_path: Path) -> None:
+    found = find(filled(tmp_path / f"My Table.2024{suffix.upper()}"))
+    assert found.kind == SUFFIXES[suffix]
+    assert [file.name for file in found.files] == [found.path.name]
+
+
+def test_the_page_names_every_suffix_and_number() -> None:
+    assert set(re.findall(r"`(\.[a-z.]+)`", PAGE)) >= set(SUFFIXES)
+    said = " ".join(PAGE.split())
+    assert f"{MOST_ROWS:,} rows" in said
+    assert f"{BLOCKS} blocks" in said
+    assert f"{MOST_ROWS // BLOCKS:,} rows" in said
+    assert f"{table_worker.MEMORY_BYTES >> 30} GiB" in said
+    assert f"after {table_worker.STALL_S:g} s" in said
+    assert f"more than {csv_reader.BLOCK_BYTES >> 20} MB" in said
+    assert json_reader.BLOCK_BYTES == csv_reader.BLOCK_BYTES
+
+
+def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
+    filled(tmp_path / "real.csv")
+    (tmp_path / "link.txt").symlink_to("real.csv")
+    assert find(tmp_path / "link.txt").path == tmp_path / "real.csv"
+
+
+def test_a_folder_is_its_parquet_files_in_order(tmp_path: Path) -> None:
+    for name in ("b.parquet", "c.PARQUET", "a.parquet", "_metadata.parquet", ".hidden.parquet", "notes.txt"):
+        filled(tmp_path / "data" / name)
+    for path in (tmp_path, tmp_path / "data"):
+        found = find(path)
+        assert found.kind == PARQUET
+        assert [Path(file.name).name for file in found.files] == ["a.parquet", "b.parquet", "c.PARQUET"]
+
+
+def test_files_in_several_folders_may_be_several_tables(tmp_path: Path) -> None:
+    filled(tmp_path / "test/a.parquet")
+    filled(tmp_path / "train/a.parquet")
+    refused(tmp_path, "holds Parquet files in several folders: test, train\n  name the one that is meant")
+
+
+def test_what_tells_an_input_from_others_changes_with_it(tmp_path: Path) -> None:
+    path = filled(tmp_path / "a.csv")
+    before = find(path).about()
+    assert before["kind"] == CSV
+    os.utime(path, ns=(1, 1))
+    touched = find(path).about()
+    path.write_bytes(b"xy")
+    os.utime(path, ns=(1, 1))
+    assert len({before["fingerprint"], touched["fingerprint"], find(path).about()["fingerprint"]}) == 3
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    refused(tmp_path / "none.csv", "No such file or directory")
+    refused(Path("/dev/zero"), "is neither a file nor a folder")
+    os.mkfifo(tmp_path / "pipe.csv")
+    refused(tmp_path / "pipe.csv", "is neither a file nor a folder")
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    refused(tmp_path / "loop.csv", "symbolic links")
+    refused(tmp_path / "nul\0.csv", "null")
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").touch()
+    refused(tmp_path / "a.csv", r"a\.csv: is empty \(0 bytes\)")
+
+
+def test_a_name_that_says_nothing_is_refused(tmp_path: Path) -> None:
+    refused(filled(tmp_path / "table.bin"), "its name does not say what it holds\n  a table is taken as CSV")
+    refused(filled(tmp_path / "\x1b[31m.bin"), r"\\x1b\[31m\.bin: its name")
+
+
+def test_images_say_where_they_go(tmp_path: Path) -> None:
+    refused(filled(tmp_path / "one.png"), "is an image.*\n  .*run image --data PATH")
+    filled(tmp_path / "cats/one.png")
+    refused(tmp_path, "holds no Parquet files.*\n  .*run image --data PATH")
+
+
+def test_a_folder_without_parquet_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path / "a.csv")
+    refused(tmp_path, "holds no Parquet files.*\n  a table is taken as")
+
+
+def test_a_table_that_is_more_than_its_files_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path / "one/year=2024/a.parquet")
+    refused(tmp_path / "one", r"year=2024: holds a column's values in the names of folders")
+    filled(tmp_path / "two/_delta_log/1.json")
+    filled(tmp_path / "two/a.parquet")
+    refused(tmp_path / "two", "_delta_log: is of a Delta table")
+
+
+def test_links_that_lead_out_of_a_folder_are_refused(tmp_path: Path) -> None:
+    filled(tmp_path / "out.parquet")
+    filled(tmp_path / "in/a.parquet")
+    (tmp_path / "in/b.parquet").symlink_to("../out.parquet")
+    refused(tmp_path / "in", "leads out of")
+    (tmp_path / "in/b.parquet").unlink()
+    (tmp_path / "in/c").symlink_to(tmp_path)
+    refused(tmp_path / "in", "is a link to a folder")
+
+
+def test_the_suffixes_are_those_that_are_taken() -> None:
+    assert all(suffix == suffix.lower() for suffix in SUFFIXES)
+    assert table_input.TAKEN.count("\n") == 0

@@ -1,0 +1,53 @@
+"""Weights, needs and amounts: what is taken, and what is refused in which words."""
+
+import pytest
+
+from reports.analysis.recommendation.preferences import (
+    PreferenceError,
+    parse_bandwidth,
+    parse_bytes,
+    parse_needs,
+    parse_weights,
+)
+
+
+def test_weights_are_numbers_by_name() -> None:
+    assert parse_weights("read=3, size=2,save") == {"read": 3.0, "size": 2.0, "save": 1.0}
+    assert parse_weights("read-memory=0.5,read=0") == {"read_memory": 0.5, "read": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("reed=3", "did you mean 'read'?"),
+        ("read=3,read=2", "stands there twice"),
+        ("read=-1", "a number from 0 on"),
+        ("read=nan", "a number from 0 on"),
+        ("read=much", "a number from 0 on"),
+        ("read=0,size=0", "gives nothing a weight"),
+        ("", "gives nothing a weight"),
+    ],
+)
+def test_weights_that_make_no_sense_are_told(text: str, told: str) -> None:
+    with pytest.raises(PreferenceError, match=told.replace("?", r"\?")):
+        parse_weights(text)
+
+
+def test_needs_are_words_of_the_contract() -> None:
+    from adapters.contract import Can
+    from reports.analysis.recommendation.preferences import NEEDS
+
+    assert set(NEEDS) == {can.value for can in Can}
+    assert parse_needs("append,no_pickle,append") == ("append", "no-pickle")
+    with pytest.raises(PreferenceError, match="did you mean 'nested'"):
+        parse_needs("nestd")
+
+
+def test_amounts_are_decimal() -> None:
+    assert (parse_bytes("8G"), parse_bytes("1.5 MB"), parse_bytes("700")) == (8 * 10**9, 1_500_000, 700)
+    assert parse_bandwidth("200MB/s") == 2e8
+    for wrong in ("8X", "G", "0", "-1G"):
+        with pytest.raises(PreferenceError):
+            parse_bytes(wrong)
+    with pytest.raises(PreferenceError, match="200MB/s"):
+        parse_bandwidth("fast")

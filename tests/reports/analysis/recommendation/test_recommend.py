@@ -1,0 +1,307 @@
+"""Recommendations: who wins by which weights, how sure that is, who drops out, and where the answer changes."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench_runner.results.records import Conditions
+from reports.analysis.recommendation.candidates import Candidate, Question, projected, questions, sifted
+from reports.analysis.recommendation.levelling import levelled
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.reasons import reasons
+from reports.analysis.recommendation.recommend import contending, may_win, recommend, weighed, weights
+from reports.text.recommendation import Answer, as_json, show
+from tests.reports.factory import make_run
+
+ROUNDS = range(1, 8)
+FIT = frozenset({"types", "single-file"})
+
+
+def candidate(
+    variant: str,
+    *,
+    read: float = 10.0,
+    save: float = 10.0,
+    size: float = 10.0,
+    noise: float = 0.0,
+    rounds: range = ROUNDS,
+    capabilities: frozenset[str] | None = FIT,
+    losses: tuple[str, ...] = (),
+    seed: int = 1,
+) -> Candidate:
+    """One whose times in ms and size in MB are these, with log-normal noise."""
+    source = random.Random(f"{variant}/{seed}")
+
+    def values(value: float) -> Mapping[int, float]:
+        return {number: value * 1e6 * source.lognormvariate(0, noise) for number in rounds}
+
+    size_values = dict.fromkeys(rounds, size * 1e6)
+    memory = dict.fromkeys(rounds, 50e6)
+    figures = {
+        "read": values(read),
+        "save": values(save),
+        "size": size_values,
+        "read_memory": memory,
+        "save_memory": memory,
+    }
+    cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, failures=()), "save": SimpleNamespace(failures=())}
+    return Candidate(variant, figures, cells, (), capabilities)
+
+
+def names(found: Any) -> list[str]:
+    return [each.candidate.variant for each in found.ranked]
+
+
+def test_the_weights_decide() -> None:
+    kept = [candidate("quick", read=1, size=40), candidate("small", read=4, size=5)]
+    assert names(recommend(kept, (), Preferences(weights={"read": 3, "size": 1}))) == ["quick", "small"]
+    assert names(recommend(kept, (), Preferences(weights={"read": 1, "size": 3}))) == ["small", "quick"]
+
+
+def test_a_score_is_the_weighted_geometric_mean() -> None:
+    kept = [candidate("a", read=1, size=8), candidate("b", read=4, size=1)]
+    found = recommend(kept, (), Preferences(weights={"read": 2, "size": 1}))
+    a, b = (1**2 * 8) ** (1 / 3), (4**2 * 1) ** (1 / 3)
+    assert names(found) == ["a", "b"]
+    assert found.ranked[1].score == pytest.approx(b / a)
+    assert found.ranked[0].ratios == pytest.approx({"read": 1.0, "size": 8.0})
+
+
+def test_who_else_is_there_does_not_change_the_order() -> None:
+    one, two = candidate("a", read=1, size=8), candidate("b", read=3, size=3)
+    for other in (candidate("c", read=0.001, size=1000), candidate("d", read=500, size=500)):
+        found = names(recommend([one, two, other], (), Preferences(weights={"read": 1, "size": 1})))
+        assert found.index("a") < found.index("b")
+
+
+def test_a_clear_winner_is_sure_and_a_tie_is_not() -> None:
+    weights = Preferences(weights={"read": 1})
+    clear = recommend([candidate("a", noise=0.05), candidate("b", read=20, noise=0.05)], (), weights)
+    assert clear.ranked[0].probability == 1
+    assert [each.candidate.variant for each in clear.tied] == ["a"]
+    even = recommend([candidate("a", noise=0.1), candidate("b", noise=0.1), candidate("c", read=30)], (), weights)
+    assert len(even.tied) == 2
+    assert sum(each.probability or 0 for each in even.ranked) == pytest.approx(1)
+
+
+def test_claims_of_nine_in_ten_are_right_as_often() -> None:
+    """Two variants that differ by a few percent, measured again and again with noise of the same size."""
+    claims = right = 0
+    preferences = Preferences(weights={"read": 1})
+    for seed in range(300):
+        gap = 1 + 0.02 * (seed % 4)
+        kept = [candidate("a", noise=0.05, seed=seed), candidate("b", read=10 * gap, noise=0.05, seed=seed)]
+        first = recommend(kept, (), preferences).ranked[0]
+        if first.probability is not None and first.probability >= 0.9:
+            claims += 1
+            right += first.candidate.variant == "a"
+    assert claims > 50
+    assert right / claims >= 0.85
+
+
+def test_too_few_rounds_make_no_claim() -> None:
+    kept = [candidate("a", rounds=range(1, 4)), candidate("b", read=11)]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    assert all(each.probability is None for each in found.ranked)
+    dear = candidate("b", read=500, rounds=range(1, 2))
+    far = recommend([candidate("a"), dear], (), Preferences(weights={"read": 1}))
+    assert far.ranked[0].probability == 1
+
+
+def test_who_left_in_a_fast_hour_does_not_win_by_it() -> None:
+    """The rounds after the fifth are slower by half for everybody; eight of ten left before them, 10 % behind."""
+    long = range(1, 31)
+    stayed = [candidate("a", noise=0.01, rounds=long), candidate("b", read=10.3, noise=0.01, rounds=long)]
+    left = [candidate(f"c{number}", read=11, noise=0.01, rounds=range(1, 6)) for number in range(8)]
+
+    def slowed(each: Candidate) -> Candidate:
+        read = {number: value * (1.5 if number > 5 else 1) for number, value in each.figures["read"].items()}
+        return replace(each, figures={**each.figures, "read": read})
+
+    found = recommend([*left, *map(slowed, stayed)], (), Preferences(weights={"read": 1}))
+    assert names(found)[:2] == ["a", "b"]
+    assert [each.score for each in found.ranked[2:]] == pytest.approx([1.1] * 8, rel=0.03)
+    assert found.ranked[0].probability is not None
+    assert found.ranked[0].probability > 0.99
+
+
+def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
+    figures = {"a": {1: 10.0, 2: 30.0}, "b": {1: 12.0, 2: 11.0}, "c": {}}
+    assert levelled(figures) == figures
+    longer = {"a": {1: 10.0, 2: 20.0, 3: 20.0}, "b": {1: 12.0}}
+    # Ratios within a round are not touched; the round in the middle keeps its speed.
+    free = levelled(longer)
+    assert free["b"][1] / free["a"][1] == pytest.approx(1.2)
+    assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-9)
+
+
+def test_who_is_shown_to_be_worse_contends_no_more() -> None:
+    weights = Preferences(weights={"read": 1})
+    kept = [
+        candidate("a", noise=0.02),
+        candidate("b", read=10.05, noise=0.02),
+        candidate("c", read=15, noise=0.02),
+        candidate("d", read=15, noise=0.02, rounds=range(1, 4)),
+    ]
+    near = contending(recommend(kept, (), weights))
+    assert {each.candidate.variant for each in near} == {"a", "b", "d"}, "three rounds show nothing"
+
+
+def test_the_frontier_is_what_nobody_beats_in_everything() -> None:
+    kept = [candidate("a", read=1, size=9), candidate("b", read=9, size=1), candidate("c", read=9.5, size=9.5)]
+    found = recommend(kept, (), Preferences(weights={"read": 1, "size": 1}))
+    assert {each.candidate.variant for each in found.ranked if each.on_frontier} == {"a", "b"}
+
+
+def test_reads_for_each_save_make_one_time() -> None:
+    kept = [candidate("writes", save=1, read=10), candidate("reads", save=40, read=5)]
+    seldom = Preferences(weights={"read": 1, "save": 1}, reads_per_save=1)
+    often = Preferences(weights={"read": 1, "save": 1}, reads_per_save=100)
+    assert names(recommend(kept, (), seldom))[0] == "writes"
+    assert names(recommend(kept, (), often))[0] == "reads"
+    assert weights(often) == {"time": 1.0}
+    assert weighed(kept[0], often)["time"][1] == pytest.approx(1e6 + 100 * 10e6)
+
+
+def test_slow_storage_favours_what_is_small() -> None:
+    kept = [candidate("large", read=1, save=1, size=100), candidate("small", read=5, save=5, size=10)]
+    fast, slow = (Preferences(weights={"read": 1}, bandwidth_bytes_per_s=rate) for rate in (1e12, 1e8))
+    assert names(recommend(kept, (), fast))[0] == "large"
+    assert names(recommend(kept, (), slow))[0] == "small"
+
+
+def test_break_evens_lie_where_the_lines_cross() -> None:
+    kept = [candidate("writes", save=10, read=10, size=10), candidate("reads", save=34, read=2, size=10)]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    (change,) = [each for each in found.break_evens if each.of == "reads"]
+    assert (change.first, change.then) == ("writes", "reads")
+    assert change.at.median == pytest.approx(3)
+
+
+def test_the_bandwidth_below_which_the_smaller_wins() -> None:
+    kept = [candidate("large", save=10, read=10, size=100), candidate("small", save=20, read=20, size=20)]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    (change,) = [each for each in found.break_evens if each.of == "bandwidth"]
+    assert (change.first, change.then) == ("small", "large")
+    # 20 ms more of work against 160 MB less to move.
+    assert change.at.median == pytest.approx(160e6 / 20e-3)
+
+
+def test_needs_drop_what_lacks_them_with_the_reason() -> None:
+    able = candidate("a", capabilities=frozenset({"append"}))
+    kept, dropped = sifted([able, candidate("b"), candidate("c", capabilities=None)], Preferences(needs=("append",)), 0)
+    assert [each.variant for each in kept] == ["a"]
+    assert dict(dropped) == {"b": "cannot: append", "c": "the run does not tell what it can do"}
+
+
+def test_memory_over_the_limit_drops_out() -> None:
+    kept, dropped = sifted([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=20 * 10**6)
+    assert kept == []
+    assert "0.07 GB" in dropped[0][1]
+    assert sifted([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=9 * 10**6)[1] == []
+
+
+def test_what_changes_the_data_drops_out_where_something_does_not() -> None:
+    lossy = candidate("b", losses=("floats keep 10 decimals",))
+    kept, dropped = sifted([candidate("a"), lossy], Preferences(), 0)
+    assert [each.variant for each in kept] == ["a"]
+    assert dropped == [("b", "changes this data: floats keep 10 decimals")]
+    assert [each.variant for each in sifted([lossy], Preferences(), 0)[0]] == ["b"]
+
+
+def test_what_gives_something_else_is_never_ranked() -> None:
+    _, dropped = sifted([candidate("feather[engine=pyarrow,codec=none,mapped=true]")], Preferences(), 0)
+    assert "something else" in dropped[0][1]
+
+
+def test_a_first_look_keeps_those_that_are_near() -> None:
+    kept = [candidate(f"v{number:02d}", read=1.3**number) for number in range(20)]
+    near = may_win(recommend(kept, (), Preferences(weights={"read": 1})))
+    assert [each.candidate.variant for each in near] == [f"v{number:02d}" for number in range(5)]
+    even = [candidate(f"v{number:02d}") for number in range(20)]
+    assert len(may_win(recommend(even, (), Preferences(weights={"read": 1})))) == 10
+
+
+def test_a_sample_is_projected_to_the_whole_round_by_round() -> None:
+    few = [candidate("flat", read=10, size=1), candidate("steep", read=1, size=1)]
+    many = [candidate("flat", read=12, size=4), candidate("steep", read=4, size=4)]
+    found = projected(many, 400, few, 100, 40_000)
+    reads = {each.variant: each.figures["read"][1] / 1e6 for each in found}
+    # 2 ms for 300 rows against 3: on few rows the second is quicker, on all of them the first.
+    assert reads == pytest.approx({"flat": 12 + 2 * 39_600 / 300, "steep": 4 + 3 * 39_600 / 300})
+    assert names(recommend(found, (), Preferences(weights={"read": 1})))[0] == "flat"
+    assert names(recommend(many, (), Preferences(weights={"read": 1})))[0] == "steep"
+    lost = projected(many, 400, few[:1], 100, 40_000)
+    assert lost[1].rounds == frozenset()
+
+
+def test_what_no_round_counts_of_is_unknown_and_not_worse() -> None:
+    nothing = candidate("a", rounds=range(0))
+    assert nothing.unknown
+    assert sifted([nothing], Preferences(), 0)[1] == [("a", "no round was counted")]
+    assert not candidate("b").unknown
+
+
+# --- on a stored run ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    run = make_run(datasets=("eq",), rounds=7)
+    ((question, candidates),) = questions(run).items()
+    kept, dropped = sifted(candidates, Preferences(), 60_000_000)
+    found = recommend(kept, dropped, Preferences(needs=("types",)))
+    return Answer(question, found, ("a remark",), ("import x",), "x.save(df)", "df = x.read()")
+
+
+def test_a_stored_run_has_one_question_for_all_tracks(answer: Answer) -> None:
+    assert answer.question == Question("eq", answer.question.rows, answer.question.machine, Conditions(track=""))
+    variants = names(answer.found)
+    assert len(variants) == len(set(variants)) > 3
+    assert not any(variant.startswith("raw-io") for variant in variants)
+    assert any("codec=snappy" in variant for variant in variants + [name for name, _ in answer.found.dropped])
+
+
+def test_every_winner_has_a_reason_of_figures(answer: Answer) -> None:
+    found = reasons(answer.found)
+    assert found[0].variant == answer.found.ranked[0].candidate.variant
+    assert {title for each in found for title in each.wins} == {"the weighted whole", "read time", "size", "save time"}
+    assert all("reads in" in each.sentence and "MB" in each.sentence for each in found)
+
+
+def test_the_terminal_says_it_all_and_ends_with_the_lines(answer: Answer, capsys: pytest.CaptureFixture) -> None:
+    from rich.console import Console
+
+    show(answer, Console(width=100))
+    text = capsys.readouterr().out
+    assert f"recommended: {answer.found.ranked[0].candidate.variant}" in text
+    assert "with probability" in text
+    assert text.rstrip().endswith("import x\nx.save(df)\ndf = x.read()")
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_the_json_has_every_figure(answer: Answer) -> None:
+    shape = json.loads(as_json(answer))
+    first = shape["ranked"][0]
+    assert shape["recommended"] == first["variant"]
+    assert first["score"] == 1
+    assert set(first["values"]) == {"read", "save", "size"}
+    assert len(first["by_round"]["read"]) == 7
+    assert shape["python"] == {"imports": ["import x"], "save": "x.save(df)", "read": "df = x.read()"}
+    assert not any(math.isinf(value) for value in _numbers(shape))
+
+
+def _numbers(shape: Any) -> list[float]:
+    if isinstance(shape, Mapping):
+        return [number for value in shape.values() for number in _numbers(value)]
+    if isinstance(shape, list):
+        return [number for value in shape for number in _numbers(value)]
+    return [shape] if isinstance(shape, float) else []
