@@ -15,7 +15,7 @@ from adapters.losses import Loss
 from formats.shared import pandas_losses as shared
 from formats.shared.arrow_ipc import Message, first_batch
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
-from formats.shared.projection import ProjectsByOneCall
+from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,8 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         if self.values["mapped"] == "true" and self.values["codec"] == "none":
             # Asked for columns, pyarrow copies them out of the mapping.
             return self._read(location).select(columns)
-        return self._read(location, columns)
+        # Where the names asked for are in the order of the alphabet, pyarrow leaves them in the file's.
+        return self._read(location, columns).select(columns)
 
     def _read(self, location: Path, columns: list[str] | None = None) -> pa.Table:
         mapped = self.values["mapped"] == "true"
@@ -149,7 +150,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read the buffers of these columns alone."""
-        return self._pandas.read_feather(location, columns, use_threads=self.threads is None)
+        return in_order(self._pandas.read_feather(location, columns, use_threads=self.threads is None), columns)
 
 
 class FeatherPolars(_Feather, PolarsEngine):

@@ -20,7 +20,8 @@ from adapters.contract import Handle, OwnCall, TabularFormat
 from bench_runner.machine.linux import file_mappings
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
-from bench_runner.worker import verify
+from bench_runner.results.records import Fidelity
+from bench_runner.worker import fidelity, verify
 from data_generator.generated.kinds import KINDS
 from tests.contracts.adapters import AdapterContract, left_open
 
@@ -134,25 +135,25 @@ class ProjectionContract(AdapterContract):
             project(columns)
 
     @pytest.mark.slow
-    def test_every_kind_comes_as_read_gives_it(self, projecting: TabularFormat, target: Target, place: Path) -> None:
-        compared = 0
-        for name, kind in KINDS.items():
-            for nulls in (False, True):
-                table = kind.table(nulls)
-                location = place / f"{name}-{nulls}{projecting.suffix}"
-                try:
-                    read = self._round_trip(projecting, target, table, location)
-                except (Exception, pytest.skip.Exception):
-                    continue  # refused, as the fidelity of the format says
-                with opened(projecting, location) as project:
-                    for columns in (["value"], ["value", "key"]):
-                        assert_same(read, self.given(projecting, target, project(columns)), columns)
-                compared += 1
-        assert compared
-
-    def _round_trip(self, adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> Any:
-        self.stored_table(adapter, target, table, location)
-        return self.given(adapter, target, adapter.read(location))
+    def test_every_kind_comes_as_read_gives_it(
+        self, projecting: TabularFormat, target: Target, place: Path, outcomes: dict[str, list[Fidelity]]
+    ) -> None:
+        taken = [record for record in outcomes[target.kind] if record.outcome in (fidelity.EXACT, fidelity.LOSSY)]
+        table = pa.table(
+            {
+                f"{record.kind}-{record.nulls}": KINDS[record.kind].table(record.nulls)["value"]
+                for record in taken
+            }
+        )
+        location = place / f"t{projecting.suffix}"
+        self.stored_table(projecting, target, table, location)
+        read = self.given(projecting, target, projecting.read(location))
+        with opened(projecting, location) as project:
+            for name in table.column_names:
+                assert_same(read, self.given(projecting, target, project([name])), [name])
+            # Some readers leave names in the file's order where they are in the order of the alphabet.
+            for columns in (sorted(table.column_names), sorted(table.column_names)[::-2]):
+                assert_same(read, self.given(projecting, target, project(columns)), columns)
 
     def test_columns_outlive_the_handle_and_the_files(
         self, projecting: TabularFormat, target: Target, place: Path
