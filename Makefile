@@ -9,13 +9,13 @@ tabular: $(VENV)/.ready  ## the tabular suite without codecs, at a size that end
 	$(RUN) main.py --tabular --datasets '^(eq|str|core)$$' --rows 2000 --track plain --budget 100s --report
 
 test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
-	$(RUN) -m pytest --numprocesses 2 -m "not browser"
+	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not browser"
 
 test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
-	$(RUN) -m pytest --numprocesses 2 -m "not slow and not browser"
+	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not slow and not browser"
 
 test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
-	$(RUN) -m pytest --numprocesses 2 -m browser
+	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m browser
 
 lint: $(VENV)/.ready
 	$(RUN) -m ruff check .

@@ -68,7 +68,7 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
     path = folder / f"{_stem(dataset.name, dataset.rows, dataset.version, dataset.source)}.arrow"
     with _told(f"{dataset.name}, {dataset.rows:,} rows", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(folder)
+        remove_abandoned(folder)
         return _load(dataset, path) or _make(dataset, path, on_rows)
 
 
@@ -166,7 +166,7 @@ def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path,
 
     `source` must change with what it stands for. Raises DataError when the folder cannot take the file.
     """
-    with _told(name, folder), _moved_into_place(_facts_path(name, version, source, folder)) as file:
+    with _told(name, folder), moved_into_place(_facts_path(name, version, source, folder)) as file:
         file.write(json.dumps(facts).encode())
 
 
@@ -217,7 +217,7 @@ def _load(dataset: Dataset, path: Path) -> StoredDataset | None:
 def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -> StoredDataset:
     digest = TableDigest(dataset.schema)
     rows = 0
-    with _moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema) as writer:
+    with moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema) as writer:
         for batch in dataset.batches():
             writer.write_batch(batch)
             digest.update(batch)
@@ -232,16 +232,16 @@ def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -
         "digest": digest.hexdigest(),
         "pyarrow": pa.__version__,
     }
-    with _moved_into_place(path.with_suffix(".json")) as file:
+    with moved_into_place(path.with_suffix(".json")) as file:
         file.write((json.dumps(about, indent=1) + "\n").encode())
     return StoredDataset(dataset.name, path, digest.hexdigest(), rows, dataset.schema, path.stat().st_size)
 
 
 @contextlib.contextmanager
-def _moved_into_place(path: Path) -> Iterator[IO[bytes]]:
+def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that becomes `path` at once and whole, or leaves nothing behind.
 
-    Its lock tells `_remove_abandoned` that its writer is alive.
+    Its lock tells `remove_abandoned` that its writer is alive.
     """
     descriptor, temporary = tempfile.mkstemp(suffix=_PARTIAL, prefix=f"{path.name}.", dir=path.parent)
     try:
@@ -256,7 +256,7 @@ def _moved_into_place(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _remove_abandoned(folder: Path) -> None:
+def remove_abandoned(folder: Path) -> None:
     """Remove what runs left behind that were killed: temporary files that nobody holds a lock on.
 
     The age keeps away from a file that is created but not yet locked.

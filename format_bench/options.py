@@ -164,6 +164,11 @@ HOW = grouped(
         help="How fresh processes are made; spawn is slower and the reference.",
     ),
     click.option("--no-fidelity", is_flag=True, help="Leave out the round trips of every kind of column."),
+    click.option(
+        "--fresh",
+        is_flag=True,
+        help="Measure again what is kept from earlier runs on this machine: losses, imports, the memory probe.",
+    ),
 )
 WHERE = grouped(
     click.option(

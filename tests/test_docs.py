@@ -205,7 +205,7 @@ SAID = {
     "chains.WARM_LONG_SHARE": (0.10, "up to 10 % of the size\n  (`WARM_LONG_SHARE`)"),
     "chains.WARM_DEVICE_BYTES_PER_S": (1_000_000, "or 1 MB for each second that it took (`WARM_DEVICE_BYTES_PER_S`)"),
     "chains.ONE_THREAD_LIMIT": (1.05, "over 1.05 times its wall time is refused (`ONE_THREAD_LIMIT`)"),
-    "preparation.PREPARATION_SHARE": (1 / 3, "may take a third of it\n  (`PREPARATION_SHARE`"),
+    "facts.ROUNDS_SHARE": (3 / 4, "get three\n  quarters of it (`ROUNDS_SHARE`)"),
     "schedule.EARLY_STOP_ROUNDS": (5, "From 5 rounds on (`EARLY_STOP_ROUNDS`)"),
     "schedule.EARLY_STOP_HALF_WIDTH": (0.05, "half-width under\n  5 % (`EARLY_STOP_HALF_WIDTH`)"),
     "schedule.EXTRA_ROUNDS": (2, "Up to 2 more rounds make up\n   for it (`EXTRA_ROUNDS`"),

@@ -132,6 +132,19 @@ class ProbeInfo(Facts):
     known_answers: tuple[KnownAnswer, ...] = ()
 
 
+class FactInfo(Facts):
+    """Since when something is known that does not change from one run to the next on the same machine."""
+
+    measured: str = ""
+    """When: the day, of several the earliest."""
+    key: str = ""
+    """Of the machine, the versions and the sources for which it holds."""
+    kept: int = 0
+    """How much of it came from earlier runs."""
+    new: int = 0
+    """How much of it this run has measured."""
+
+
 class RequestInfo(Facts):
     """What was asked for, as far as it decides what there was to measure."""
 
@@ -188,6 +201,7 @@ class RunInfo(Facts):
     datasets: dict[str, DataSetInfo] = {}
     work_dirs: dict[str, FolderInfo] = {}
     probe: ProbeInfo | None = None
+    facts: dict[str, FactInfo] = {}
     stages_ns: dict[str, int] = {}
 
     def warn(self, text: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""One run, from its plan to its result folder: data, probe, fidelity, pilot round, counted rounds.
+"""One run, from its plan to its result folder: data, pilot round, counted rounds, and what is not known yet.
 
 Each sample is written the moment its chain ends, so a run that is stopped, killed or out of disk keeps all that it has,
 and `--resume` measures the rest. The parts are bench_runner.run.preparation and bench_runner.run.rounds; what they
@@ -26,7 +26,7 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, information
 from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import preparation, rounds
+from bench_runner.run import facts, preparation, rounds
 from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Launcher
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
@@ -90,12 +90,12 @@ def measure(
                 refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
                 session.save_info()
                 preparation.record_excluded(session)
-                preparation.test_probe(session)
+                preparation.describe_variants(session)
+                known = facts.taken(session)
                 preparation.warn_of_failed_loading(session, launchers)
-                preparation.time_imports(session)
-                preparation.find_losses(session)
                 predictions = rounds.pilot_round(session)
-                rounds.count_rounds(session, predictions)
+                rounds.count_rounds(session, predictions, facts.ROUNDS_SHARE if known.missing else 1.0)
+                facts.measure_missing(known)
                 info.partial = False
             finally:
                 session.stage("end")
@@ -164,7 +164,7 @@ def _begin(
         assert earlier.run is not None
         stored = earlier.run.info
         resumed = (*stored.resumed, utc_now().isoformat(timespec="seconds"))
-        kept = ("id", "seed", "started", "variants", "warnings", "stages_ns", "datasets", "probe")
+        kept = ("id", "seed", "started", "variants", "warnings", "stages_ns", "datasets", "probe", "facts")
         info = changed(info, resumed=resumed, **{name: getattr(stored, name) for name in kept})
     write_run_info(folder, environment.replace_host(info.shape(), options.machine))
     return info, earlier

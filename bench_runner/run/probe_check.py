@@ -6,49 +6,52 @@ bench_runner.worker.memory_probe's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench_runner.errors import RunError
+from bench_runner.results.information import KnownAnswer
 from bench_runner.run.launcher import Launcher, Limits
 from bench_runner.worker.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
 
+SHORT = (("numpy", 10**7), ("numpy", 10**8), ("four threads", 10**8))
+"""What a run asks before its rounds; the rest is asked once for a machine."""
+LONG = tuple((how, size_bytes) for how in ALLOCATIONS for size_bytes in SIZES_BYTES)
 LIMITS = Limits(timeout_s=60, memory_bytes=4 * 10**9)
 
 
-@dataclass(frozen=True)
-class KnownAnswer:
-    """One known allocation and what the two probes said of it, in bytes."""
-
-    how: str
-    size_bytes: int
-    peak_private_bytes: int
-    peak_rss_bytes: int
-
-
-def known_answers(launcher: Launcher, folder: Path, tell: Callable[[str, float | None], None]) -> Iterator[KnownAnswer]:
-    """Ask the probes about every known allocation, each in a fresh worker. Raises RunError when a worker fails."""
+def known_answers(
+    launcher: Launcher,
+    folder: Path,
+    tell: Callable[[str, float | None], None],
+    asked: Sequence[tuple[str, int]] = LONG,
+) -> Iterator[KnownAnswer]:
+    """Ask the probes about known allocations (by which means, bytes), each in a fresh worker. Raises RunError when a
+    worker fails."""
     scratch = folder / "scratch"
     scratch.mkdir(exist_ok=True)
-    for how in ALLOCATIONS:
-        for size_bytes in SIZES_BYTES:
-            tell(f"{size_bytes // 10**6} MB by {how}", None)
-            task = {
-                "job": "probe_memory",
-                "how": how,
-                "size_bytes": size_bytes,
-                "scratch": str(scratch),
-                "printed": str(folder / "printed"),
-                "confine": str(scratch),
-            }
-            outcome = launcher.run(task, LIMITS)
-            if outcome.failure is not None:
-                raise RunError(f"the memory probe could not be tested: {outcome.failure[1]}")
-            answer = outcome.answer("measured")
-            highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
-            private = max(highest - answer["private_before_bytes"], 0)
-            yield KnownAnswer(how, size_bytes, private, answer["figures"]["peak_rss_bytes"])
+    for how, size_bytes in asked:
+        tell(f"{size_bytes // 10**6} MB by {how}", None)
+        task = {
+            "job": "probe_memory",
+            "how": how,
+            "size_bytes": size_bytes,
+            "scratch": str(scratch),
+            "printed": str(folder / "printed"),
+            "confine": str(scratch),
+        }
+        outcome = launcher.run(task, LIMITS)
+        if outcome.failure is not None:
+            raise RunError(f"the memory probe could not be tested: {outcome.failure[1]}")
+        answer = outcome.answer("measured")
+        highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
+        private = max(highest - answer["private_before_bytes"], 0)
+        yield KnownAnswer(
+            how=how,
+            size_bytes=size_bytes,
+            peak_private_bytes=private,
+            peak_rss_bytes=answer["figures"]["peak_rss_bytes"],
+        )
 
 
 def error_bytes(answers: Iterable[KnownAnswer]) -> int:

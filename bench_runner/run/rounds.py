@@ -160,8 +160,8 @@ def _execution(
     return [*(sample for sample in known if sample.operation in there - again), *samples]
 
 
-def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> None:
-    """Rounds outermost, each shuffled, until nobody wants another or the budget is spent."""
+def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], share: float = 1.0) -> None:
+    """Rounds outermost, each shuffled, until nobody wants another or this share of the budget is spent."""
     race = session.race
     schedule = Schedule(
         predictions,
@@ -173,7 +173,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction]) -> N
     look_after = looks()
     look = next(look_after)
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
-    deadline_ns = session.budget_ends_ns()
+    deadline_ns = session.budget_ends_ns(share)
     due: list[Chain] = []
     number = 0
     while True:

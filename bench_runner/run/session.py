@@ -41,6 +41,8 @@ class Options:
     resume: bool = False
     machine: str | None = None
     fidelity: bool = True
+    fresh: bool = False
+    """What is kept from earlier runs (bench_runner.run.kept_facts) is measured again."""
     brief: bool = False
     """A run that only sifts: its memory probe is not tested, imports are not timed, small data have no pilot round."""
 

@@ -92,6 +92,7 @@ def run(
     seed: int | None = None,
     isolate: str = "forkserver",
     fidelity: bool = True,
+    fresh: bool = False,
     out: Path | str | None = None,
     resume: bool = False,
     machine: str | None = None,
@@ -113,6 +114,8 @@ def run(
     How: `rounds` for every cell, or `quick`, which is one; `budget_s` are seconds for all of it from `began_ns` on
     (a moment of bench_runner.clock; None: now), with one round of everything at least; `timeout_s` seconds for one
     operation. `seed` orders the rounds; `isolate` is 'forkserver' or 'spawn'; `fidelity` tries every kind of column.
+    What is known of that, of imports and of the memory probe from earlier runs on this machine is taken over, unless
+    `fresh`.
 
     Where: `out` is a new or empty folder (None: results/<time>-<machine>), or with `resume` that of a run to go on
     with. `machine` stands in all records in place of the host's name. CSV files are left in the folder, with `report` a
@@ -154,6 +157,7 @@ def run(
         resume=resume,
         machine=checked_machine(machine),
         fidelity=fidelity,
+        fresh=fresh,
         began_ns=began_ns,
     )
     if report:

@@ -55,7 +55,21 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
             )
         )
     found.extend(_sample_warnings(summaries.values()))
+    found.extend(_kept_remark(info))
     return found
+
+
+def _kept_remark(info: RunInfo) -> list[Remark]:
+    """What was known before the run, by day."""
+    names: dict[str, list[str]] = {}
+    for name, fact in sorted(info.facts.items()):
+        if fact.kept:
+            names.setdefault(fact.measured, []).append(name)
+    if not names:
+        return []
+    told = "; ".join(f"{' and '.join(known)} of {day}" for day, known in names.items())
+    text = f"known from an earlier run on this machine with the same versions: {told}"
+    return [Remark(text, "--fresh measures them again")]
 
 
 def _drift_remark(info: RunInfo, effect: Effect) -> Remark:

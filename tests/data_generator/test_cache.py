@@ -128,7 +128,7 @@ def test_what_a_killed_run_left_is_removed_but_not_what_a_live_one_writes(counte
     def while_writing(rows: int) -> None:
         for partial in tmp_path.glob("counted*.partial"):
             os.utime(partial, (long_ago, long_ago))
-        cache._remove_abandoned(tmp_path)
+        cache.remove_abandoned(tmp_path)
 
     prepare(counted()[0], tmp_path, on_rows=while_writing)
     assert files(tmp_path) == [".arrow", ".json", ".partial"]

@@ -1,0 +1,139 @@
+"""What does not change from one run to the next: measured once for a machine, its libraries and our adapters, and kept.
+
+What libraries lose, what their imports cost and how well the memory probe sees hold for as long as machine, Python,
+versions and the sources that find them out are the same. They lie in the user's cache folder, one small file each,
+with the day on which they were measured. This module knows neither how they are found nor who wants to know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+import data_generator.cache as data_cache
+from adapters.contract import Adapter
+from bench_runner.clock import utc_now
+from bench_runner.results.information import FactInfo, RunInfo
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+SOURCES = (
+    *("adapters", "formats", "image_storages", "libraries"),
+    *("bench_runner/machine", "bench_runner/operations", "bench_runner/worker"),
+    *("bench_runner/run/forkserver.py", "bench_runner/run/launcher.py", "bench_runner/run/probe_check.py"),
+    "data_generator/generated/kinds.py",
+)
+"""What decides a fact beside the libraries: the adapters, and what finds the facts out."""
+SUFFIXES = frozenset({".c", ".h", ".py", ".so", ".wasm"})
+MACHINE = (
+    *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
+    *("kernel", "virtualisation", "container"),
+)
+"""Of the facts about a machine those for which what is kept holds."""
+MOST_BYTES = 4 * 10**6
+"""A kept file is some kilobytes; what is larger was not written here."""
+
+Value = TypeVar("Value")
+
+
+class Kept(msgspec.Struct, Generic[Value], frozen=True, forbid_unknown_fields=True):
+    """One fact as it lies in the cache."""
+
+    key: dict[str, Any]
+    measured: str
+    """The day."""
+    value: Value
+
+
+class KeptFacts:
+    """The facts of one machine, one set of versions and one state of the sources."""
+
+    def __init__(self, folder: Path, key: Mapping[str, Any], *, fresh: bool = False) -> None:
+        """`folder` is made when something is kept. `key` is what all facts hold for; with `fresh` nothing that lies
+        there is taken, and what is measured takes its place."""
+        self._folder, self._key, self._fresh = folder, dict(key), fresh
+        self._own: set[Path] = set()
+
+    @property
+    def digest(self) -> str:
+        """Of the key, as records tell it."""
+        return _digest(self._key)
+
+    def get(self, what: Sequence[str], value: type[Value]) -> Kept[Value] | None:
+        """The fact of this name, or None where there is none, or none that is whole and holds here."""
+        key, path = self._place(what)
+        if self._fresh and path not in self._own:
+            return None
+        try:
+            if path.stat().st_size > MOST_BYTES:
+                return None
+            found: Kept[Value] = msgspec.json.decode(path.read_bytes(), type=Kept[value], strict=True)  # type: ignore[valid-type]
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return found if found.key == key else None
+
+    def put(self, what: Sequence[str], value: Any) -> None:
+        """Keep a fact that was measured just now. Raises OSError when the folder cannot take it."""
+        key, path = self._place(what)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        data_cache.remove_abandoned(self._folder)
+        with data_cache.moved_into_place(path) as file:
+            file.write(msgspec.json.encode(Kept(key, today(), value)))
+        self._own.add(path)
+
+    def _place(self, what: Sequence[str]) -> tuple[dict[str, Any], Path]:
+        key = {**self._key, "what": list(what)}
+        return key, self._folder / f"{what[0]}-{_digest(key)}.json"
+
+
+def kept_facts(info: RunInfo, *, fresh: bool) -> KeptFacts:
+    """Those that hold for the machine and the libraries of a run."""
+    machine = msgspec.to_builtins(info.machine)
+    key = {
+        "machine": {name: machine[name] for name in MACHINE if name in machine},
+        "libraries": dict(sorted(info.libraries.items())),
+        "sources": source_digest(),
+    }
+    return KeptFacts(data_cache.default_folder() / "facts", key, fresh=fresh)
+
+
+@cache
+def source_digest(root: Path = PROJECT_ROOT, sources: Iterable[str] = SOURCES) -> str:
+    """Of the files whose content decides what is kept, by their names and bytes."""
+    digest = hashlib.sha256()
+    for source in sources:
+        place = root / source
+        files = sorted(place.rglob("*")) if place.is_dir() else [place]
+        for path in files:
+            if path.suffix in SUFFIXES:
+                digest.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def today() -> str:
+    """The day on which something is measured now."""
+    return utc_now().date().isoformat()
+
+
+def may_be_kept(engine: type[Adapter]) -> bool:
+    """Whether the sources of an engine are among ours: a third party's may change without a new version."""
+    return engine.__module__.partition(".")[0] in SOURCES
+
+
+def noted(info: RunInfo, name: str, day: str, key: str, *, new: bool) -> None:
+    """Tell in the run since when a fact is known."""
+    known = info.facts.get(name, FactInfo(measured=day))
+    info.facts[name] = FactInfo(
+        measured=min(known.measured, day), key=key, kept=known.kept + (not new), new=known.new + new
+    )
+
+
+def _digest(shape: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,0 +1,241 @@
+"""What holds from one run to the next is measured once, after the rounds, as far as a budget allows, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench_runner.operations.targets import Target
+from bench_runner.plan.chain import Chain
+from bench_runner.results.information import RunInfo, RunWarning
+from bench_runner.results.records import Conditions
+from bench_runner.run import facts, kept_facts, preparation
+from bench_runner.run.kept_facts import KeptFacts
+from bench_runner.run.launcher import Outcome
+from bench_runner.run.resume import Earlier
+from bench_runner.run.session import Options, Session
+
+SECOND = 10**9
+
+
+def chain(name: str) -> Chain:
+    target = Target("pandas", "str", "masked")
+    return Chain("tabular", "eq", name, name, "x 1", ".x", False, None, target, Conditions(), ("save", "read"))
+
+
+CHAINS = [chain("csv[engine=pandas]"), chain("pickle[engine=pandas]")]
+
+
+VERDICT = {"kind": "int8", "nulls": False, "outcome": "exact", "how": "", "bound": "", "cause": "", "target_alone": ""}
+
+
+class Clock:
+    """A clock that stands still, and goes on by what is done."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now_ns(self) -> int:
+        return int(self.seconds * SECOND)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(facts, "now_ns", clock.now_ns)
+    return clock
+
+
+@pytest.fixture
+def asked(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """(variant, target) of each round trip that was made; each takes four seconds."""
+    asked: list[tuple[str, str]] = []
+
+    class Lanes:
+        def __init__(self, *given: object) -> None: ...
+
+        def __enter__(self) -> Lanes:
+            return self
+
+        def __exit__(self, *stopped_by: object) -> None: ...
+
+        def outcomes(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, Outcome]]:
+            for each in chains:
+                clock.seconds += 4
+                asked.append((each.variant.partition("[")[0], each.target.kind))
+                yield each, Outcome(answers=[{"event": "fidelity", "record": VERDICT}])
+
+    monkeypatch.setattr(facts, "_Lanes", Lanes)
+    return asked
+
+
+WRITTEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    WRITTEN.clear()
+
+
+def taken(session: Session) -> facts.Facts:
+    preparation.describe_variants(session)
+    return facts.taken(session)
+
+
+def session(tmp_path: Path, *, warnings: Sequence[RunWarning] = (), **options: Any) -> Session:
+    nobody: Any = SimpleNamespace(stage=lambda *given: None, step=lambda *given: None)
+    return Session(
+        plan=SimpleNamespace(chains=CHAINS),  # type: ignore[arg-type]
+        options=Options(**options),
+        folder=tmp_path,
+        writer=SimpleNamespace(append=lambda *given: WRITTEN.extend(given)),  # type: ignore[arg-type]
+        watcher=nobody,
+        info=RunInfo(warnings=list(warnings)),
+        machine="lab",
+        datasets={},
+        benches={},
+        earlier=Earlier(),
+        position=0,
+        began_ns=0,
+    )
+
+
+EVERY = [("csv", "pandas"), ("csv", "arrow"), ("pickle", "pandas"), ("pickle", "arrow")]
+
+
+def test_losses_are_looked_for_until_the_budget_is_spent(
+    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
+) -> None:
+    run = session(tmp_path, budget_s=60.0, brief=True)
+    known = taken(run)
+    assert known.missing
+    clock.seconds = 50
+    facts.measure_missing(known)
+    assert asked == EVERY[:3]
+    (warning,) = run.info.warnings
+    assert warning.text.startswith("fidelity of 1 variant left out to keep the budget")
+    assert "without --budget" in warning.remedy
+
+
+@pytest.mark.parametrize("budget_s", [None, 600.0])
+def test_all_losses_are_looked_for_where_time_allows_and_what_was_left_out_is_forgotten(
+    budget_s: float | None, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
+) -> None:
+    other = RunWarning(text="another run was measuring", remedy="measure again")
+    run = session(tmp_path, budget_s=10.0, brief=True)
+    clock.seconds = 10
+    facts.measure_missing(taken(run))
+    assert asked == []
+    clock.seconds = 0
+    resumed = session(tmp_path, budget_s=budget_s, brief=True, warnings=[other, *run.info.warnings])
+    facts.measure_missing(taken(resumed))
+    assert asked == EVERY
+    assert resumed.info.warnings == [other]
+
+
+def test_what_was_found_is_taken_from_then_on_and_fresh_finds_it_again(
+    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
+) -> None:
+    first = session(tmp_path, brief=True)
+    facts.measure_missing(taken(first))
+    found = list(WRITTEN)
+    assert (len(found), first.info.facts["fidelity"].new, first.info.facts["fidelity"].kept) == (4, 4, 0)
+    WRITTEN.clear()
+    second = session(tmp_path, brief=True)
+    known = taken(second)
+    assert not known.missing
+    # Before the rounds, so that a run that is stopped has them.
+    assert sorted(WRITTEN, key=repr) == sorted(found, key=repr)
+    facts.measure_missing(known)
+    assert asked == EVERY
+    assert second.info.facts["fidelity"].kept == 4
+    assert second.info.facts["fidelity"].key == first.info.facts["fidelity"].key
+    facts.measure_missing(taken(session(tmp_path, brief=True, fresh=True)))
+    assert asked == EVERY + EVERY
+
+
+@pytest.mark.parametrize("change", ["libraries", "machine", "sources"])
+def test_another_machine_version_or_source_finds_it_again(
+    change: str, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    other = session(tmp_path, brief=True)
+    if change == "libraries":
+        other.info.libraries = {"pandas": "9.9"}
+    elif change == "machine":
+        other.info.machine.cores = 99
+    else:
+        monkeypatch.setattr(kept_facts, "source_digest", lambda: "another")
+    facts.measure_missing(taken(other))
+    assert asked == EVERY + EVERY
+
+
+def test_what_a_third_party_s_adapter_does_is_not_kept(
+    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_facts, "SOURCES", ("adapters",))
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    assert asked == EVERY + EVERY
+
+
+def test_a_cache_that_takes_nothing_costs_a_warning_alone(
+    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("a file")
+    run = session(tmp_path, brief=True)
+    facts.measure_missing(taken(run))
+    assert (asked, len(WRITTEN)) == (EVERY, 4)
+    (warning,) = run.info.warnings
+    assert "cannot be kept for later runs" in warning.text
+
+
+def test_imports_are_not_timed_when_the_budget_is_spent(tmp_path: Path, clock: Clock) -> None:
+    run = session(tmp_path, budget_s=30.0, fidelity=False)
+    known = taken(run)
+    clock.seconds = 30
+    facts.measure_missing(known)
+    assert set(run.info.variants) == {each.variant for each in CHAINS}
+    (warning,) = run.info.warnings
+    assert warning.text.startswith("imports of 2 variants left out")
+
+
+# --- files in the cache ----------------------------------------------------------------------------------------
+
+
+def test_a_fact_that_is_broken_or_another_s_is_none(tmp_path: Path) -> None:
+    store = KeptFacts(tmp_path, {"machine": "lab"})
+    store.put(["imports", "csv"], facts.ImportCost(1, 2))
+    found = store.get(["imports", "csv"], facts.ImportCost)
+    assert found is not None
+    assert found.value == facts.ImportCost(1, 2)
+    assert store.get(["imports", "orc"], facts.ImportCost) is None
+    assert store.get(["imports", "csv"], tuple[str, ...]) is None
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    for broken in (b"", whole[:-5], whole.replace(b"lab", b"lob"), b"[" * 100_000, b"\xff" + whole, b" " * 5_000_000):
+        path.write_bytes(broken)
+        assert store.get(["imports", "csv"], facts.ImportCost) is None
+    path.unlink()
+    assert store.get(["imports", "csv"], facts.ImportCost) is None
+
+
+def test_sources_are_known_by_name_and_content(tmp_path: Path) -> None:
+    (tmp_path / "formats").mkdir()
+    place = tmp_path / "formats" / "csv.py"
+    digests = set()
+    for name, content in (("csv.py", "a"), ("csv.py", "b"), ("tsv.py", "b")):
+        place.unlink(missing_ok=True)
+        place = place.with_name(name)
+        place.write_text(content)
+        kept_facts.source_digest.cache_clear()
+        digests.add(kept_facts.source_digest(tmp_path, ("formats",)))
+    kept_facts.source_digest.cache_clear()
+    assert len(digests) == 3
+    (tmp_path / "formats" / "about.md").write_text("of no account")
+    assert kept_facts.source_digest(tmp_path, ("formats",)) in digests
