@@ -185,6 +185,7 @@ SAID = {
     "settle.CONTROL_BYTES": (64 * 2**20, "write 64 MiB to a file"),
     "settle.UNWRITTEN_LIMIT_BYTES": (16 * 10**6, "at most 16 MB (`UNWRITTEN_LIMIT_BYTES`)"),
     "settle.WRITE_BACK_LIMIT_S": (30, "for 30 s at\n   most (`WRITE_BACK_LIMIT_S`)"),
+    "settle.GAIN_FACTOR": (1.5, "over 1.5 times as long as the\nsecond (`GAIN_FACTOR`)"),
     "settle.TRIES": (3, "Three tries in all (`TRIES`)"),
     "settle.SLOW_FACTOR": (1.5, "over 1.5 times the run's best (`SLOW_FACTOR`)"),
     "settle.CALIBRATIONS": (5, "five controls before the first sample (`CALIBRATIONS`"),

@@ -132,6 +132,14 @@ class ProbeInfo(Facts):
     known_answers: tuple[KnownAnswer, ...] = ()
 
 
+class SettlingInfo(Facts):
+    """How the machine was brought to rest."""
+
+    touches: bool = True
+    """Whether memory was touched and given back before every sample, or only where a control was slow."""
+    why: str = ""
+
+
 class FactInfo(Facts):
     """Since when something is known that does not change from one run to the next on the same machine."""
 
@@ -202,6 +210,7 @@ class RunInfo(Facts):
     work_dirs: dict[str, FolderInfo] = {}
     probe: ProbeInfo | None = None
     facts: dict[str, FactInfo] = {}
+    settling: SettlingInfo | None = None
     stages_ns: dict[str, int] = {}
 
     def warn(self, text: str, remedy: str) -> None:

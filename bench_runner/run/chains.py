@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ class Bench:
     folder: Path
     timeout_s: float
     machine: str
+    thorough: set[tuple[str, str]] = field(default_factory=set)
+    """(variant, operation) whose full collection of garbage comes before the clock, because one came inside it."""
 
     def limits(self) -> Limits:
         """The limits of the next worker."""
@@ -193,7 +195,8 @@ def worker_task(
     rows: int,
     need_bytes: int,
     last: bool,
-    best: Control | None,
+    settler: Settler,
+    thorough: bool = True,
 ) -> dict[str, Any]:
     """What a worker has to be told to measure one operation of the chain in `folder` (see `_chain_folder`)."""
     return {
@@ -211,7 +214,9 @@ def worker_task(
         "confine": str(folder),
         "last_reader": last,
         "need_bytes": need_bytes,
-        "best_control": asdict(best) if best else None,
+        "best_control": asdict(settler.best) if settler.best else None,
+        "readiness": asdict(settler.readiness),
+        "thorough": thorough,
     }
 
 
@@ -243,7 +248,8 @@ def _operation(
         rows=blank.rows,
         need_bytes=need_bytes,
         last=last,
-        best=bench.settler.best,
+        settler=bench.settler,
+        thorough=(chain.variant, operation.spelled) in bench.thorough,
     )
     outcome = bench.launcher.run(task, bench.limits())
     if outcome.failure is not None:
@@ -251,7 +257,7 @@ def _operation(
         raise ChainFailed(Failure(kind=kind, reason=reason))
     answer = outcome.answer("measured")
     rest = Rest(**{**answer["rest"], "control": Control(**answer["rest"]["control"])})
-    bench.settler.learn(rest.control)
+    bench.settler.learn_from(rest)
     figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
     if operation.writes:
@@ -261,6 +267,9 @@ def _operation(
         # Of a part of the data less than the whole copy may be fetched, however cold it was.
         part = not operation.sees_all
         why_not = why_not or _device_doubt(figures, chain.conditions.cache, part=part)
+    if answer["collected"]:
+        bench.thorough.add((chain.variant, operation.spelled))
+        why_not = why_not or "a full collection of garbage came into the clock, from the next sample on before it"
     if chain.conditions.threads == "1":
         refuse_more_than_one_core(figures)
     accounted = sum(figures.get(part, 0) for part in ("wall_ns", "sync_ns", "prepare_ns", "settle_ns", "verify_ns"))

@@ -98,6 +98,11 @@ class Launcher:
         """Another one of the same condition, for a thread of its own: a launcher does one job at a time."""
         return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload)
 
+    def load(self) -> None:
+        """Start the forkserver now, which loads the libraries; else the first job does."""
+        if self._isolate != "spawn":
+            self._forkserver()
+
     def run(self, task: Mapping[str, Any], limits: Limits, *, spawn: bool = False) -> Outcome:
         """Do one job in a fresh worker, and wait for its end. The worker never outlives this call."""
         request = {**task, "threads": self._threads}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import random
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 
 import data_generator.cache as data_cache
-from bench_runner.clock import now_ns, utc_now
+from bench_runner.clock import now_ns, pause, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
 from bench_runner.operations import Operation, operation_of
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
-from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, information
+from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
 from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
 from bench_runner.run import facts, preparation, rounds
 from bench_runner.run.chains import Bench
@@ -32,9 +32,12 @@ from bench_runner.run.launcher import Launcher
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
 from bench_runner.run.session import Options, Race, Session, Watcher
 from bench_runner.run.work_folder import open_locked, work_folders
+from bench_runner.worker import settle
 from bench_runner.worker.settle import Settler
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+LEFT_ALONE_S = 3.0
+"""After so long a host that takes memory back has done it (docs/method.md, rule 1)."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -101,6 +104,7 @@ def measure(
                 session.stage("end")
                 info.finished = utc_now().isoformat(timespec="seconds")
                 info.load_after = environment.load()
+                info.settling = _settling(session)
                 session.save_info()
         run = read_run(folder)
         failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
@@ -170,6 +174,13 @@ def _begin(
     return info, earlier
 
 
+def _settling(session: Session) -> SettlingInfo:
+    """What was chosen in the end; of several working folders the one that touches."""
+    chosen = [bench.settler.readiness for bench in session.benches.values()]
+    last = next((each for each in chosen if each.touches), chosen[0])
+    return SettlingInfo(touches=last.touches, why=last.why)
+
+
 def _described(operation: Operation) -> OperationInfo:
     return OperationInfo(title=operation.title, writes=operation.writes, meaning=operation.meaning)
 
@@ -235,10 +246,19 @@ def _launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]
             launcher.close()
 
 
+def _load_libraries(launchers: Iterable[Launcher]) -> None:
+    """Start the forkservers, and let some seconds pass in all."""
+    started = now_ns()
+    for launcher in launchers:
+        launcher.load()
+    pause(max(LEFT_ALONE_S - (now_ns() - started) / 1e9, 0))
+
+
 def _benches(
     plan: Plan, options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
-    settlers = {label: Settler(folder) for label, folder in work.items()}
+    readiness = settle.examine(lambda: _load_libraries(launchers.values()))
+    settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():
         settler.calibrate()
     return {

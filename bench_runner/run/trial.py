@@ -127,7 +127,7 @@ class Trial:
             else:
                 self._folder = Path(mkdtemp(prefix="save-", dir=Path.cwd()))
                 make_places(self._folder)
-            task = _task(chain, operation, stored, self._folder, settler.best)
+            task = _task(chain, operation, stored, self._folder, settler)
             try:
                 self._ready = jobs.prepare(task)
             except BaseException:
@@ -228,7 +228,7 @@ class Trial:
             make_places(making)
             with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
                 bench = _bench(launcher, settler)
-                outcome = launcher.run(_task(chain, SAVE, stored, making, settler.best), bench.limits())
+                outcome = launcher.run(_task(chain, SAVE, stored, making, settler), bench.limits())
             if outcome.failure is not None:
                 _raise(Failure(kind=outcome.failure[0], reason=outcome.failure[1]))
             making.rename(folder)
@@ -266,7 +266,7 @@ def _marker(what: str, chain: Chain) -> Path:
 
 
 def _task(
-    chain: Chain, operation: str, stored: StoredDataset, folder: Path, best: Control | None
+    chain: Chain, operation: str, stored: StoredDataset, folder: Path, settler: Settler
 ) -> dict[str, Any]:
     task = worker_task(
         chain,
@@ -276,7 +276,7 @@ def _task(
         rows=stored.rows,
         need_bytes=UNPILOTED_NEED * stored.size_bytes,
         last=False,
-        best=best,
+        settler=settler,
     )
     return task | {"threads": None}
 

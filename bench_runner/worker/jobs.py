@@ -30,7 +30,7 @@ from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
 from bench_runner.operations import Operation, Stage, operation_of, targets
 from bench_runner.worker import fidelity, image_verify, memory_probe, verify
-from bench_runner.worker.settle import Control, Rest, Settler
+from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
 
 PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER = range(3)
@@ -94,6 +94,8 @@ class Ready:
     location: Path
     rest: Rest
     first_call: Mapping[str, int]
+    thorough: bool
+    """Whether all garbage was collected before the clock."""
 
     def run(self, laps: Laps) -> Any:
         """What lies inside the clock; the result is to be given to `verified`."""
@@ -107,11 +109,14 @@ def prepare(task: Mapping[str, Any]) -> Ready:
     target = targets.Target(**task["target"])
     targets.apply_strings(target)
     stage = Stage(adapter, target, Path(task["dataset"]), task["digest"], task["rows"])
+    before = containers_made()
     first_call = _prime(stage, operation, Path(task["primer"]))
+    made = containers_made() - before
     held = operation.take_input(stage, stage.rows)
     rest = _settle(task)
-    clean_slate()
-    return Ready(stage, operation, held, Path(task["location"]), rest, first_call)
+    thorough = task["thorough"] or may_collect(made * stage.rows / max(stage.primer_rows, 1))
+    clean_slate(thorough=thorough)
+    return Ready(stage, operation, held, Path(task["location"]), rest, first_call, thorough)
 
 
 def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
@@ -124,6 +129,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     high_water_before = linux.high_water_bytes()
     before = linux.own_memory()
     device_read_before, dirtied_before = linux.io_bytes()
+    collections_before = _full_collections()
     laps = Laps()
 
     phase[0] = PHASE_CLOCK
@@ -133,6 +139,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     laps.stop()
     at_end = linux.own_memory()
     high_water = linux.high_water_bytes()
+    collected = _full_collections() > collections_before
     phase[0] = PHASE_AFTER
     # Never before the worker's own figures, which must be the same whether anything was started or not.
     laps.parts["cpu_ns"] += max(started_cpu_ns() - started_cpu_before_ns, 0)
@@ -148,6 +155,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         "private_end_bytes": tree_at_end.private_bytes,
         "resident_before_bytes": tree_before.resident_bytes,
         "rest": asdict(ready.rest),
+        "collected": collected and not ready.thorough,
     }
     if ready.operation.writes:
         figures["dirtied_bytes"] = dirtied - dirtied_before
@@ -169,7 +177,8 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
 def _settle(task: Mapping[str, Any]) -> Rest:
     """Rule 1, as late as it can be: what is at rest now is not a second later."""
     best = task["best_control"]
-    return Settler(Path(task["scratch"]), best and Control(**best)).settle(task["need_bytes"])
+    readiness = Readiness(**task["readiness"])
+    return Settler(Path(task["scratch"]), best and Control(**best), readiness).settle(task["need_bytes"])
 
 
 def _adapter(task: Mapping[str, Any]) -> Any:
@@ -191,14 +200,34 @@ def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
     return {"first_call_ns": laps.parts["wall_ns"], "first_call_rss_bytes": max(growth, 0)}
 
 
-def clean_slate() -> None:
-    """Rule 3: nothing that was freed before may hide in a pool, or a 100 MB allocation can show as 0."""
-    # In a forked worker this also copies the collector's marks on all that the forkserver loaded: better here than in
-    # the first collection inside the clock.
-    gc.collect()
+def clean_slate(*, thorough: bool = True) -> None:
+    """Rule 3: nothing that was freed before may hide in a pool, or a 100 MB allocation can show as 0.
+
+    A thorough one looks at all that the process has loaded (some 40 ms), else only at what came since. In a forked
+    worker it also copies the collector's marks on what the forkserver has loaded: better here than in the first full
+    collection inside the clock, where there may be one.
+    """
+    gc.collect(2 if thorough else 1)
     for pool in _arrow_pools():
         pool.release_unused()
     linux.trim_heap()
+
+
+def containers_made() -> int:
+    """How many objects that the collector knows have been made and not freed, since some beginning, counted by its
+    collections: good for differences alone."""
+    collections = sum(generation["collections"] for generation in gc.get_stats())
+    return collections * (gc.get_threshold()[0] + 1) + gc.get_count()[0]
+
+
+def may_collect(containers: float) -> bool:
+    """Whether making so many containers, or twice as many, may lead to a full collection."""
+    (young, middle, old), (_, _, passed) = gc.get_threshold(), gc.get_count()
+    return 2 * containers > (old - passed) * middle * young
+
+
+def _full_collections() -> int:
+    return int(gc.get_stats()[2]["collections"])
 
 
 def _arrow_pools() -> list[pa.MemoryPool]:

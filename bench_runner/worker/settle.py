@@ -6,7 +6,8 @@ with 192 MB written to the page cache, 54 to 66 ms where memory is ready, 400 to
 making it ready 10 of 10 writes were quick, 0.3 s later 9, 1 s later 6, 3 s later none.
 
 The memory that goes back and forth is that of whole huge pages, which large writes and large arrays take. Touching it
-in small pages leaves it as it was, so it is touched as huge pages.
+in small pages leaves it as it was, so it is touched as huge pages. Where the host takes no memory back, touching it
+gains nothing: `examine` finds that out, and the control still tells when it was wrong.
 
 The control (a 64 MB write, a 64 MB allocation) tells what a storage benchmark cannot see from inside: write-back of
 earlier samples, and memory that the host has not backed. This module knows nothing of samples but the control's
@@ -16,6 +17,7 @@ figures, which are stored with each.
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +39,11 @@ CALIBRATIONS = 5
 """Controls before the first sample, so that the run's best is known when it begins."""
 
 
+EXAMINED_BYTES = 256 * 1024 * 1024
+GAIN_FACTOR = 1.5
+"""Memory that was left alone and takes so many times as long to touch as right after it was touched, was taken back."""
+
+
 @dataclass(frozen=True)
 class Control:
     """What the 64 MB write and the 64 MB allocation took."""
@@ -53,6 +60,40 @@ class Rest:
     settled: bool
     settle_ns: int
     why_not: str = ""
+    tries: int = 1
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """Whether memory is made ready before every sample, and why."""
+
+    touches: bool
+    why: str
+
+
+ALWAYS = Readiness(True, "nothing was examined, and it does no harm")
+
+
+def examine(leave_alone: Callable[[], object]) -> Readiness:
+    """Whether this machine's host takes memory back: by touching the same amount at first, at once again, and after
+    `leave_alone` has spent some seconds otherwise. What is not free is not touched."""
+    size_bytes = min(EXAMINED_BYTES, linux.available_bytes() // 4)
+    amount = f"{size_bytes // 2**20} MiB"
+    first_ns, ready_ns = _touch_ns(size_bytes), _touch_ns(size_bytes)
+    if first_ns > GAIN_FACTOR * ready_ns:
+        return Readiness(True, f"touching {amount} took {first_ns / ready_ns:.1f} times as long at first as after it")
+    leave_alone()
+    later_ns = _touch_ns(size_bytes)
+    if later_ns > GAIN_FACTOR * ready_ns:
+        return Readiness(True, f"touching {amount} took {later_ns / ready_ns:.1f} times as long some seconds later")
+    slowest = max(first_ns, later_ns) / ready_ns
+    return Readiness(False, f"{amount} that were left alone took {slowest:.1f} times as long as right after a touch")
+
+
+def _touch_ns(size_bytes: int) -> int:
+    started = now_ns()
+    linux.touch_memory(size_bytes)
+    return now_ns() - started
 
 
 class Settler:
@@ -61,10 +102,11 @@ class Settler:
     The run keeps one for each working folder, and each worker makes one of its own with the run's best.
     """
 
-    def __init__(self, folder: Path, best: Control | None = None) -> None:
+    def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
         """`folder` is a folder on the file system that is worked on: controls are written there."""
         self._folder = folder
         self.best = best
+        self.readiness = readiness
 
     def calibrate(self) -> None:
         """Find a best control before the first sample."""
@@ -76,6 +118,13 @@ class Settler:
         best = self.best or control
         self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
 
+    def learn_from(self, rest: Rest) -> None:
+        """Take in what a worker has seen. A control that only touching has cured shows that the host takes memory back,
+        whatever was found before."""
+        self.learn(rest.control)
+        if not self.readiness.touches and rest.settled and rest.tries > 1:
+            self.readiness = Readiness(True, "a control was slow, and quick again when memory had been touched")
+
     def settle(self, need_bytes: int) -> Rest:
         """Wait until the machine is at rest, at most three tries; `need_bytes` is what the sample is expected to use,
         of memory and of page cache together.
@@ -84,16 +133,17 @@ class Settler:
         """
         started = now_ns()
         for times in range(1, TRIES + 1):
-            control, why_not = self._try(times * need_bytes)
+            control, why_not = self._try(times * need_bytes, touch=self.readiness.touches or times > 1)
             if not why_not:
                 break
-        return Rest(control, not why_not, now_ns() - started, why_not)
+        return Rest(control, not why_not, now_ns() - started, why_not, times)
 
-    def _try(self, need_bytes: int) -> tuple[Control, str]:
+    def _try(self, need_bytes: int, *, touch: bool) -> tuple[Control, str]:
         quiet = self._write_back()
-        # Never less than the control's own: of a small need it would tell that its own memory was not ready.
-        ready_bytes = min(max(need_bytes, CONTROL_BYTES), READY_LIMIT_BYTES)
-        linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
+        if touch:
+            # Never less than the control's own: of a small need it would tell that its own memory was not ready.
+            ready_bytes = min(max(need_bytes, CONTROL_BYTES), READY_LIMIT_BYTES)
+            linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
         control = self._control()
         self.learn(control)
         assert self.best is not None
@@ -135,6 +185,4 @@ class Settler:
             path.unlink(missing_ok=True)
         if written < CONTROL_BYTES:
             raise OSError(errno.ENOSPC, "no space for the 64 MB control", str(path))
-        started = now_ns()
-        linux.touch_memory(CONTROL_BYTES)
-        return Control(write_ns, now_ns() - started)
+        return Control(write_ns, _touch_ns(CONTROL_BYTES))

@@ -42,7 +42,9 @@ def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
     return SimpleNamespace(
         race=race,
         options=how,
-        budget_ends_ns=lambda share=1.0: None if how.budget_s is None else (how.began_ns or 0) + int(how.budget_s * SECOND),
+        budget_ends_ns=lambda share=1.0: (
+            None if how.budget_s is None else (how.began_ns or 0) + int(share * how.budget_s * SECOND)
+        ),
         seed=1,
         folder=Path("nowhere"),
         datasets={"eq": dataset},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,8 @@ def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
         "scratch": str(tmp_path),
         "need_bytes": 0,
         "best_control": None,
+        "readiness": {"touches": True, "why": ""},
+        "thorough": True,
     }
 
 
@@ -242,7 +245,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
     location = tmp_path / "table"
     location.touch()
-    ready = worker.Ready(stage, operation_of("read"), None, location, REST, {})
+    ready = worker.Ready(stage, operation_of("read"), None, location, REST, {}, True)
     with pytest.raises(worker.Mismatch, match="changed when its files were removed"):
         worker.verified(ready, pa.table({}), last_reader=True)
 
@@ -260,9 +263,34 @@ def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(worker, "_arrow_pools", lambda: [Pool("one"), Pool("two")])
     monkeypatch.setattr(linux, "trim_heap", lambda: done.append("heap"))
-    monkeypatch.setattr("gc.collect", lambda: done.append("collector"))
+    monkeypatch.setattr("gc.collect", lambda generation: done.append(f"collector {generation}"))
     worker.clean_slate()
-    assert done == ["collector", "one", "two", "heap"]
+    assert done == ["collector 2", "one", "two", "heap"]
+    worker.clean_slate(thorough=False)
+    assert done[4:] == ["collector 1", "one", "two", "heap"]
+
+
+def test_containers_are_counted_and_many_of_them_collect() -> None:
+    before = worker.containers_made()
+    kept = [[number] for number in range(50_000)]
+    assert 49_000 < worker.containers_made() - before < 53_000, len(kept)
+    gc.collect()
+    assert not worker.may_collect(10_000)
+    assert worker.may_collect(100_000)
+    collections = gc.get_stats()[2]["collections"]
+    made = [[number] for number in range(10_000)]
+    assert gc.get_stats()[2]["collections"] == collections, len(made)
+
+
+@pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
+def test_a_full_collection_that_nobody_expected_is_told(
+    thorough: bool, told: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a forked worker it would copy what the forkserver has loaded, inside the clock."""
+    monkeypatch.setattr(worker, "may_collect", lambda containers: False)
+    monkeypatch.setattr(SpyAdapter, "save", lambda self, held, location: (location.touch(), gc.collect()))
+    (answer,) = worker.measure({**task, "thorough": thorough}, phase)
+    assert answer["collected"] is told
 
 
 def test_every_pool_of_arrow_is_known() -> None:

@@ -10,14 +10,14 @@ import pytest
 
 from bench_runner.machine import linux
 from bench_runner.worker import settle
-from bench_runner.worker.settle import Control, Settler
+from bench_runner.worker.settle import ALWAYS, Control, Readiness, Settler
 
 
 class ScriptedSettler(Settler):
     """Controls that were written down beforehand, instead of measured."""
 
-    def __init__(self, folder: Path, controls: list[Control]) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, controls: list[Control], readiness: Readiness = ALWAYS) -> None:
+        super().__init__(folder, readiness=readiness)
         self.script = controls
 
     def _control(self) -> Control:
@@ -163,3 +163,64 @@ def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeyp
     settle.Settler(tmp_path).settle(0)
     assert settle.BLOCK_BYTES in sources
     assert sources.count(1 << 16) == sources.count(settle.CONTROL_BYTES) == 2, "each touch has a source and a target"
+
+
+# --- whether touching memory gains anything here -----------------------------------------------------------------
+
+NEVER = Readiness(False, "nothing was taken back")
+
+
+@pytest.mark.parametrize(
+    ("touches_ms", "gains", "why"),
+    [
+        ([90, 30], True, "3.0 times as long at first"),
+        ([31, 30, 90], True, "3.0 times as long some seconds later"),
+        ([31, 30, 33], False, "took 1.1 times as long as right after"),
+    ],
+)
+def test_whether_the_host_takes_memory_back_is_examined(
+    touches_ms: list[int], gains: bool, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+    monkeypatch.setattr(settle, "_touch_ns", lambda size: touches_ms.pop(0) * 10**6)
+    found = settle.examine(lambda: waited.append(len(touches_ms)))
+    assert found.touches is gains
+    assert why in found.why
+    assert touches_ms == []
+    # What is plain at first is not waited for.
+    assert len(waited) == ("at first" not in why)
+
+
+def test_the_real_examination_takes_no_more_than_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(linux, "touch_memory", sizes.append)
+    monkeypatch.setattr(linux, "available_bytes", lambda: 4 * 10**8)
+    settle.examine(lambda: None)
+    assert set(sizes) == {10**8}
+
+
+def test_where_nothing_is_gained_nothing_is_touched(tmp_path: Path, touched: list[int]) -> None:
+    assert ScriptedSettler(tmp_path, [GOOD], NEVER).settle(NEED_BYTES).settled
+    assert touched == []
+
+
+@pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
+def test_a_slow_control_is_settled_all_the_same_and_remembered(
+    tmp_path: Path, touched: list[int], slow: Control
+) -> None:
+    """Planted: a machine that was found to keep its memory, and takes it back."""
+    settler = ScriptedSettler(tmp_path, [slow, GOOD, GOOD], NEVER)
+    settler.learn(GOOD)
+    rest = settler.settle(NEED_BYTES)
+    assert rest.settled
+    assert touched == [2 * NEED_BYTES]
+    settler.learn_from(rest)
+    assert settler.readiness.touches
+    settler.settle(NEED_BYTES)
+    assert touched == [2 * NEED_BYTES, NEED_BYTES]
+
+
+def test_a_quick_control_changes_nothing(tmp_path: Path, touched: list[int]) -> None:
+    settler = ScriptedSettler(tmp_path, [GOOD], NEVER)
+    settler.learn_from(settler.settle(NEED_BYTES))
+    assert not settler.readiness.touches
