@@ -38,6 +38,9 @@ class ProgressBar:
         left = f"{clock_text(seconds_left)} left"
         self._bar.update(self._task, description=description, completed=done, total=done + seconds_left, left=left)
 
+    def part_done(self) -> None:
+        """Nothing changes."""
+
 
 class Silent:
     """A run.Watcher for pipes, logs and tests."""
@@ -46,6 +49,9 @@ class Silent:
         """Say nothing."""
 
     def step(self, text: str, seconds_left: float | None) -> None:
+        """Say nothing."""
+
+    def part_done(self) -> None:
         """Say nothing."""
 
 

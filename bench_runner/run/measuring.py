@@ -26,7 +26,7 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
 from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import facts, preparation, rounds
+from bench_runner.run import costs, facts, preparation, rounds
 from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Launcher
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
@@ -85,6 +85,7 @@ def measure(
                 earlier=earlier,
                 position=earlier.next_position,
                 race=race,
+                costs=costs.known(info.machine),
                 began_ns=began_ns,
             )
             try:
@@ -99,6 +100,7 @@ def measure(
                 predictions = rounds.pilot_round(session)
                 rounds.count_rounds(session, predictions, facts.ROUNDS_SHARE if known.missing else 1.0)
                 facts.measure_missing(known)
+                _keep_costs(session)
                 info.partial = False
             finally:
                 session.stage("end")
@@ -174,6 +176,17 @@ def _begin(
     return info, earlier
 
 
+def _keep_costs(session: Session) -> None:
+    """For saying how long later runs will take."""
+    try:
+        costs.add(session.info.machine, read_run(session.folder).samples)
+    except OSError as error:
+        session.warn(
+            f"what this run took cannot be kept for later ones ({error.strerror or error})",
+            "look at the cache folder, which FORMAT_BENCH_CACHE may name",
+        )
+
+
 def _settling(session: Session) -> SettlingInfo:
     """What was chosen in the end; of several working folders the one that touches."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
@@ -211,6 +224,10 @@ class Heeding:
         if self.heard:
             raise Stopped(self.heard)
         self._watcher.step(text, seconds_left)
+
+    def part_done(self) -> None:
+        """What is measured can be shown."""
+        self._watcher.part_done()
 
 
 @contextmanager

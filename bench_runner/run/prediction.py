@@ -7,7 +7,7 @@ is scaled too; they decide order, number of rounds and what cannot run here, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench_runner.results.records import Sample
 
@@ -15,6 +15,8 @@ PILOT_ROWS = 20_000
 """Method rule 15."""
 PILOT_BYTES = 16_000_000
 """For rows that are large, such as images: no more of them than this."""
+SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
+"""What has at most so many rows, and so many bytes, needs no pilot round: its first counted round is as quick."""
 DEAR_NS, VERY_DEAR_NS = 10 * 10**9, 60 * 10**9
 ROUNDS, DEAR_ROUNDS, VERY_DEAR_ROUNDS = 7, 3, 1
 UNPILOTED_NEED = 10
@@ -30,6 +32,8 @@ class Prediction:
     walls_ns: Mapping[str, int]
     peak_bytes: int
     size_bytes: int
+    piloted: bool = True
+    """Whether it was measured in a pilot round; else its times are what is known from elsewhere, 0 where nothing is."""
 
     @property
     def slowest_ns(self) -> int:
@@ -63,20 +67,49 @@ def pilot_rows(rows: int, size_bytes: int) -> int:
 
 def is_small(rows: int, size_bytes: int) -> bool:
     """Whether a counted round on the data set costs no more than a pilot round on others."""
-    return rows <= PILOT_ROWS and size_bytes <= PILOT_BYTES
+    return rows <= SMALL_ROWS and size_bytes <= SMALL_BYTES
 
 
-def without_pilot(operations: Iterable[str], size_bytes: int) -> Prediction:
-    """For a table so small that nothing has to be known of it."""
-    return Prediction(dict.fromkeys(operations, 0), peak_bytes=UNPILOTED_NEED * size_bytes, size_bytes=size_bytes)
+def without_pilot(walls_ns: Mapping[str, int], size_bytes: int) -> Prediction:
+    """For a table so small that nothing has to be measured of it beforehand: what each operation takes as far as it is
+    known, and memory for several times the data."""
+    return Prediction(walls_ns, peak_bytes=UNPILOTED_NEED * size_bytes, size_bytes=size_bytes, piloted=False)
+
+
+def seen(prediction: Prediction, samples: Sequence[Sample]) -> Prediction:
+    """What was predicted without a pilot round, with the times that a counted round has shown in place of guesses."""
+    if prediction.piloted:
+        return prediction
+    shown = {name: wall_ns for name, wall_ns in _walls_ns(samples).items() if name in prediction.walls_ns}
+    return replace(prediction, walls_ns={**prediction.walls_ns, **shown})
+
+
+def used_bytes(samples: Sequence[Sample]) -> int:
+    """Memory and page cache that the dearest of these samples has used; 0 where none has figures."""
+    return max(
+        (
+            max(sample.figures.get(name, 0) for name in ("peak_private_bytes", "peak_rss_bytes"))
+            + sample.figures.get("allocated_bytes", sample.figures.get("resident_before_bytes", 0))
+            for sample in samples
+        ),
+        default=0,
+    )
 
 
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:
     """Scale one execution of a chain, of which these samples were measured, to `rows` rows."""
     scale = rows / max(samples[0].rows, 1)
-    walls_ns = {sample.operation: sample.figures["wall_ns"] + sample.figures.get("sync_ns", 0) for sample in samples}
     return Prediction(
-        walls_ns={operation: int(wall_ns * scale) for operation, wall_ns in walls_ns.items()},
+        walls_ns={operation: int(wall_ns * scale) for operation, wall_ns in _walls_ns(samples).items()},
         peak_bytes=int(max(sample.figures["peak_private_bytes"] for sample in samples) * scale),
         size_bytes=int(max(sample.figures.get("allocated_bytes", 0) for sample in samples) * scale),
     )
+
+
+def _walls_ns(samples: Sequence[Sample]) -> dict[str, int]:
+    """Of those that have figures: the call, and the sync behind it."""
+    return {
+        sample.operation: sample.figures["wall_ns"] + sample.figures.get("sync_ns", 0)
+        for sample in samples
+        if "wall_ns" in sample.figures
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from bench_runner.clock import now_ns
@@ -17,13 +17,21 @@ from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, read_run
 from bench_runner.run.chains import execute
-from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, pilot_rows, predict, without_pilot
+from bench_runner.run.prediction import (
+    MEMORY_SHARE,
+    Prediction,
+    is_small,
+    pilot_rows,
+    predict,
+    used_bytes,
+    without_pilot,
+)
 from bench_runner.run.resume import whole
 from bench_runner.run.schedule import (
     EARLY_STOP_ROUNDS,
-    FAILURES_ALLOWED,
     Schedule,
     in_front,
+    late,
     looks,
     racing,
     within_budget,
@@ -33,14 +41,16 @@ from bench_runner.run.session import Session
 OVERHEAD_S = 0.6
 """What a chain takes besides its operations, until it was seen to run: for the time left only."""
 DISK_SHARE = 0.9
+NEED_FACTOR = 2
+"""Memory is made ready for twice what earlier samples of a chain have used: method rule 1."""
 
 
 def pilot_round(session: Session) -> dict[Chain, Prediction]:
     """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
 
-    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Of small
-    tables, whose first counted round is as quick as a pilot round, only the first has a pilot round, and none by a run
-    that only sifts, because it has no other use than a pilot round's.
+    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Small
+    tables have no pilot round: their first counted round is as quick, and what it takes is known from earlier runs,
+    or then.
     """
     session.stage("pilot round")
     predictions: dict[Chain, Prediction] = {}
@@ -49,13 +59,11 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
         chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
         took_ns = {variant: prediction.total_ns for (variant, _), prediction in known.items()}
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
-            small = is_small(dataset.rows, dataset.size_bytes)
-            prediction = known.get((chain.variant, chain.conditions)) if small else None
-            if small and session.options.brief:
-                prediction = without_pilot(chain.operations, dataset.size_bytes)
-            if prediction is None:
-                session.watcher.step(chain.label(), None)
-                prediction = _predicted(session, chain)
+            if is_small(dataset.rows, dataset.size_bytes):
+                predictions[chain] = without_pilot(_known_ns(session, chain, dataset.rows), dataset.size_bytes)
+                continue
+            session.watcher.step(chain.label(), None)
+            prediction = _predicted(session, chain)
             if prediction is None:
                 continue
             known[chain.variant, chain.conditions] = prediction
@@ -65,6 +73,15 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
             else:
                 session.keep_reason(chain, too_much)
     return predictions
+
+
+def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
+    """What each operation of the chain took in earlier runs, scaled; 0 where nothing is known."""
+    found = {
+        operation: session.costs.expected(operation, chain.variant, chain.dataset, rows)
+        for operation in chain.operations
+    }
+    return {operation: each.cost.timed_ns if each else 0 for operation, each in found.items()}
 
 
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
@@ -168,12 +185,21 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         seed=session.seed,
         rounds=session.options.rounds_asked,
         race=race is not None,
-        failures_allowed=1 if session.options.brief else FAILURES_ALLOWED,
     )
     look_after = looks()
     look = next(look_after)
+    used: Counter[Chain] = Counter()
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
     deadline_ns = session.budget_ends_ns(share)
+    slow: list[str] = []
+    ends_ns = deadline_ns
+    if deadline_ns is not None and session.options.budget_s is not None and race is None:
+        slow = late(costs_s, session.options.budget_s)
+        schedule.hold_back(slow)
+        # The slow ones get their round within the budget, but no more than half of the time.
+        of_slow_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.variant in slow)
+        ends_ns = deadline_ns - int(min(of_slow_s * 1e9, max(deadline_ns - now_ns(), 0) / 2))
+    first = 1
     due: list[Chain] = []
     number = 0
     while True:
@@ -185,12 +211,18 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
                 ranked = _in_front(ranked, schedule, due, costs_s, (deadline_ns - now_ns()) / 1e9, number)
             schedule.let_run(ranked)
         due = wanted = schedule.due(number)
-        if deadline_ns is not None and number > 1:
-            due = within_budget(due, costs_s, (deadline_ns - now_ns()) / 1e9)
+        if ends_ns is not None and number > first:
+            due = within_budget(due, costs_s, (ends_ns - now_ns()) / 1e9)
+        elif first > 1:
+            due = [chain for chain in due if chain.is_raw_io or chain.variant in slow]
         if race is not None and number > EARLY_STOP_ROUNDS:
             due = racing(due, {*wanted} - {*due}, schedule.progress)
         if not due:
-            return
+            if not schedule.release(number):
+                return
+            session.watcher.part_done()
+            number, first, ends_ns = number - 1, number, deadline_ns
+            continue
         session.stage(f"round {number}")
         for index, chain in enumerate(due):
             session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
@@ -198,7 +230,8 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             dataset = session.datasets[chain.dataset]
             # Memory and page cache: the peak of the call, and the file that it writes.
             predicted = predictions[chain]
-            need_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
+            expected_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
+            need_bytes = NEED_FACTOR * used[chain] if used[chain] else expected_bytes
             samples = _execution(
                 session,
                 chain,
@@ -208,7 +241,8 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
                 wanted=schedule.wanted(chain, number),
             )
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
-            schedule.progress[chain].add(samples)
+            schedule.learn(chain, samples)
+            used[chain] = max(used[chain], used_bytes(samples))
 
 
 def _in_front(

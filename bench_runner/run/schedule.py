@@ -13,18 +13,22 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
 from bench_runner.results.statistics import half_width
-from bench_runner.run.prediction import Prediction
+from bench_runner.run.prediction import Prediction, seen
 
 EARLY_STOP_ROUNDS = 5
 EARLY_STOP_HALF_WIDTH = 0.05
 EXTRA_ROUNDS = 2
 """Rounds beyond the planned ones that make up for samples which were not counted."""
 FAILURES_ALLOWED = 2
-"""Rounds that may fail before a chain is given up; one where nothing had a pilot round."""
+"""Rounds that may fail before a cell is given up; the first one where it had no pilot round."""
+LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
+"""With a budget, variants come after all others of which so many rounds would take more than this share of it, and
+which take so many times as long as the middle one."""
 RACE_LOOKS = 1.4
 """A race looks who is shown to be worse after 5 rounds, and each time that it has so many times as many: looks after
 every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
@@ -71,14 +75,14 @@ class Schedule:
         seed: int,
         rounds: int | None,
         race: bool = False,
-        failures_allowed: int = FAILURES_ALLOWED,
     ) -> None:
         """`predictions` holds the chains that may run. `rounds` is the user's number for all of them, or None for the
         method's own (7, 3 over 10 s, 1 over 60 s, and an early stop), or, in a race, for as many as are let run."""
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
-        self._failures_allowed = failures_allowed
+        self._held_back: frozenset[str] = frozenset()
+        self._released = 0
         self._let_run: frozenset[str] | None = None
         self.progress = {
             chain: Progress(tuple(name for name in chain.operations if name in prediction.walls_ns))
@@ -97,6 +101,21 @@ class Schedule:
     def let_run(self, variants: Iterable[str]) -> None:
         """From now on only chains of these variants take part, until others are named."""
         self._let_run = frozenset(variants)
+
+    def hold_back(self, variants: Iterable[str]) -> None:
+        """These variants wait until `release`."""
+        self._held_back = frozenset(variants)
+
+    def release(self, number: int) -> bool:
+        """Whether anybody waited: they take part from round `number` on, which is the first for them."""
+        waited, self._held_back = bool(self._held_back), frozenset()
+        self._released = number - 1
+        return waited
+
+    def learn(self, chain: Chain, samples: Sequence[Sample]) -> None:
+        """Take in one execution of a counted round: what was predicted without a pilot round is known better now."""
+        self.progress[chain].add(samples)
+        self._predictions[chain] = seen(self._predictions[chain], samples)
 
     def due(self, number: int) -> list[Chain]:
         """The chains of round `number`, from 1, in the order in which they run. Raw I/O takes part as long as
@@ -134,18 +153,19 @@ class Schedule:
 
     def _remaining(self, chain: Chain, operation: str) -> int:
         progress = self.progress[chain]
-        if progress.failures[operation] >= self._failures_allowed:
+        proven = self._predictions[chain].piloted or progress.walls_ns[operation]
+        if progress.failures[operation] >= (FAILURES_ALLOWED if proven else 1):
             return 0
         if self._asked is None and progress.narrow(operation):
             return 0
         return max(self.planned_rounds(chain, operation) - len(progress.walls_ns[operation]), 0)
 
     def _cell_wants(self, chain: Chain, operation: str, number: int) -> bool:
-        within = number <= self.planned_rounds(chain, operation) + EXTRA_ROUNDS
+        within = number - self._released <= self.planned_rounds(chain, operation) + EXTRA_ROUNDS
         return within and self._remaining(chain, operation) > 0
 
     def _wants(self, chain: Chain, number: int) -> bool:
-        if self._let_run is not None and chain.variant not in self._let_run:
+        if chain.variant in self._held_back or (self._let_run is not None and chain.variant not in self._let_run):
             return False
         return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
@@ -211,6 +231,17 @@ def _same_data(chain: Chain, yardstick: Chain) -> bool:
         yardstick.conditions.cache,
         yardstick.conditions.threads,
     )
+
+
+def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
+    """The variants that are too dear for others to wait for them."""
+    by_variant: defaultdict[str, float] = defaultdict(float)
+    for chain, cost_s in costs_s.items():
+        if not chain.is_raw_io:
+            by_variant[chain.variant] += cost_s
+    middle_s = median(by_variant.values()) if by_variant else 0.0
+    least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
+    return [variant for variant, cost_s in by_variant.items() if cost_s > least_s]
 
 
 def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:

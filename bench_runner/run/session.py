@@ -20,6 +20,7 @@ from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Run, RunInfo, Sample, SampleWriter, changed, write_run_info
 from bench_runner.run.chains import Bench
+from bench_runner.run.costs import KnownCosts
 from bench_runner.run.resume import Earlier
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
@@ -73,6 +74,9 @@ class Watcher(Protocol):
     def step(self, text: str, seconds_left: float | None) -> None:
         """One thing is about to be done."""
 
+    def part_done(self) -> None:
+        """All but what was left for the end because it is slow has its rounds: the folder can be shown."""
+
 
 @dataclass
 class Session:
@@ -90,6 +94,8 @@ class Session:
     earlier: Earlier
     position: int
     race: Race | None = None
+    costs: KnownCosts = field(default_factory=KnownCosts)
+    """How long things took before, here or elsewhere."""
     began_ns: int = field(default_factory=now_ns)
     """From when on the budget is spent."""
     stage_began_ns: int = field(default_factory=now_ns)

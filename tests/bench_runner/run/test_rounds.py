@@ -13,7 +13,8 @@ import pytest
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, changed
 from bench_runner.run import rounds
-from bench_runner.run.prediction import Prediction
+from bench_runner.run.costs import Cost, Costs, KnownCosts
+from bench_runner.run.prediction import Prediction, used_bytes
 from bench_runner.run.session import Options, Race
 from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
 
@@ -37,7 +38,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
     dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
-    nobody = SimpleNamespace(step=lambda *given: None)
+    nobody = SimpleNamespace(step=lambda *given: None, part_done=lambda: None)
     how = Options(**options)
     return SimpleNamespace(
         race=race,
@@ -50,6 +51,7 @@ def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
         datasets={"eq": dataset},
         plan=SimpleNamespace(chains=CHAINS),
         watcher=nobody,
+        costs=KnownCosts(),
         stage=lambda name: None,
         public=lambda conditions: conditions,
     )
@@ -135,10 +137,10 @@ def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
     sifting: Any = SimpleNamespace(samples=[*whole, *half])
-    predictions = rounds.pilot_round(session(Race(lambda run: (), sifting)))
-    assert executed == [("csv", 0, 10_000), ("raw-io", 0, 10_000)]
+    predictions = rounds.pilot_round(session(Race(lambda run: (), sifting), rows=60_000))
+    assert executed == [("csv", 0, 12_000), ("raw-io", 0, 12_000)]
     # By a straight line from the sifting's 100 rows.
-    assert predictions[CHAINS[0]].slowest_ns == 500 * SECOND
+    assert predictions[CHAINS[0]].slowest_ns == 600 * SECOND
 
 
 def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[str, int, int]]) -> None:
@@ -146,15 +148,55 @@ def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[st
     one = replace(CHAINS[0], operations=("save", "project[columns=2]"))
     found = samples(replace(one, operations=(*one.operations, "read")), (SECOND,) * 3, 1)
     sifting: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
-    race = session(Race(lambda run: (), sifting))
+    race = session(Race(lambda run: (), sifting), rows=60_000)
     race.plan = SimpleNamespace(chains=[one])
     assert set(rounds.pilot_round(race)) == {one}
     assert executed == []
 
 
-def test_a_run_that_only_sifts_has_no_pilot_round_of_a_small_table(executed: list[tuple[str, int, int]]) -> None:
-    predictions = rounds.pilot_round(session(None, rows=20_000, brief=True))
+def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(executed: list[tuple[str, int, int]]) -> None:
+    run = session(None)
+    seen = Costs({"read csv eq": [Cost(rows=100_000, timed_ns=4 * SECOND, verified_ns=0, fixed_ns=0)]})
+    run.costs = KnownCosts(seen)
+    predictions = rounds.pilot_round(run)
     assert executed == []
-    assert {each.peak_bytes for each in predictions.values()} == {10 * 40 * 20_000}
-    rounds.pilot_round(session(None, rows=20_000))
+    assert {each.peak_bytes for each in predictions.values()} == {10 * 40 * 50_000}
+    assert predictions[chain("csv")].walls_ns == {"save": 0, "read": 2 * SECOND}
+    assert predictions[chain("orc")].walls_ns == {"save": 0, "read": 0}
+    rounds.pilot_round(session(None, rows=50_001))
     assert len(executed) == len(CHAINS)
+
+
+@pytest.mark.parametrize(("budget_s", "slow", "before"), [(100.0, 6, 15), (20.0, 5, 9)])
+def test_slow_variants_have_their_round_when_all_others_are_done(
+    budget_s: float, slow: int, before: int, executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others have all their rounds, or as many as leave time for it; in between it is told."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: SECOND * len(executed))
+    told: list[int] = []
+    run = session(None, rounds=5, budget_s=budget_s)
+    run.watcher.part_done = lambda: told.append(len(executed))
+    costs = {each: prediction(0.2) for each in CHAINS[:2]} | {CHAINS[3]: prediction(0.1), CHAINS[2]: prediction(9)}
+    rounds.count_rounds(run, costs)
+    assert ran(executed, "csv")[0] == slow
+    assert told == [before]
+    assert {variant for variant, _, _ in executed[:before]} == {"feather", "orc", "raw-io"}
+    assert executed[before][0] in ("csv", "raw-io")
+    assert "csv" in {variant for variant, _, _ in executed[before : before + 2]}
+
+
+def test_memory_is_made_ready_for_twice_what_was_used(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs: list[int] = []
+    told = rounds._execution
+
+    def execution(session: Any, of: Chain, *, need_bytes: int, **asked: Any) -> list[Sample]:
+        needs.append(need_bytes)
+        found = told(session, of, **asked)
+        return [changed(each, figures={**each.figures, "peak_private_bytes": 3000}) for each in found]
+
+    monkeypatch.setattr(rounds, "_execution", execution)
+    rounds.count_rounds(session(None, rounds=2), {CHAINS[0]: Prediction({"save": 1, "read": 1}, 10**9, 10**6)})
+    assert needs[0] == 10**9 + 10**6
+    assert needs[1] == 2 * (3000 + used_bytes(samples(CHAINS[0], (1, 1), 1)) - 7)

@@ -11,8 +11,8 @@ import pytest
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions, Failure, Sample, changed
-from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict
-from bench_runner.run.schedule import Progress, Schedule, in_front, looks, racing, within_budget
+from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict, without_pilot
+from bench_runner.run.schedule import Progress, Schedule, in_front, late, looks, racing, within_budget
 
 SECOND = 10**9
 
@@ -249,9 +249,10 @@ def test_large_rows_have_a_pilot_round_by_their_bytes(images: int, each_bytes: i
 
 
 def test_a_few_large_rows_are_no_small_data_set() -> None:
-    assert is_small(20_000, 10**6)
-    assert not is_small(20_001, 10**6)
-    assert not is_small(2_000, 2 * 10**8)
+    assert is_small(50_000, 10**6)
+    assert not is_small(50_001, 10**6)
+    assert is_small(2_000, 16 * 10**6)
+    assert not is_small(2_000, 16 * 10**6 + 1)
 
 
 def test_a_race_goes_on_for_whoever_is_let_run() -> None:
@@ -316,9 +317,56 @@ def test_nobody_races_alone() -> None:
 
 
 def test_what_had_no_pilot_round_is_given_up_when_it_fails_once() -> None:
-    chains = {chain("csv"): prediction(1), chain("xml"): prediction(1)}
-    schedule = Schedule(chains, seed=1, rounds=1, failures_allowed=1)
+    unknown = without_pilot({"save": 0, "read": 0}, size_bytes=1000)
+    schedule = Schedule({chain("csv"): prediction(1), chain("xml"): unknown, chain("orc"): unknown}, seed=1, rounds=3)
     failure = Failure(kind="error", reason="no")
-    failed = [changed(sample, figures={}, failure=failure) for sample in samples(chain("xml"), (1, 1), 1)]
-    schedule.progress[chain("xml")].add(failed)
-    assert [each.variant for each in schedule.due(2)] == ["csv"]
+
+    def failed(name: str) -> list[Sample]:
+        return [changed(sample, figures={}, failure=failure) for sample in samples(chain(name), (1, 1), 1)]
+
+    schedule.learn(chain("xml"), failed("xml"))
+    schedule.learn(chain("orc"), samples(chain("orc"), (SECOND, SECOND), 1))
+    schedule.learn(chain("orc"), failed("orc"))
+    assert {each.variant for each in schedule.due(2)} == {"csv", "orc"}
+    schedule.learn(chain("orc"), failed("orc"))
+    assert [each.variant for each in schedule.due(3)] == ["csv"]
+
+
+def test_what_a_first_round_has_shown_decides_the_rounds_and_the_order_to_come() -> None:
+    """Where nothing had a pilot round, nothing is known of what takes long."""
+    unknown = without_pilot({"save": 0, "read": 0}, size_bytes=1000)
+    schedule = Schedule({chain("csv"): unknown, chain("xml"): unknown}, seed=1, rounds=None)
+    assert schedule.planned_rounds(chain("xml"), "read") == 7
+    schedule.learn(chain("xml"), samples(chain("xml"), (SECOND, 11 * SECOND), 1))
+    schedule.learn(chain("csv"), samples(chain("csv"), (SECOND, SECOND), 1))
+    assert schedule.planned_rounds(chain("xml"), "read") == 3
+    assert [each.variant for each in schedule.due(2)] == ["csv", "xml"]
+
+
+def test_what_waits_comes_after_the_rounds_of_all_others() -> None:
+    chains = {chain("csv"): prediction(1), chain("xml"): prediction(20), chain("raw-io"): prediction(0.1)}
+    schedule = Schedule(chains, seed=1, rounds=2)
+    schedule.hold_back(["xml"])
+    ran: list[list[str]] = []
+    number = 0
+    while True:
+        number += 1
+        due = schedule.due(number)
+        if not due:
+            if not schedule.release(number):
+                break
+            number -= 1
+            continue
+        for each in due:
+            schedule.learn(each, samples(each, (SECOND, SECOND), number))
+        ran.append(sorted(each.variant for each in due))
+    assert ran == [["csv", "raw-io"]] * 2 + [["raw-io", "xml"]] * 2
+
+
+def test_slow_is_what_a_budget_cannot_wait_for() -> None:
+    costs_s = {chain("csv"): 1.0, chain("orc"): 1.0, chain("raw-io"): 60.0}
+    costs_s |= {chain("xml"): 3.0, chain("xml", "int"): 3.0}
+    assert late(costs_s, budget_s=200) == ["xml"]
+    assert late(costs_s, budget_s=300) == []
+    assert late(costs_s, budget_s=1) == ["xml"], "all are too dear for such a budget, and one of them is slow"
+    assert late({}, budget_s=1) == []
