@@ -225,9 +225,13 @@ class Heeding:
             raise Stopped(self.heard)
         self._watcher.step(text, seconds_left)
 
-    def part_done(self) -> None:
+    def note(self, text: str) -> None:
+        """Something to be said once."""
+        self._watcher.note(text)
+
+    def part_done(self, folder: Path) -> None:
         """What is measured can be shown."""
-        self._watcher.part_done()
+        self._watcher.part_done(folder)
 
 
 @contextmanager

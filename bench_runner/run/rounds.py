@@ -220,7 +220,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         if not due:
             if not schedule.release(number):
                 return
-            session.watcher.part_done()
+            session.watcher.part_done(session.folder)
             number, first, ends_ns = number - 1, number, deadline_ns
             continue
         session.stage(f"round {number}")

@@ -74,8 +74,11 @@ class Watcher(Protocol):
     def step(self, text: str, seconds_left: float | None) -> None:
         """One thing is about to be done."""
 
-    def part_done(self) -> None:
-        """All but what was left for the end because it is slow has its rounds: the folder can be shown."""
+    def note(self, text: str) -> None:
+        """Something to be said once, before the rounds."""
+
+    def part_done(self, folder: Path) -> None:
+        """All but what was left for the end because it is slow has its rounds: the run's folder can be shown."""
 
 
 @dataclass

@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bench_runner.clock import now_ns
+from bench_runner.machine import environment
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
+from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Run
+from bench_runner.run import costs
+from bench_runner.run.length import Length, expected_length
 from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
@@ -33,6 +39,7 @@ from format_bench.api.request import (
     result_folder,
 )
 from format_bench.errors import Interrupted, RequestError
+from format_bench.length_text import length_text
 from format_bench.progress import Silent
 from reports.analysis.frame import frame
 
@@ -164,6 +171,8 @@ def run(
         check_matplotlib()
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(options)))
+    if told := length_text(run_length(plan, options), options.budget_s):
+        watcher.note(f"this run: {told}")
     try:
         asked = command or [call_text(run, suites, given)]
         measured, failed = measure(plan, request, options, folder, asked, watcher)
@@ -177,6 +186,12 @@ def run(
         watcher.stage("report")
         files_of(measured, folder, csv=False, pdf=True)
     return Measured(measured, folder, failed)
+
+
+def run_length(plan: Plan, options: Options) -> Length:
+    """How long measuring a plan will take here, as far as anything is known."""
+    machine = msgspec.convert(environment.machine_facts(options.machine), MachineInfo)
+    return expected_length(plan, options, costs.known(machine))
 
 
 def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:

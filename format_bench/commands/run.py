@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from bench_runner.clock import now_ns
 from format_bench.errors import Interrupted
 from format_bench.options import HOW, UNDER, WHERE, WHICH
 from format_bench.terminal import FAILED, console, errors_told, forget_output
+
+if TYPE_CHECKING:
+    from bench_runner.results.records import Run
 
 
 @click.command()
@@ -31,7 +34,8 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
     with errors_told():
         selection = selected(options)
         if list_only:
-            _print_plan(suites, selection)
+            how = {name: options[name] for name in ("rounds", "quick", "budget_s", "machine")}
+            _print_plan(suites, selection, how)
             return 0
         return _measure(suites, **selection, **options, fidelity=not no_fidelity, command=words, began_ns=began_ns)
 
@@ -52,32 +56,56 @@ def selected(options: dict[str, Any]) -> dict[str, Any]:
 def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
     from format_bench.api.run import run as measured_run
     from format_bench.progress import watching
-    from reports.text import terminal as tables
+
+    def show_part(folder: Path) -> None:
+        _show_part(folder, report=keywords["report"])
 
     try:
-        with watching() as watcher:
+        with watching(show_part) as watcher:
             measured = measured_run(*suites, **keywords, watcher=watcher)
     except Interrupted as stopped:
         click.echo(str(stopped), err=True)
         raise
     click.echo(f"results: {measured.folder}", err=True)
-    # The files are there: whoever reads our output may stop reading, as `| head` does.
-    try:
-        tables.show(measured.run, console())
-        sys.stdout.flush()
-    except BrokenPipeError:
-        forget_output()
+    _show(measured.run)
     return FAILED if measured.failed else 0
 
 
-def _print_plan(suites: tuple[str, ...], selection: dict[str, Any]) -> None:
+def _show_part(folder: Path, *, report: bool) -> None:
+    """What is measured, while what is slow is still to come."""
+    from bench_runner.results.records import read_run
+    from format_bench.api.report import files_of
+
+    so_far = read_run(folder)
+    files_of(so_far, folder, csv=True, pdf=report)
+    click.echo(f"results so far: {folder}; the slow ones follow, and Ctrl-C keeps all that is there", err=True)
+    _show(so_far)
+
+
+def _show(measured: Run) -> None:
+    """The files are there: whoever reads our output may stop reading, as `| head` does."""
+    from reports.text import terminal as tables
+
+    try:
+        tables.show(measured, console())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_output()
+
+
+def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[str, Any]) -> None:
+    from bench_runner.run.session import Options
     from format_bench.api.request import requested
-    from format_bench.api.run import planned
+    from format_bench.api.run import planned, run_length
+    from format_bench.length_text import length_text
     from format_bench.progress import watching
 
     request = requested(**selection)
     with watching() as watcher:
         plan = planned(suites, request, watcher)
+    options = Options(**how)
+    if told := length_text(run_length(plan, options), options.budget_s):
+        click.echo(told, err=True)
     for chain in plan.chains:
         threads = "  threads=1" if chain.conditions.threads == "1" else ""
         for operation in chain.operations:

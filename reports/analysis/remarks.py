@@ -25,6 +25,8 @@ class Remark:
 
     text: str
     remedy: str = ""
+    warns: bool = True
+    """Whether it speaks against the figures; else it tells how they came about."""
 
 
 def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
@@ -56,6 +58,7 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
         )
     found.extend(_sample_warnings(summaries.values()))
     found.extend(_kept_remark(info))
+    found.extend(_account(run))
     return found
 
 
@@ -69,7 +72,27 @@ def _kept_remark(info: RunInfo) -> list[Remark]:
         return []
     told = "; ".join(f"{' and '.join(known)} of {day}" for day, known in names.items())
     text = f"known from an earlier run on this machine with the same versions: {told}"
-    return [Remark(text, "--fresh measures them again")]
+    return [Remark(text, "--fresh measures them again", warns=False)]
+
+
+def _account(run: Run) -> list[Remark]:
+    """How much of the run's time was spent inside the clock, and what took the rest."""
+    whole_ns = sum(run.info.stages_ns.values())
+    timed_ns = _sum_of(run, "wall_ns", "sync_ns")
+    if not whole_ns or not timed_ns:
+        return []
+    rest = {
+        "bringing the machine to rest": _sum_of(run, "settle_ns"),
+        "preparing": _sum_of(run, "prepare_ns"),
+        "checking what came back": _sum_of(run, "verify_ns"),
+    }
+    told = ", ".join(f"{name} {spent_ns / whole_ns:.0%}" for name, spent_ns in rest.items())
+    text = f"the clock ran for {timed_ns / 1e9:.0f} of {whole_ns / 1e9:.0f} s ({timed_ns / whole_ns:.0%}): {told}"
+    return [Remark(text, warns=False)]
+
+
+def _sum_of(run: Run, *figures: str) -> int:
+    return sum(sample.figures.get(figure, 0) for sample in run.samples for figure in figures)
 
 
 def _drift_remark(info: RunInfo, effect: Effect) -> Remark:

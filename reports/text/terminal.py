@@ -218,7 +218,10 @@ def _legend(page: Console, contents: Contents) -> None:
 def _remarks(page: Console, contents: Contents) -> None:
     for remark in contents.remarks:
         remedy = f"; {remark.remedy}" if remark.remedy else ""
-        print_lines(page, [f"warning: {remark.text}{remedy}"], style="yellow")
+        if remark.warns:
+            print_lines(page, [f"warning: {remark.text}{remedy}"], style="yellow")
+        else:
+            print_lines(page, [f"{remark.text}{remedy}"])
 
 
 OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] = {

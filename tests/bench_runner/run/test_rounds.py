@@ -38,7 +38,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
     dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
-    nobody = SimpleNamespace(step=lambda *given: None, part_done=lambda: None)
+    nobody = SimpleNamespace(step=lambda *given: None, part_done=lambda folder: None)
     how = Options(**options)
     return SimpleNamespace(
         race=race,
@@ -175,7 +175,7 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
     monkeypatch.setattr(rounds, "now_ns", lambda: SECOND * len(executed))
     told: list[int] = []
     run = session(None, rounds=5, budget_s=budget_s)
-    run.watcher.part_done = lambda: told.append(len(executed))
+    run.watcher.part_done = lambda folder: told.append(len(executed))
     costs = {each: prediction(0.2) for each in CHAINS[:2]} | {CHAINS[3]: prediction(0.1), CHAINS[2]: prediction(9)}
     rounds.count_rounds(run, costs)
     assert ran(executed, "csv")[0] == slow

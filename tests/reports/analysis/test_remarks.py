@@ -1,4 +1,4 @@
-"""What a run says against itself: since when is known what it did not measure itself."""
+"""What a run says against itself: and since when is known what it did not measure itself, and where its time went."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ def test_what_earlier_runs_have_found_is_told_with_its_day() -> None:
 def test_what_the_run_has_found_itself_needs_no_remark() -> None:
     assert told({}) == []
     assert told({"fidelity": FactInfo(measured="2026-11-20", key="k", new=9)}) == []
+
+
+def test_a_run_says_how_much_of_it_was_timed() -> None:
+    run = make_run(datasets=("eq",), tracks=("plain",))
+    run.info.stages_ns = {"data": 10**9, "round 1": 2 * 10**9}
+    timed_ns = sum(sample.figures.get(name, 0) for sample in run.samples for name in ("wall_ns", "sync_ns"))
+    (remark,) = [each for each in remarks(run, summarise(run.samples)) if "the clock ran" in each.text]
+    assert not remark.warns
+    assert remark.text.startswith(f"the clock ran for {timed_ns / 1e9:.0f} of 3 s ({timed_ns / 3e9:.0%}): bringing")
+    run.info.stages_ns = {}
+    assert not [each for each in remarks(run, summarise(run.samples)) if "the clock ran" in each.text]

@@ -1,0 +1,81 @@
+"""How long a run will take, and what takes it: a range, from what earlier runs have shown here, or others elsewhere.
+
+Nothing is measured for it. It is said before a run and decides nothing. How it is put into words is none of its
+business.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench_runner.plan.chain import Chain, Plan
+from bench_runner.run.costs import Cost, KnownCosts
+from bench_runner.run.prediction import SMALL_ROWS, Prediction, pilot_rows
+from bench_runner.run.schedule import EARLY_STOP_ROUNDS
+from bench_runner.run.session import Options
+
+START_S = 8.0
+"""Loading the libraries, examining the machine, and the short check of the memory probe."""
+HERE_LOW, HERE_HIGH = 0.85, 1.2
+"""How far a run was from what earlier ones on the same machine told, with noise and samples made up for."""
+ELSEWHERE_FACTOR = 2.0
+"""How far machines differ."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """Seconds from the beginning to the end, and by format."""
+
+    low_s: float
+    high_s: float
+    by_format: Mapping[str, float]
+    """What each takes of the middle, in seconds, the dearest first."""
+    here: bool
+    """Whether this machine has shown all that is known."""
+    unknown: tuple[str, ...]
+    """Variants of which nothing is known; they are not in the seconds."""
+
+    @property
+    def middle_s(self) -> float:
+        """Of the formats together."""
+        return sum(self.by_format.values())
+
+
+def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
+    """Of a run as planned. Without a budget: with one it takes at most that, or one round of everything."""
+    least_s, most_s = START_S, START_S
+    by_format: defaultdict[str, float] = defaultdict(float)
+    here, unknown = True, []
+    for chain in plan.chains:
+        rows = plan.datasets[chain.dataset].rows
+        found = {
+            operation: costs.expected(operation, chain.variant, chain.dataset, rows)
+            for operation in chain.needed_for(chain.operations)
+        }
+        known = {operation: each for operation, each in found.items() if each is not None}
+        if not known:
+            unknown.append(chain.variant)
+            continue
+        here = here and all(each.here for each in known.values())
+        each_s = {operation: one.cost.total_ns / 1e9 for operation, one in known.items()}
+        fewest, most = _rounds(chain, {operation: one.cost for operation, one in known.items()}, options)
+        pilot_s = 0.0
+        if rows > SMALL_ROWS:
+            pilot_s = sum(one.cost.at(pilot_rows(rows, 0)).total_ns for one in known.values()) / 1e9
+        least_s += fewest * sum(each_s.values()) + pilot_s
+        most_s += most * sum(each_s.values()) + pilot_s
+        by_format[chain.variant.partition("[")[0]] += most * sum(each_s.values()) + pilot_s
+    low, high = (HERE_LOW, HERE_HIGH) if here else (1 / ELSEWHERE_FACTOR, ELSEWHERE_FACTOR)
+    dearest = dict(sorted(by_format.items(), key=lambda each: -each[1]))
+    return Length(low * least_s, high * most_s, dearest, here, tuple(dict.fromkeys(unknown)))
+
+
+def _rounds(chain: Chain, costs: Mapping[str, Cost], options: Options) -> tuple[int, int]:
+    """At least and at most: cells whose interval is narrow stop early."""
+    if options.rounds_asked is not None:
+        return options.rounds_asked, options.rounds_asked
+    prediction = Prediction({operation: cost.timed_ns for operation, cost in costs.items()}, 0, 0)
+    planned = prediction.rounds(chain.operations)
+    return min(planned, EARLY_STOP_ROUNDS), planned
