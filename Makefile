@@ -44,7 +44,7 @@ fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in a
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/f3/build.py libraries/f3/*/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	@echo "Setting up $(VENV), once: about 500 MB of libraries are downloaded, 1.8 GB on the disk, in two to four minutes."
+	@echo "Setting up $(VENV), once: about 550 MB of libraries are downloaded, 1.8 GB on the disk, in two to four minutes."
 	@$(PYTHON) -m venv $(VENV)
 	@# The compiler of F3's kernels comes into an environment of pip's own, which --constraint does not reach.
 	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import errno
 import json
+import lzma
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace as changed
@@ -38,6 +39,7 @@ __all__ = [
     "Sample",
     "SampleWriter",
     "changed",
+    "pack_run",
     "read_run",
     "write_run_info",
 ]
@@ -46,6 +48,8 @@ __all__ = [
 SCHEMA = 2
 OLDER = (1,)
 """Versions that are read as well."""
+PACKED = ".xz"
+"""Behind the names of files whose lines are compressed."""
 
 
 class RecordError(Exception):
@@ -211,9 +215,10 @@ def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path, *, packed: bool = False) -> Run:
     """Read a result folder. Raises RecordError naming file, line and reason; a last line cut short by a crash
-    is dropped, because its sample was never finished."""
+    is dropped, because its sample was never finished. Of a `packed` one, as `pack_run` makes it, the lines are
+    compressed; only files of our own are read that way."""
     info_path = folder / "run.json"
     try:
         shape = json.loads(info_path.read_text())
@@ -228,9 +233,18 @@ def read_run(folder: Path) -> Run:
         info = information(_renamed(shape) if shape["schema"] == 1 else shape)
     except ValueError as error:
         raise RecordError(f"{info_path}: {error}; mend the field or measure again") from None
-    samples = tuple(_records(folder / "samples.jsonl", Sample))
-    fidelity = tuple(_records(folder / "fidelity.jsonl", Fidelity))
+    suffix = PACKED if packed else ""
+    samples = tuple(_records(folder / f"samples.jsonl{suffix}", Sample))
+    fidelity = tuple(_records(folder / f"fidelity.jsonl{suffix}", Fidelity))
     return Run(folder, info, samples, fidelity)
+
+
+def pack_run(run: Run, folder: Path) -> None:
+    """Write a run into an empty folder as it lies in a package: `run.json`, and lines that are compressed."""
+    write_run_info(folder, run.info)
+    for name, records in (("samples", run.samples), ("fidelity", run.fidelity)):
+        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+        (folder / f"{name}.jsonl{PACKED}").write_bytes(lzma.compress(lines, preset=9))
 
 
 def _check_schema(shape: object) -> None:
@@ -246,7 +260,8 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
     if not path.exists():
         return
     seen: dict[object, int] = {}
-    with path.open("rb") as stream:
+    opened: Callable[[Path, str], IO[bytes]] = lzma.open if path.suffix == PACKED else open
+    with opened(path, "rb") as stream:
         for number, line in enumerate(stream, start=1):
             if not line.endswith(b"\n"):
                 return

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 import data_generator.cache as data_cache
+from bench_runner.results import reference
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample
 
@@ -103,7 +104,7 @@ class KnownCosts:
 
 def known(machine: MachineInfo) -> KnownCosts:
     """What is known on a machine."""
-    return KnownCosts(of_machine(machine))
+    return KnownCosts(of_machine(machine), _read(reference.COSTS))
 
 
 def _name(operation: str, variant: str, dataset: str) -> str:
@@ -155,7 +156,10 @@ def _between(costs: list[Cost], rows: int) -> Cost:
 
 def of_machine(machine: MachineInfo) -> Costs:
     """What runs on this machine have shown; empty where nothing is kept, or nothing whole."""
-    path = _path(machine)
+    return _read(_path(machine))
+
+
+def _read(path: Path) -> Costs:
     try:
         if path.stat().st_size > MOST_BYTES:
             return Costs()

@@ -9,6 +9,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench_runner.results import reference
 from bench_runner.results.records import Run, read_run
 from format_bench.errors import RequestError
 
@@ -16,19 +17,43 @@ from format_bench.errors import RequestError
 def report(
     *runs: Run | Path | str, csv: bool = False, pdf: bool = False, html: Path | str | None = None
 ) -> tuple[Path, ...]:
-    """Write reports of runs, each a result folder or what was read of it; the paths of what was written.
+    """Write reports of runs, each a result folder, what was read of it, or 'reference'; the paths of what was written.
 
-    `csv` and `pdf` go into each run's own folder; `html` names the folder of one site of all of them, whose front page
-    is the first path. Raises RequestError when nothing is asked for, when a library is missing, and when `html` holds
-    something else than a site of ours; RecordError when a folder holds no run; OSError when the disk refuses.
+    `csv` and `pdf` go into each run's own folder, those of the reference into one of that name; `html` names the folder
+    of one site of all of them, whose front page is the first path. Raises RequestError when nothing is asked for, when
+    a library is missing, and when `html` holds something else than a site of ours; RecordError when a folder holds no
+    run; OSError when the disk refuses.
     """
     if not runs or not (csv or pdf or html is not None):
         raise RequestError("report: nothing to write\n  name a run, and what to make of it: csv, pdf or html")
-    stored = [each if isinstance(each, Run) else read_run(Path(each)) for each in runs]
+    stored = stored_runs(*runs)
     written = [] if html is None else [_site(stored, Path(html))]
     for each in stored:
-        written += files_of(each, each.folder, csv=csv, pdf=pdf)
+        written += files_of(each, _place_for(each), csv=csv, pdf=pdf) if csv or pdf else []
     return tuple(written)
+
+
+def stored_runs(*named: Run | Path | str) -> list[Run]:
+    """What was read of runs already, result folders, or 'reference' for the runs that the package brings. Raises
+    RecordError when a folder holds no run."""
+    found: list[Run] = []
+    for each in named:
+        if isinstance(each, Run):
+            found.append(each)
+        elif str(each) == reference.NAME and not Path(each).exists():
+            found += reference.reference_runs()
+        else:
+            found.append(read_run(Path(each)))
+    return found
+
+
+def _place_for(run: Run) -> Path:
+    """Where the files of a run go: into its folder, those of the package's into one of that name here."""
+    if not run.folder.is_relative_to(reference.PLACE):
+        return run.folder
+    place = Path(reference.NAME) / run.folder.name
+    place.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:

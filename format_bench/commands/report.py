@@ -35,18 +35,21 @@ def report(
     markdown: bool,
     html: Path | None,
 ) -> None:
-    """Make reports again from stored samples: the table, or what the options name."""
+    """Make reports again from stored samples: the table, or what the options name.
+
+    A RUN is a result folder, or 'reference': what the whole suites have shown on our machine, at full size.
+    """
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown goes with --against or --fidelity")
     with errors_told():
-        from bench_runner.results.records import read_run
         from format_bench.api.report import report as written
+        from format_bench.api.report import stored_runs
         from reports.text import terminal
 
+        found = stored_runs(*runs)
         if html is not None:
-            click.echo(_site(runs, html))
-        for folder in runs:
-            stored = read_run(folder)
+            click.echo(_site(found, html))
+        for stored in found:
             for path in written(stored, pdf=pdf, csv=csv_files) if pdf or csv_files else ():
                 click.echo(path)
             if fidelity:
@@ -57,11 +60,11 @@ def report(
                 terminal.show(stored, console())
 
 
-def _site(folders: tuple[Path, ...], html: Path) -> Path:
+def _site(runs: list[Run], html: Path) -> Path:
     from format_bench.api.report import report as written
     from reports.site.pages import slow_pages
 
-    front, *_ = written(*folders, html=html)
+    front, *_ = written(*runs, html=html)
     for name, size_bytes in slow_pages(html).items():
         text = f"warning: {name} has {size_bytes / 1e6:.1f} MB and is slow to open; name fewer runs for one site"
         click.echo(text, err=True)

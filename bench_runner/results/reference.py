@@ -1,0 +1,25 @@
+"""The reference run: what the whole suites have shown on one machine, in the package: an answer without measuring.
+
+One folder for each suite below reference_runs, made by `python -m tests.selfbench.reference`; what it took to measure
+each cell lies beside them, for telling how long runs take elsewhere. This module knows no suite and draws no
+conclusion.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench_runner.results.records import RecordError, Run, read_run
+
+NAME = "reference"
+"""Stands for these runs wherever a run is asked for."""
+PLACE = Path(__file__).with_name("reference_runs")
+COSTS = PLACE / "costs.json"
+
+
+def reference_runs() -> list[Run]:
+    """One run for each suite. Raises RecordError where the package has none."""
+    folders = sorted(path.parent for path in PLACE.glob("*/run.json"))
+    if not folders:
+        raise RecordError(f"{PLACE.name}: this package has no reference run; measure one of your own")
+    return [read_run(folder, packed=True) for folder in folders]

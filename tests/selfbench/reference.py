@@ -1,0 +1,82 @@
+"""Makes the reference run: `python -m tests.selfbench.reference measure SUITE`, one suite at a time, then `... pack`.
+
+Each suite is measured whole, at full size, by the command line, on a checkout without changes; what was interrupted
+goes on. Packing puts the runs into the package, without the pilot rounds, which no report shows.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import msgspec
+
+from bench_runner.results.records import pack_run, read_run
+from bench_runner.results.reference import COSTS, PLACE
+from bench_runner.run.costs import Costs
+
+ROOT = Path(__file__).parents[2]
+SUITES = ("tabular", "compression", "image", "engines")
+MACHINE = "reference"
+MOST_BYTES = 3 * 10**6
+
+
+@click.group()
+@click.option(
+    "--runs",
+    default=Path("reference-runs"),
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Where the runs are kept until they are packed.",
+)
+@click.pass_context
+def main(context: click.Context, runs: Path) -> None:
+    """Measure the reference run in parts, and pack it."""
+    context.obj = runs
+
+
+@main.command()
+@click.argument("suite", type=click.Choice(SUITES))
+@click.option("--budget", help="Time for all of it; without it the rounds of the method.")
+@click.pass_obj
+def measure(runs: Path, suite: str, budget: str | None) -> None:
+    """Measure one suite, or go on with it."""
+    folder = runs / suite
+    command = [sys.executable, str(ROOT / "main.py"), "run", suite, "--machine", MACHINE]
+    command += ["--out", str(folder), *(["--resume"] if (folder / "run.json").exists() else [])]
+    command += ["--budget", budget] if budget else []
+    sys.exit(subprocess.run(command, stdout=subprocess.DEVNULL).returncode)
+
+
+@main.command()
+@click.pass_obj
+def pack(runs: Path) -> None:
+    """Put what is measured into the package, and print what it takes there."""
+    shutil.rmtree(PLACE, ignore_errors=True)
+    PLACE.mkdir()
+    costs = Costs()
+    for suite in SUITES:
+        if not (runs / suite / "run.json").exists():
+            click.echo(f"{suite}: not measured")
+            continue
+        run = read_run(runs / suite)
+        costs.learn(sample for sample in run.samples if sample.round > 0)
+        place = PLACE / suite
+        place.mkdir()
+        kept = tuple(sample for sample in run.samples if sample.round > 0 or sample.failure is not None)
+        pack_run(replace(run, samples=kept), place)
+        size_bytes = sum(path.stat().st_size for path in place.iterdir())
+        partial = ", partial" if run.info.partial else ""
+        click.echo(f"{suite}: {len(kept):,} samples, {size_bytes / 1e3:,.0f} kB{partial}")
+    COSTS.write_bytes(msgspec.json.encode(costs))
+    whole_bytes = sum(path.stat().st_size for path in PLACE.rglob("*") if path.is_file())
+    click.echo(f"together {whole_bytes / 1e6:.2f} MB, at most {MOST_BYTES / 1e6:.0f}")
+    sys.exit(whole_bytes > MOST_BYTES)
+
+
+if __name__ == "__main__":
+    main()
