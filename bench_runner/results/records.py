@@ -12,7 +12,7 @@ import errno
 import json
 import lzma
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -260,8 +260,7 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
     if not path.exists():
         return
     seen: dict[object, int] = {}
-    opened: Callable[[Path, str], IO[bytes]] = lzma.open if path.suffix == PACKED else open
-    with opened(path, "rb") as stream:
+    with _opened(path) as stream:
         for number, line in enumerate(stream, start=1):
             if not line.endswith(b"\n"):
                 return
@@ -273,6 +272,10 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
             if first != number:
                 raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
             yield built
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return lzma.open(path) if path.suffix == PACKED else path.open("rb")
 
 
 def _record(line: bytes, record: type[_Record]) -> _Record:
