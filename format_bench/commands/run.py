@@ -58,7 +58,13 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
         with watching() as watcher:
             measured = measured_run(*suites, **keywords, watcher=watcher)
     except Interrupted as stopped:
-        click.echo(str(stopped), err=True)
+        try:
+            _show_partial(stopped.folder)
+        finally:
+            click.echo(str(stopped), err=True)
+        raise
+    except KeyboardInterrupt:
+        click.echo("stopped; nothing was measured", err=True)
         raise
     click.echo(f"results: {measured.folder}", err=True)
     # The files are there: whoever reads our output may stop reading, as `| head` does.
@@ -68,6 +74,18 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
     except BrokenPipeError:
         forget_output()
     return FAILED if measured.failed else 0
+
+
+def _show_partial(folder: Path) -> None:
+    """What was measured until the run was stopped, for who sat before it; a pipe gets whole runs alone."""
+    from bench_runner.results.records import read_run
+    from reports.text import terminal as tables
+
+    if not sys.stdout.isatty():
+        return
+    run = read_run(folder)
+    if any(sample.counted for sample in run.samples):
+        tables.show(run, console())
 
 
 def _print_plan(suites: tuple[str, ...], selection: dict[str, Any]) -> None:
