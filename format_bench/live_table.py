@@ -18,7 +18,7 @@ from bench_runner.results.records import Cell, RunInfo, Sample
 from reports.analysis.so_far import SoFar
 from reports.text.live import Lines, Screen, Screens, doing_text, status_line
 
-STAYS_NS = 5_000_000_000
+STAYS_NS = 3_000_000_000
 """Where not all tables have room, the one in front stays for so long: a round goes to and fro between them."""
 _LINES_BESIDES = 3
 """The line above the tables, an empty one, and the cursor's below."""
