@@ -64,7 +64,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
             click.echo(str(stopped), err=True)
         raise
     except KeyboardInterrupt:
-        click.echo("stopped; nothing was measured", err=True)
+        click.echo("stopped", err=True)
         raise
     click.echo(f"results: {measured.folder}", err=True)
     # The files are there: whoever reads our output may stop reading, as `| head` does.
