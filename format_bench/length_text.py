@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench_runner.run.length import Length
-from format_bench.progress import clock_text
+from reports.text.live import clock_text
 
 LARGE_SHARE = 0.15
 """A format that takes so much of a run is named."""

@@ -25,7 +25,7 @@ from bench_runner.operations import Operation, operation_of
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
-from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
+from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, read_run, write_run_info
 from bench_runner.run import costs, facts, preparation, rounds
 from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Launcher
@@ -93,6 +93,7 @@ def measure(
                 preparation.make_datasets(session)
                 refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
                 session.save_info()
+                session.tell_plan()
                 preparation.record_excluded(session)
                 preparation.describe_variants(session)
                 known = facts.taken(session)
@@ -218,6 +219,14 @@ class Heeding:
     def stage(self, text: str) -> None:
         """A new part of the run begins; also its end, which is not to be stopped."""
         self._watcher.stage(text)
+
+    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
+        """What is to be measured."""
+        self._watcher.planned(cells, info)
+
+    def measured(self, samples: Sequence[Sample]) -> None:
+        """These samples are stored."""
+        self._watcher.measured(samples)
 
     def step(self, text: str, seconds_left: float | None) -> None:
         """One thing is about to be done. Raises Stopped when it is not to be."""

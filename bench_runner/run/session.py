@@ -5,7 +5,7 @@ This module decides neither what is measured nor when: bench_runner.run.preparat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,7 +18,7 @@ from bench_runner.errors import Failure
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
-from bench_runner.results.records import Run, RunInfo, Sample, SampleWriter, changed, write_run_info
+from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, write_run_info
 from bench_runner.run.chains import Bench
 from bench_runner.run.costs import KnownCosts
 from bench_runner.run.resume import Earlier
@@ -66,13 +66,21 @@ class Race:
 
 
 class Watcher(Protocol):
-    """Whoever shows how the run goes: a progress bar, or nobody."""
+    """Whoever shows how the run goes: a table that fills, or nobody. It is told between samples, never while one is
+    taken, and what it does then lies outside every clock."""
 
     def stage(self, text: str) -> None:
         """A new part of the run begins."""
 
+    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
+        """What is to be measured, as its samples will name it: the cells of each chain, by the text that steps have
+        for it. `info` is the run's own, and grows with it."""
+
     def step(self, text: str, seconds_left: float | None) -> None:
         """One thing is about to be done."""
+
+    def measured(self, samples: Sequence[Sample]) -> None:
+        """These samples are stored: one execution, or all that an earlier part of the run has."""
 
     def note(self, text: str) -> None:
         """Something to be said once, before the rounds."""
@@ -137,10 +145,25 @@ class Session:
             work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
         )
 
+    def tell_plan(self) -> None:
+        """Tell the watcher what is to be measured, and what of it is there already."""
+        cells: dict[str, list[Cell]] = {}
+        for chain in (*self.plan.chains, *(excluded.chain for excluded in self.plan.excluded)):
+            rows, conditions = self.datasets[chain.dataset].rows, self.public(chain.conditions)
+            cells.setdefault(chain.label(), []).extend(
+                Cell(chain.suite, operation, chain.dataset, rows, chain.variant, conditions, self.machine)
+                for operation in chain.operations
+            )
+        self.watcher.planned(cells, self.info)
+        if self.earlier.run is not None:
+            self.watcher.measured(self.earlier.run.samples)
+
     def keep(self, samples: Sequence[Sample]) -> None:
         """Write one execution, whole."""
-        self.writer.append(*(changed(sample, conditions=self.public(sample.conditions)) for sample in samples))
-        self.position += len(samples)
+        kept = [changed(sample, conditions=self.public(sample.conditions)) for sample in samples]
+        self.writer.append(*kept)
+        self.position += len(kept)
+        self.watcher.measured(kept)
 
     def keep_reason(self, chain: Chain, failure: Failure) -> None:
         """One row for each operation of a chain that is not run: never a shorter table without a word."""

@@ -64,11 +64,28 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
         with watching(show_part) as watcher:
             measured = measured_run(*suites, **keywords, watcher=watcher)
     except Interrupted as stopped:
-        click.echo(str(stopped), err=True)
+        try:
+            _show_partial(stopped.folder)
+        finally:
+            click.echo(str(stopped), err=True)
+        raise
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
         raise
     click.echo(f"results: {measured.folder}", err=True)
     _show(measured.run)
     return FAILED if measured.failed else 0
+
+
+def _show_partial(folder: Path) -> None:
+    """What was measured until the run was stopped, for who sat before it; a pipe gets whole runs alone."""
+    from bench_runner.results.records import read_run
+
+    if not sys.stdout.isatty():
+        return
+    run = read_run(folder)
+    if any(sample.counted for sample in run.samples):
+        _show(run)
 
 
 def _show_part(folder: Path, *, report: bool) -> None:

@@ -21,6 +21,7 @@ FALLBACK_MEANING = (
     f"{FALLBACK} read-all: the call reads everything, and the columns or rows are selected afterwards; not ranked with "
     "the others"
 )
+NOT_COUNTED = "not counted (machine not at rest, read not warm, or read not passed)"
 BLOCKS_WORTH_TELLING = 1.05
 """Blocks that exceed the bytes in them by more than this are told."""
 LONG_NS = 10_000_000_000
@@ -122,7 +123,7 @@ def notes(run: Run, table: Table) -> Iterator[str]:
         if summary.uncounted
     ]
     if uncounted:
-        yield f"not counted (machine not at rest, read not warm, or read not passed): {', '.join(uncounted)}"
+        yield f"{NOT_COUNTED}: {', '.join(uncounted)}"
     for row in table.rows:
         blocks = _blocks(row)
         if blocks:

@@ -17,7 +17,7 @@ from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis.columns import Column, Role
-from reports.analysis.tables import Row, Table, unit_for, value_text
+from reports.analysis.tables import Row, Table, unit_for, unit_of, value_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit, spread_text
 from reports.analysis.words import (
     LONG_NS,
@@ -50,12 +50,9 @@ def main_grid(run: Run, table: Table) -> Grid:
             unit = unit_for(table, "wall_ns")
             columns.append(("save\n+sync", [sync_text(row, unit) for row in table.rows]))
     for column in (column for column in table.columns if column.operation in operations):
-        if column.role is Role.SIZE:
-            unit = unit_for(table, column.figure)
-            what = "size" if column.operation == SAVE else f"{_words(run, column.operation)}\nsize"
-            columns.append((f"{what}\n{unit.name}", _values(table, column, unit)))
-        elif column.role is Role.MEMORY:
-            columns.append((f"{_words(run, column.operation)}\npeak MB", _values(table, column, MEGABYTES)))
+        if column.role is not Role.TIME:
+            unit = unit_of(table, column)
+            columns.append((header_of(run, column, unit), _values(table, column, unit)))
     letters = f"\n{initials(run, table)}" if len(operations) > 1 else ""
     columns += [
         (f"cores{letters}", [each_text(row, operations, cores_text) for row in table.rows]),
@@ -104,12 +101,16 @@ def _times(run: Run, table: Table, operation: str) -> list[_Column]:
     if column is None:
         return []
     unit = unit_for(table, column.figure)
-    spreads: list[Text | str] = [Text(_spread(row, column), "dim") for row in table.rows]
-    return [(f"{_words(run, operation)}\n{unit.name}", _values(table, column, unit)), ("", spreads)]
+    spreads: list[Text | str] = [Text(figure_spread(row, column), "dim") for row in table.rows]
+    return [(header_of(run, column, unit), _values(table, column, unit)), ("", spreads)]
 
 
-def _words(run: Run, operation: str) -> str:
-    return "\n".join(textwrap.wrap(run.info.operation(operation).title, _HEADER_WIDTH))
+def header_of(run: Run, column: Column, unit: Unit) -> str:
+    """What stands above a column, broken into lines: its operation, what it is of it, and its unit."""
+    operation = "\n".join(textwrap.wrap(run.info.operation(column.operation).title, _HEADER_WIDTH))
+    if column.role is Role.SIZE:
+        return f"size\n{unit.name}" if column.operation == SAVE else f"{operation}\nsize\n{unit.name}"
+    return f"{operation}\n{'peak ' if column.is_memory else ''}{unit.name}"
 
 
 def _width(columns: Sequence[_Column]) -> int:
@@ -117,11 +118,14 @@ def _width(columns: Sequence[_Column]) -> int:
 
 
 def _grid(table: Table, columns: Sequence[_Column], left: int = 0) -> Grid:
-    lines = [(row.label, [texts[place] for _, texts in columns], _style(row)) for place, row in enumerate(table.rows)]
+    lines = [
+        (row.label, [texts[place] for _, texts in columns], row_style(row)) for place, row in enumerate(table.rows)
+    ]
     return labelled_grid("format", [header for header, _ in columns], lines, padding=1, left=left)
 
 
-def _style(row: Row) -> str:
+def row_style(row: Row) -> str:
+    """How a row looks by what it is: raw I/O is told apart, and what has no figures."""
     if not row.measured:
         return "dim"
     return "dim italic" if is_raw_io(row.variant) else ""
@@ -132,19 +136,28 @@ def _values(table: Table, column: Column, unit: Unit) -> list[Text | str]:
 
 
 def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
+    text = figure_text(table, row, column, unit)
+    if text is None:
+        return Text(NOTHING, "dim")
+    # What stands for a call that the engine lacks is not ranked: no figure has both marks.
+    mark = table.mark(column, row.variant)
+    return Text(text + mark, "bold green" if mark else "")
+
+
+def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
+    """A figure with what must be known of it, but for its rank: long times in seconds, `~` and `†`. None where there is
+    none."""
     interval = row.interval(column)
     is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
     text = value_text(table, row, column, SECONDS if is_long else unit)
     if text is None:
-        return Text(NOTHING, "dim")
-    if is_long:
-        text += "s"
-    mark = table.mark(column, row.variant)
+        return None
     seen = column.is_memory and not text.startswith("<")
     mapped = "~" if seen and row.cells[column.operation].memory_disagrees else ""
-    return Text(text + mapped + mark + fallback_mark(row, column), "bold green" if mark else "")
+    return text + ("s" if is_long else "") + mapped + fallback_mark(row, column)
 
 
-def _spread(row: Row, column: Column) -> str:
+def figure_spread(row: Row, column: Column) -> str:
+    """How far to believe a figure, '' where there is none."""
     interval = row.interval(column)
     return spread_text(interval) if interval else ""

@@ -81,13 +81,14 @@ def _head(run: Run) -> Iterator[str]:
 
 def _tables(page: Console, contents: Contents, table: Table) -> None:
     page.print()
-    print_lines(page, [_title(contents.run, table)], style="bold")
+    print_lines(page, [title_of(contents.run, table)], style="bold")
     page.print(main_grid(contents.run, table))
     if not table.columns.further:
         print_lines(page, notes(contents.run, table))
 
 
-def _title(run: Run, table: Table) -> str:
+def title_of(run: Run, table: Table) -> str:
+    """What a table is about: its suite, its data and its conditions."""
     several = len({sample.machine for sample in run.samples}) > 1
     machine = f", machine {table.machine}" if several else ""
     return f"{table.suite}: {table.dataset}, {amount_text(run, table)}, {conditions_text(table.conditions)}{machine}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench_runner.results.records import changed
 from format_bench import cli
+from format_bench.errors import Interrupted
 from tests.reports.factory import make_run, write_run
 
 
@@ -149,3 +152,65 @@ def test_every_report_is_made_from_a_stored_folder_alone(capsys: pytest.CaptureF
         assert shown in out
     assert sorted(path.name for path in folder.iterdir()) == ["fidelity.jsonl", "run.json", "samples.jsonl"]
     assert run(capsys, "report", str(folder), "--csv") == (0, f"{folder / 'results-eq-plain.csv'}\n", "")
+
+
+# --- Ctrl-C while a run measures -------------------------------------------------------------------------------------
+
+
+def stopped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, *, terminal: bool
+) -> tuple[int, str, str]:
+    """What `run` says when it is stopped by `error`, on a terminal or into a pipe."""
+    from format_bench.api import run as api
+
+    def measured(*suites: str, **keywords: object) -> None:
+        raise error
+
+    monkeypatch.setattr(api, "run", measured)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    return run(capsys, "run", "tabular")
+
+
+def test_a_run_that_is_stopped_leaves_its_table_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    invented = make_run(datasets=("eq",), tracks=("plain",), rounds=2, info={"partial": True})
+    folder = write_run(invented, tmp_path / "run")
+    code, out, err = stopped(monkeypatch, capsys, Interrupted(folder), terminal=True)
+    assert code == 130
+    assert "tabular: eq, 1,000,000 rows" in out
+    assert "warning: the run did not finish; run the same command with --resume" in out
+    said = [f"stopped; all that was measured is in {folder}", f"  the same command with --out {folder} --resume"]
+    assert [line[: len(start)] for line, start in zip(err.splitlines(), said, strict=False)] == said
+    code, out, err = stopped(monkeypatch, capsys, Interrupted(folder), terminal=False)
+    assert (code, out) == (130, "")
+    assert "--resume measures the rest" in err
+
+
+def test_a_run_that_is_stopped_before_its_first_figure_says_only_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run_of_one = make_run(datasets=("eq",), tracks=("plain",), rounds=1)
+    pilot = tuple(changed(sample, round=0) for sample in run_of_one.samples)
+    for name, samples in (("nothing", ()), ("pilot", pilot)):
+        folder = write_run(replace(run_of_one, samples=samples), tmp_path / name)
+        code, out, err = stopped(monkeypatch, capsys, Interrupted(folder), terminal=True)
+        assert (code, out) == (130, "")
+        assert "--resume measures the rest" in err
+    code, out, err = stopped(monkeypatch, capsys, KeyboardInterrupt(), terminal=True)
+    assert (code, out, err.split("\n")[0]) == (130, "", "stopped")
+
+
+def test_a_second_ctrl_c_cuts_the_table_and_not_the_way_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from reports.text import terminal
+
+    def cut(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(terminal, "show", cut)
+    folder = write_run(make_run(datasets=("eq",), tracks=("plain",), rounds=1), tmp_path / "run")
+    code, _, err = stopped(monkeypatch, capsys, Interrupted(folder), terminal=True)
+    assert code == 130
+    assert "--resume measures the rest" in err

@@ -1,0 +1,158 @@
+"""A run that still goes on: its tables as far as they are measured, brought up to date with every execution.
+
+The figures are those of the finished run's tables, by the same statistics; only what a new sample can change is
+computed again, so that a long run costs no more at its end than at its beginning. It knows nothing of who looks at it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench_runner.results.records import Cell, Run, RunInfo, Sample, changed
+from bench_runner.results.statistics import CellSummary, is_raw_io, summarise
+from reports.analysis.tables import Table, distinguishing_names, tables
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far one table is: `tried` of its `cells` have a figure, or a reason why not; `round` is the last one."""
+
+    tried: int
+    cells: int
+    round: int
+
+
+class SoFar:
+    """What a run has measured, and what it is still to measure. Tables are named by a cell without variant and
+    operation."""
+
+    def __init__(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
+        """`cells` are those of each chain that is planned, by its label. `info` is the run's own, as it stands."""
+        self.run = Run(Path(), info, ())
+        self._by_label = cells
+        self._rows = {(cell.suite, cell.dataset): cell.rows for chain in cells.values() for cell in chain}
+        self._samples: defaultdict[Cell, list[Sample]] = defaultdict(list)
+        """By chain: a cell without operation."""
+        self._raw_io: dict[Cell, CellSummary] = {}
+        self._others: dict[Cell, dict[Cell, CellSummary]] = {}
+        """By table."""
+        self._last_round: defaultdict[Cell, int] = defaultdict(int)
+        self._made: dict[Cell, Table] = {}
+        self.names: Mapping[Cell, str] = {}
+        """A short name of each table, in the order of a report."""
+        self._labels: Mapping[tuple[Cell, str], str] = {}
+        for chain in cells.values():
+            for cell in chain:
+                self._put(_untried(cell))
+        self._name_tables()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.names) and bool(self._samples)
+
+    def take(self, samples: Iterable[Sample]) -> None:
+        """Take in whole executions."""
+        touched: dict[Cell, None] = {}
+        for sample in samples:
+            # Of the pilot round only reasons are shown, and they are about all rows.
+            if sample.round == 0 and sample.failure is None:
+                continue
+            rows = self._rows.get((sample.suite, sample.dataset), sample.rows)
+            chain = replace(sample.cell, operation="", rows=rows)
+            self._samples[chain].append(sample if sample.round > 0 else changed(sample, rows=rows))
+            place = _table_of(chain)
+            self._last_round[place] = max(self._last_round[place], sample.round)
+            touched[chain] = None
+        known = len(self._others)
+        for chain in touched:
+            for summary in summarise(self._samples[chain]).values():
+                self._put(summary)
+        if len(self._others) > known:
+            self._name_tables()
+
+    def _put(self, summary: CellSummary) -> None:
+        cell = summary.cell
+        if is_raw_io(cell.variant):
+            self._raw_io[cell] = summary
+            for place in [place for place in self._made if place.dataset == cell.dataset]:
+                del self._made[place]
+        else:
+            self._others.setdefault(_table_of(cell), {})[cell] = summary
+            self._made.pop(_table_of(cell), None)
+
+    def _name_tables(self) -> None:
+        summaries = dict(self._raw_io)
+        for cells in self._others.values():
+            summaries |= cells
+        found = tables(self.run, summaries)
+        full = distinguishing_names(found)
+        datasets = [table.dataset for table in found]
+        self.names = {
+            _place_of(table): table.dataset if datasets.count(table.dataset) == 1 else full[number]
+            for number, table in enumerate(found)
+        }
+        self._labels = {(_place_of(table), row.variant): row.label for table in found for row in table.rows}
+
+    def label(self, place: Cell, variant: str) -> str:
+        """What a table calls a variant."""
+        return self._labels.get((place, variant), variant)
+
+    def table(self, place: Cell) -> Table:
+        """One table, sorted as in a report: what has figures, then what has none. It is the same object until something
+        of it changes."""
+        if place not in self._made:
+            (self._made[place],) = tables(self.run, {**self._others[place], **self._raw_io})
+        return self._made[place]
+
+    def counts(self, place: Cell) -> Counts:
+        """How far a table is. Raw I/O is none of its cells."""
+        cells = self._others[place]
+        return Counts(sum(map(was_tried, cells.values())), len(cells), self._last_round[place])
+
+    def chain_of(self, label: str) -> tuple[str, Sequence[Cell]] | None:
+        """The variant that a step is about, and the tables in which it stands: chains that differ in their conditions
+        alone have the same label. None for another step."""
+        cells = self._by_label.get(label)
+        if not cells:
+            return None
+        first = cells[0]
+        if is_raw_io(first.variant):
+            same = [place for place in self.names if (place.suite, place.dataset) == (first.suite, first.dataset)]
+        else:
+            same = [place for place in self.names if any(_table_of(cell) == place for cell in cells)]
+        return (first.variant, same) if same else None
+
+
+def was_tried(summary: CellSummary) -> bool:
+    """Whether anything is known of a cell."""
+    return bool(summary.figures or summary.failures or summary.uncounted)
+
+
+def _table_of(cell: Cell) -> Cell:
+    return replace(cell, variant="", operation="")
+
+
+def _place_of(table: Table) -> Cell:
+    return Cell(table.suite, "", table.dataset, table.data_rows, "", table.conditions, table.machine)
+
+
+def _untried(cell: Cell) -> CellSummary:
+    return CellSummary(
+        cell=cell,
+        library="",
+        figures={},
+        by_round={},
+        raw_io_multiple=None,
+        failures=(),
+        failed_rounds=0,
+        uncounted=0,
+        fidelity=None,
+        fallback="",
+        losses=(),
+        codec=None,
+        warnings=(),
+    )

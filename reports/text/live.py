@@ -1,0 +1,285 @@
+"""A run that still goes on as the lines of a terminal: tables that fill row by row, cut to its width and height.
+
+A pure function of what is measured so far. It draws nothing and knows no clock. Lines are laid out here and not by
+rich's tables, which take ten times as long: what is shown between two samples must cost next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from bench_runner.results.records import Cell, Run
+from reports.analysis.columns import Column
+from reports.analysis.so_far import SoFar, was_tried
+from reports.analysis.tables import Row, Table, unit_of
+from reports.analysis.words import NOT_COUNTED, NOTHING, failure_text, rounds_text
+from reports.text.operations import figure_spread, figure_text, header_of, row_style
+from reports.text.terminal import title_of
+
+PENDING = "…"
+"""Stands for a figure that is still to be measured."""
+_LEAST_LABEL = 20
+"""What the columns leave for the labels, where these are as long."""
+_LEAST_REASON = 16
+"""A reason behind a row's figures is left out where there is less room for it."""
+_LEAST_TABLE = 8
+"""Lines under which a table is better told in one."""
+_BAR, _LEAST_WIDTH_OF_BAR = 20, 70
+_OTHERS_SHARE = 4
+"""One in so many lines may be spent on other tables before the one in front has all of its rows."""
+
+
+class Lines:
+    """Lines that fit, each printed as it is: rich need not wrap them."""
+
+    def __init__(self, lines: Sequence[Text]) -> None:
+        self.lines = lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for number, line in enumerate(self.lines, start=1):
+            yield from line.render(console, end="\n" if number < len(self.lines) else "")
+
+
+@dataclass(frozen=True)
+class Screen:
+    """Lines, and at which place among them stands the row of each variant of the table in front."""
+
+    lines: Sequence[Text]
+    rows: Mapping[str, int]
+
+    def marked(self, variant: str) -> list[Text]:
+        """The lines, with the row of a variant in bold; as they are where it has none."""
+        lines = list(self.lines)
+        if variant in self.rows:
+            line = lines[self.rows[variant]] = lines[self.rows[variant]].copy()
+            line.stylize("bold not dim")
+        return lines
+
+
+class Screens:
+    """Makes screens of a run that goes on; a table is laid out again only when it has changed."""
+
+    def __init__(self, so_far: SoFar) -> None:
+        self.so_far = so_far
+        self._kept: dict[Cell, tuple[Table, int, int, Screen]] = {}
+
+    def screen(self, place: Cell, width: int, height: int) -> Screen:
+        """All tables in at most `height` lines of `width` columns: in front the one at `place`, which is measured now;
+        of the others as much as there is room for, and one line for each of the rest."""
+        names = self.so_far.names
+        others = [other for other in names if other != place]
+        reserved = 1 + min(len(others), max(height // _OTHERS_SHARE, 1)) if others else 0
+        blocks = {place: self._block(place, width, height - reserved)}
+        left = height - len(blocks[place].lines) - (1 + len(others) if others else 0)
+        for other in others:
+            if left < _LEAST_TABLE:
+                break
+            # An empty line stands above it, and its own line below is not needed.
+            blocks[other] = self._block(other, width, left)
+            left -= len(blocks[other].lines)
+        lines: list[Text] = []
+        rows: dict[str, int] = {}
+        for other in (other for other in names if other in blocks):
+            lines += [Text()] if lines else []
+            if other == place:
+                rows = {variant: len(lines) + line for variant, line in blocks[place].rows.items()}
+            lines += blocks[other].lines
+        told = [_told(self.so_far, other) for other in names if other not in blocks]
+        room = max(height - len(lines) - 1, 0)
+        if told and room:
+            if len(told) > room:
+                told[room - 1 :] = [_more(len(told) - room + 1, "table")]
+            lines += [Text(), *(_cut(line, width) for line in told)]
+        return Screen(lines, rows)
+
+    def _block(self, place: Cell, width: int, most: int) -> Screen:
+        table = self.so_far.table(place)
+        kept = self._kept.get(place)
+        if kept is None or kept[0] is not table or kept[1:3] != (width, most):
+            kept = self._kept[place] = table, width, most, block_of(self.so_far.run, table, width, most)
+        return kept[3]
+
+
+def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
+    """One table in at most `most` lines: its title, its headers, and its rows, the first ones where not all fit."""
+    layout = _layout(run, table, width)
+    lines = [Text(title_of(run, table), "bold"), *layout.headers()]
+    room = max(most - len(lines), 0)
+    shown = len(table.rows) if len(table.rows) <= room else max(room - 1, 0)
+    rows = {table.rows[number].variant: len(lines) + number for number in range(shown)}
+    lines += [layout.row(number) for number in range(shown)]
+    if shown < len(table.rows):
+        lines.append(_more(len(table.rows) - shown, "row"))
+    return Screen([_cut(line, width) for line in lines[: max(most, 0)]], rows)
+
+
+def status_line(doing: str, share: float | None, width: int) -> Text:
+    """What is done now, behind a bar that is full at a share of 1 where there is room for one."""
+    line = Text()
+    if width >= _LEAST_WIDTH_OF_BAR:
+        done = round(_BAR * min(max(share or 0.0, 0.0), 1.0))
+        line = Text.assemble(("━" * done, "bar.complete"), ("─" * (_BAR - done), "bar.back"), " ")
+    return _cut(line.append(doing), width)
+
+
+def doing_text(stage: str, seconds_left: float | None, step: str) -> str:
+    """'round 3, 2:10 min left, now: parquet on core'; without a time left 'data: core'."""
+    if seconds_left is None:
+        return f"{stage}: {step}" if step else stage
+    return f"{stage}, {clock_text(seconds_left)} left, now: {step}"
+
+
+def clock_text(seconds: float) -> str:
+    """'45 s', '3:20 min' or '1:05 h'."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"
+
+
+def _told(so_far: SoFar, place: Cell) -> Text:
+    counts = so_far.counts(place)
+    begun = f", round {counts.round}" if counts.round else ""
+    return Text(f"{so_far.names[place]}: {counts.tried} of {counts.cells} cells{begun}")
+
+
+def _more(number: int, what: str) -> Text:
+    return Text(f"… and {number} more {what}{'s' if number > 1 else ''}", "dim")
+
+
+def _cut(line: Text, width: int) -> Text:
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+# --- one table ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """One column: its lines of header, a text for each row, and when it is dropped for lack of room: the highest
+    first."""
+
+    dropped: int
+    header: Sequence[str]
+    texts: Sequence[str]
+    style: str = ""
+    gap: int = 2
+
+    @property
+    def width(self) -> int:
+        """With the gap before it; nothing where it holds nothing."""
+        widest = max(map(len, (*self.header, *self.texts)), default=0)
+        return self.gap + widest if widest else 0
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A table whose columns fit into `width`."""
+
+    run: Run
+    table: Table
+    columns: Sequence[tuple[_Shown, int]]
+    """With their widths."""
+    label_width: int
+    width: int
+
+    def headers(self) -> Iterator[Text]:
+        """The lines above the rows; short headers stand at the bottom."""
+        height = max(len(column.header) for column, _ in self.columns)
+        for line in range(-height, 0):
+            texts = [column.header[line] if len(column.header) >= -line else "" for column, _ in self.columns]
+            yield Text(self._line("format" if line == -1 else "", texts), "bold")
+
+    def row(self, number: int) -> Text:
+        """A row; why it has no figures stands in their place, and what failed besides them behind them."""
+        row = self.table.rows[number]
+        style, reason = row_style(row), self._reason(row)
+        label = row.label if len(row.label) <= self.label_width else f"{row.label[: self.label_width - 1]}…"
+        if reason and not row.measured:
+            return Text(f"{label.ljust(self.label_width)}  {reason}", style)
+        line = Text(self._line(label, [column.texts[number] for column, _ in self.columns]))
+        end = self.label_width
+        for column, width in self.columns:
+            if column.style:
+                line.stylize(column.style, end, end + width)
+            end += width
+        line.stylize_before(style)
+        if reason and self.width - end >= _LEAST_REASON:
+            line.append(f"  {reason}", "dim")
+        return line
+
+    def _line(self, label: str, texts: Sequence[str]) -> str:
+        figures = (text.rjust(width) for text, (_, width) in zip(texts, self.columns, strict=True))
+        return label[: self.label_width].ljust(self.label_width) + "".join(figures)
+
+    def _reason(self, row: Row) -> str:
+        words = "; ".join(failure_text(self.run, row, *failed) for failed in row.failures.items())
+        if not words and not row.measured and any(map(was_tried, row.cells.values())):
+            return NOT_COUNTED
+        # Whatever a library said: a line, and nothing that a terminal obeys.
+        return " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())
+
+
+def _layout(run: Run, table: Table, width: int) -> _Layout:
+    """As many columns as leave the labels their room, one at least."""
+    longest = max(len(row.label) for row in table.rows)
+    columns = [(column, column.width) for column in _columns(run, table)]
+    left = width - min(longest, _LEAST_LABEL)
+    fitting: set[int] = set()
+    for place, (_, needed) in sorted(enumerate(columns), key=lambda each: each[1][0].dropped):
+        left -= needed
+        if fitting and left < 0:
+            break
+        fitting.add(place)
+    kept = [column for place, column in enumerate(columns) if place in fitting]
+    room = width - sum(needed for _, needed in kept)
+    return _Layout(run, table, kept, max(min(room, longest), 1), width)
+
+
+def _columns(run: Run, table: Table) -> Iterator[_Shown]:
+    """Save and read, then the rounds, then the times of further operations."""
+    columns = table.columns
+    of_main = [column for column in columns if column.operation in columns.main]
+    for column in of_main:
+        if column in columns.times:
+            yield _figures(run, table, column, 0 if column == columns.leading else 1)
+            yield _spreads(table, column, 6)
+    for column in of_main:
+        if column not in columns.times:
+            yield _figures(run, table, column, 2 if not column.is_memory else 4 + columns.writes(column.operation))
+    yield _Shown(3, ("rounds",), [_rounds(run, table, row) for row in table.rows])
+    for number, column in enumerate(columns.times):
+        if column not in of_main:
+            yield _figures(run, table, column, 7 + number)
+            yield _spreads(table, column, 7 + number)
+
+
+def _figures(run: Run, table: Table, column: Column, dropped: int) -> _Shown:
+    unit = unit_of(table, column)
+    texts = [figure_text(table, row, column, unit) or _without_figure(row, column) for row in table.rows]
+    return _Shown(dropped, header_of(run, column, unit).split("\n"), texts)
+
+
+def _without_figure(row: Row, column: Column) -> str:
+    summary = row.cells.get(column.operation)
+    return NOTHING if summary is None or was_tried(summary) else PENDING
+
+
+def _spreads(table: Table, time: Column, dropped: int) -> _Shown:
+    return _Shown(dropped, (), [figure_spread(row, time) for row in table.rows], "dim", gap=1)
+
+
+def _rounds(run: Run, table: Table, row: Row) -> str:
+    """'3 of 7' where the user said how many; raw I/O may have more."""
+    asked = run.info.rounds_asked
+    counted = rounds_text(row, table.columns.main)
+    if counted == NOTHING:
+        return NOTHING if any(map(was_tried, row.cells.values())) else PENDING
+    return f"{counted} of {asked}" if asked is not None and max(row.rounds) <= asked else counted

@@ -1,0 +1,115 @@
+"""What the parts of a run share: whoever watches is told the plan in the words of records, and each execution."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench_runner.conditions import Conditions
+from bench_runner.errors import Failure
+from bench_runner.operations.targets import Target
+from bench_runner.plan.chain import Chain, Excluded, Plan
+from bench_runner.results.information import MachineInfo, RunInfo
+from bench_runner.results.records import Cell, Run, Sample, SampleWriter, read_run, write_run_info
+from bench_runner.run.measuring import Heeding
+from bench_runner.run.resume import Earlier
+from bench_runner.run.session import Options, Session
+
+
+class Told:
+    """A watcher that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.cells: Mapping[str, Sequence[Cell]] = {}
+        self.samples: list[Sample] = []
+
+    def stage(self, text: str) -> None:
+        self.events.append(f"stage {text}")
+
+    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
+        self.events.append(f"planned {info.id}")
+        self.cells = cells
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        self.events.append(f"step {text}")
+
+    def measured(self, samples: Sequence[Sample]) -> None:
+        self.events.append(f"measured {len(samples)}")
+        self.samples += samples
+
+
+def chain(variant: str, *operations: str) -> Chain:
+    conditions = Conditions(cache="cold", work_dir=f"/data/{os.uname().nodename}")
+    target = Target("pandas", "str", "masked")
+    return Chain("tabular", "eq", variant, variant, "x 1", ".x", False, None, target, conditions, operations)
+
+
+def session(folder: Path, watcher: Told, earlier: Earlier | None = None) -> Session:
+    csv, excel = chain("csv[engine=pandas]", "save", "read"), chain("excel", "save")
+    refused = Excluded(chain("csv[engine=pandas]", "project[columns=4]"), Failure(kind="refused", reason="no columns"))
+    return Session(
+        plan=Plan((), {}, (csv, excel), (refused,)),
+        options=Options(machine="lab"),
+        folder=folder,
+        writer=SampleWriter(folder),
+        watcher=Heeding(watcher),
+        info=RunInfo(id="one", machine=MachineInfo(virtualisation="kvm")),
+        machine="lab",
+        datasets={"eq": SimpleNamespace(rows=1000, digest="9f2c")},  # type: ignore[dict-item]
+        benches={},
+        earlier=earlier or Earlier(),
+        position=0,
+    )
+
+
+def test_what_is_planned_is_told_as_its_samples_will_name_it(tmp_path: Path) -> None:
+    watcher = Told()
+    shared = session(tmp_path, watcher)
+    shared.tell_plan()
+    assert watcher.events == ["planned one"]
+    assert {label: [cell.operation for cell in cells] for label, cells in watcher.cells.items()} == {
+        "tabular/eq/csv[engine=pandas]": ["save", "read", "project[columns=4]"],
+        "tabular/eq/excel": ["save"],
+    }
+    for excluded in shared.plan.excluded:
+        shared.keep_reason(excluded.chain, excluded.failure)
+    assert watcher.events[1:] == ["measured 1"]
+    cell = watcher.samples[0].cell
+    assert (cell.conditions.cache, cell.conditions.work_dir, cell.machine) == ("cold (guest)", "/data/lab", "lab")
+    assert cell in watcher.cells["tabular/eq/csv[engine=pandas]"]
+
+
+def test_who_watches_hears_what_is_stored_as_it_is_stored(tmp_path: Path) -> None:
+    watcher = Told()
+    shared = session(tmp_path, watcher)
+    shared.keep_reason(chain("excel", "save", "read"), Failure(kind="memory", reason="too much"))
+    write_run_info(tmp_path, shared.info)
+    assert tuple(watcher.samples) == read_run(tmp_path).samples
+    assert [sample.operation for sample in watcher.samples] == ["save", "read"]
+
+
+def test_what_cannot_be_stored_is_not_told(tmp_path: Path) -> None:
+    watcher = Told()
+    shared = session(tmp_path, watcher)
+    full: Any = SimpleNamespace(append=lambda *samples: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    shared.writer = full
+    with pytest.raises(OSError, match="No space"):
+        shared.keep_reason(chain("excel", "save"), Failure(kind="memory", reason="too much"))
+    assert watcher.events == []
+
+
+def test_a_resumed_run_tells_what_is_there_already(tmp_path: Path) -> None:
+    first = session(tmp_path, Told())
+    first.keep_reason(chain("excel", "save"), Failure(kind="memory", reason="too much"))
+    write_run_info(tmp_path, first.info)
+    stored: Run = read_run(tmp_path)
+    watcher = Told()
+    session(tmp_path, watcher, Earlier(stored)).tell_plan()
+    assert watcher.events == ["planned one", "measured 1"]
+    assert tuple(watcher.samples) == stored.samples
