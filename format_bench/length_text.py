@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench_runner.run.length import Length
+from bench_runner.run.known.length import Length
 from reports.text.live import clock_text
 
 LARGE_SHARE = 0.15

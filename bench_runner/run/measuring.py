@@ -26,8 +26,9 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import costs, facts, preparation, rounds
+from bench_runner.run import preparation, rounds
 from bench_runner.run.chains import Bench
+from bench_runner.run.known import costs, facts
 from bench_runner.run.launcher import Launcher
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
 from bench_runner.run.session import Options, Race, Session, Watcher

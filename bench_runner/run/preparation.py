@@ -1,6 +1,6 @@
 """What a run does before its first round: looks at its folders, makes its data, and says what it will not measure.
 
-Nothing here is timed. What holds from one run to the next is bench_runner.run.facts' business, what comes after
+Nothing here is timed. What holds from one run to the next is bench_runner.run.known.facts' business, what comes after
 bench_runner.run.rounds'.
 """
 

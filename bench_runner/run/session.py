@@ -20,7 +20,7 @@ from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, write_run_info
 from bench_runner.run.chains import Bench
-from bench_runner.run.costs import KnownCosts
+from bench_runner.run.known.costs import KnownCosts
 from bench_runner.run.resume import Earlier
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
@@ -43,7 +43,7 @@ class Options:
     machine: str | None = None
     fidelity: bool = True
     fresh: bool = False
-    """What is kept from earlier runs (bench_runner.run.kept_facts) is measured again."""
+    """What is kept from earlier runs (bench_runner.run.known.kept_facts) is measured again."""
     brief: bool = False
     """A run that only sifts: its memory probe is not tested, imports are not timed, small data have no pilot round."""
 

@@ -21,8 +21,8 @@ from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Run
-from bench_runner.run import costs
-from bench_runner.run.length import Length, expected_length
+from bench_runner.run.known import costs
+from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES

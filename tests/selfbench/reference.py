@@ -17,7 +17,7 @@ import msgspec
 
 from bench_runner.results.records import pack_run, read_run
 from bench_runner.results.reference import COSTS, PLACE
-from bench_runner.run.costs import Costs
+from bench_runner.run.known.costs import Costs
 
 ROOT = Path(__file__).parents[2]
 SUITES = ("tabular", "compression", "image", "engines")

@@ -13,7 +13,7 @@ import pytest
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, changed
 from bench_runner.run import rounds
-from bench_runner.run.costs import Cost, Costs, KnownCosts
+from bench_runner.run.known.costs import Cost, Costs, KnownCosts
 from bench_runner.run.prediction import Prediction, used_bytes
 from bench_runner.run.session import Options, Race
 from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples

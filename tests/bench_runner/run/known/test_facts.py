@@ -13,8 +13,9 @@ from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.results.information import RunInfo, RunWarning
 from bench_runner.results.records import Conditions
-from bench_runner.run import facts, kept_facts, preparation
-from bench_runner.run.kept_facts import KeptFacts
+from bench_runner.run import preparation
+from bench_runner.run.known import facts, kept_facts
+from bench_runner.run.known.kept_facts import KeptFacts
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Options, Session

@@ -21,7 +21,7 @@ from adapters.contract import Adapter
 from bench_runner.clock import utc_now
 from bench_runner.results.information import FactInfo, RunInfo
 
-PROJECT_ROOT = Path(__file__).resolve().parents[2]
+PROJECT_ROOT = Path(__file__).resolve().parents[3]
 
 SOURCES = (
     *("adapters", "formats", "image_storages", "libraries"),

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bench_runner.plan.chain import Chain
-from bench_runner.run.costs import Cost, Costs, KnownCosts
-from bench_runner.run.length import Length, expected_length
+from bench_runner.run.known.costs import Cost, Costs, KnownCosts
+from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.session import Options
 from format_bench.length_text import length_text
 from tests.bench_runner.run.test_schedule import SECOND, chain

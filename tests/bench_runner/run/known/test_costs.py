@@ -8,8 +8,8 @@ import pytest
 
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample, changed
-from bench_runner.run import costs
-from bench_runner.run.costs import Cost, Costs, KnownCosts
+from bench_runner.run.known import costs
+from bench_runner.run.known.costs import Cost, Costs, KnownCosts
 from tests.bench_runner.run.test_schedule import chain, samples
 
 MS = 10**6

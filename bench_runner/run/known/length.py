@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench_runner.plan.chain import Chain, Plan
-from bench_runner.run.costs import Cost, KnownCosts
+from bench_runner.run.known.costs import Cost, KnownCosts
 from bench_runner.run.prediction import SMALL_ROWS, Prediction, pilot_rows
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS
 from bench_runner.run.session import Options
