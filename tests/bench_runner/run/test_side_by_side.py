@@ -371,7 +371,8 @@ def test_two_real_environments_end_in_a_comparison(
     for name in ("before", "after"):
         run = read_run(out / name)
         assert run.info.partial is False
-        assert {sample.round for sample in run.samples if sample.counted} >= {1, 2, 3, 4, 5}
+        # On a busy machine some are not counted, and made up for.
+        assert {sample.round for sample in run.samples if sample.failure is None} >= {1, 2, 3, 4, 5}
         assert run.info.resumed
         assert run.info.probe is not None
         assert len(run.info.probe.known_answers) > 0
