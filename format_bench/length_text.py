@@ -19,13 +19,13 @@ def length_text(length: Length, budget_s: float | None = None) -> str:
     named = [name for name, seconds in length.by_format.items() if seconds >= LARGE_SHARE * whole][:MOST_NAMED]
     source = "earlier runs here" if length.here else "the reference run, on another machine"
     told = f"about {_range(length.low_s, length.high_s)} by {source}"
-    if budget_s is not None and budget_s < length.high_s:
-        told = f"{clock_text(budget_s)}, the budget; without it {told}"
     if named and len(named) < len(length.by_format):
         shares = ", ".join(f"{name} {length.by_format[name] / whole:.0%}" for name in named)
         rest = 1 - sum(length.by_format[name] for name in named) / whole
-        them = "it" if len(named) == 1 else "these"
+        them = named[0] if len(named) == 1 else "these"
         told += f": {shares}; without {them} {_range(rest * length.low_s, rest * length.high_s)}"
+    if budget_s is not None and budget_s < length.high_s:
+        told = f"{clock_text(budget_s)}, the budget (else {told})"
     if length.unknown:
         amount = len(length.unknown)
         told += f"; of {amount} variant{'' if amount == 1 else 's'} nothing is known yet"

@@ -220,6 +220,8 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         if not due:
             if not schedule.release(number):
                 return
+            session.stage("slow variants")
+            session.save_info()
             session.watcher.part_done(session.folder)
             number, first, ends_ns = number - 1, number, deadline_ns
             continue

@@ -53,6 +53,7 @@ def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
         watcher=nobody,
         costs=KnownCosts(),
         stage=lambda name: None,
+        save_info=lambda: None,
         public=lambda conditions: conditions,
     )
 

@@ -70,7 +70,8 @@ def test_it_is_told_with_what_takes_it() -> None:
     assert length_text(LENGTH) == told
     assert length_text(replace(LENGTH, here=False)).startswith("about 18:20 to 26:40 min by the reference run, on")
     assert length_text(replace(LENGTH, unknown=("a", "b"))) == f"{told}; of 2 variants nothing is known yet"
-    assert length_text(LENGTH, 600).startswith("10:00 min, the budget; without it about 18:20")
+    assert length_text(LENGTH, 600) == f"10:00 min, the budget (else {told})"
+    assert "; without excel " in length_text(replace(LENGTH, by_format={"excel": 600.0, "csv": 50.0}))
     assert length_text(LENGTH, 6000) == told
 
 
