@@ -124,9 +124,8 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC, *_BLOSC2), _LEVELS)
     title = "HDF5 table"
     layout = "table"
-    capabilities = frozenset(
-        {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
-    )
+    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns.
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES})
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""
