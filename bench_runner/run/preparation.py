@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 import data_generator.cache as data_cache
+from adapters.contract import Maturity
 from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
@@ -25,7 +26,7 @@ from bench_runner.machine import doctor, folders
 from bench_runner.plan import codecs
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.nulls import with_null_variants
-from bench_runner.results.information import FolderInfo, KnownAnswer, ProbeInfo, VariantInfo
+from bench_runner.results.information import FolderInfo, KnownAnswer, MaturityInfo, ProbeInfo, VariantInfo
 from bench_runner.results.records import Fidelity
 from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher, Outcome
@@ -122,6 +123,7 @@ def time_imports(session: Session) -> None:
                 library=chain.library,
                 syncs_on_save=engine.syncs_on_save,
                 capabilities=tuple(sorted(can.value for can in engine.capabilities)),
+                maturity=_told(engine.maturity),
                 mapped=chain.mapped,
             ),
         )
@@ -144,6 +146,10 @@ def time_imports(session: Session) -> None:
         described.import_ns, described.import_rss_bytes = seen[key]["import_ns"], seen[key]["import_rss_bytes"]
     _warn_of_left_out(session, "imports", late)
     session.save_info()
+
+
+def _told(maturity: Maturity) -> MaturityInfo:
+    return MaturityInfo(stage=maturity.stage.value, reason=maturity.reason, ours=maturity.ours)
 
 
 @contextmanager
