@@ -29,12 +29,10 @@ _NARROW = 4.0
 """A break-even is told where its interval's ends differ by at most this factor: otherwise nobody knows where it is."""
 SCREEN_LINES = 24
 """Of a terminal that nobody has made larger."""
-MOST_ROWS, FEWEST_ROWS = 6, 4
+MOST_ROWS, FEWEST_ROWS = 6, 5
 """Variants on the first screen, fewer where more is to be said; what the user has now stands below them."""
 MOST_BESIDE = 2
 """Of them so many at most that may not be recommended."""
-MOST_TIED = 3
-"""Variants that cannot be told from the first are named up to this number."""
 _ALIKE = 1.05
 """Up to this ratio two figures are told as alike."""
 _TELL = {"read": "reads", "save": "saves", "read_memory": "to read", "save_memory": "to save"}
@@ -125,12 +123,11 @@ def _gain(answer: Answer) -> Iterator[str]:
         return
     name = _named(answer, now)
     if now.candidate.variant == found.ranked[0].candidate.variant:
-        yield f"{name} is that already: nothing to change"
+        yield f"{name}: that already, nothing to change"
     elif not now.ratios:
-        yield f"{name} has no figures to compare: {now.candidate.reason}"
+        yield f"{name}: no figures to compare, {now.candidate.reason}"
     else:
-        told = [_compared(each, ratio) for each, ratio in now.ratios.items()]
-        yield f"{name} {', '.join(told[:-1])} and {told[-1]}"
+        yield f"{name}: {', '.join(_compared(each, ratio) for each, ratio in now.ratios.items())}"
         if now.candidate.losses and not found.ranked[0].candidate.losses:
             yield f"it changes this data: {'; '.join(now.candidate.losses)}"
 
@@ -141,17 +138,18 @@ def _named(answer: Answer, now: Baseline) -> str:
 
 
 def _compared(name: str, ratio: Ratio) -> str:
-    """'reads 9 times as slowly', 'is as large'."""
-    alike = ratio.tied or 1 / _ALIKE < ratio.ratio < _ALIKE
+    """'reads 9 times as slowly', 'as large'; with a doubt where the rounds may show the difference by chance."""
+    alike = 1 / _ALIKE < ratio.ratio < _ALIKE
+    perhaps = "perhaps " if ratio.tied else ""
     if name == "size":
-        return "is as large" if alike else f"is {_times(ratio.ratio)} times as large"
+        return "as large" if alike else f"{perhaps}{_times(ratio.ratio)} times as large"
     if name.endswith("_memory"):
-        return f"needs {'as much' if alike else f'{_times(ratio.ratio)} times the'} memory {_TELL[name]}"
+        return f"{'as much' if alike else f'{perhaps}{_times(ratio.ratio)} times the'} memory {_TELL[name]}"
     if alike:
         return f"{_TELL[name]} as fast"
     if ratio.ratio > 1:
-        return f"{_TELL[name]} {_times(ratio.ratio)} times as slowly"
-    return f"{_TELL[name]} {_times(1 / ratio.ratio)} times as fast"
+        return f"{_TELL[name]} {perhaps}{_times(ratio.ratio)} times as slowly"
+    return f"{_TELL[name]} {perhaps}{_times(1 / ratio.ratio)} times as fast"
 
 
 def _times(ratio: float) -> str:
@@ -168,11 +166,19 @@ def _certainty(found: Recommendation) -> Iterator[str]:
     else:
         rounds = len(first.candidate.rounds)
         yield f"how sure: the best{scope} with probability {first.probability:.2f} (over {rounds} rounds)"
-    tied = [each.candidate.variant for each in found.tied[1:]]
+    tied = [_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
-        labels = _names(found)
-        more = f" and {len(tied) - MOST_TIED} more" if len(tied) > MOST_TIED else ""
-        yield f"cannot be told from: {', '.join(labels[variant] for variant in tied[:MOST_TIED])}{more}"
+        yield _on_a_line("cannot be told from: ", tied)
+
+
+def _on_a_line(head: str, names: Sequence[str]) -> str:
+    """As many of the names as a line holds, but one at least, and how many more there are."""
+    for shown in range(len(names), 0, -1):
+        more = f" and {len(names) - shown} more" if shown < len(names) else ""
+        line = f"{head}{', '.join(names[:shown])}{more}"
+        if lines_of(f"  {line}") == 1:
+            break
+    return line
 
 
 def _why_few(found: Recommendation) -> str:

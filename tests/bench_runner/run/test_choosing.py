@@ -178,7 +178,7 @@ def test_a_stored_run_answers_by_weights_and_needs(stored: Path, capsys: pytest.
 def test_a_stored_run_explains_itself(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, short = asked(capsys, "--from", stored)
     assert code == 0
-    assert "csv by the plain call reads" in short
+    assert "csv by the plain call: reads" in short
     assert f"recommend --from {stored} --explain" in " ".join(short.split())
     code, whole = asked(capsys, "--from", stored, "--explain", "--accept", "young")
     assert code == 0

@@ -123,5 +123,7 @@ def test_imports_are_not_timed_when_their_share_is_spent(tmp_path: Path, clock: 
     clock.seconds = 10
     preparation.time_imports(run)
     assert set(run.info.variants) == {each.variant for each in CHAINS}
+    told = {name: about.maturity.stage for name, about in run.info.variants.items() if about.maturity}
+    assert told == {"csv[engine=pandas]": "established", "pickle[engine=pandas]": "young"}
     (warning,) = run.info.warnings
     assert warning.text.startswith("imports of 2 variants left out")

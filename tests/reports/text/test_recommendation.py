@@ -73,7 +73,7 @@ def test_the_answer_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].startswith("sales.csv, 150,000 rows, on lab-1")
     assert lines[2].startswith("recommended: ")
     text = "\n".join(lines)
-    for told in ("your CSV now reads ", "how sure: ", "of the established formats", "by read time 50%", *PYTHON[0]):
+    for told in ("your CSV now: reads ", "how sure: ", "of the established formats", "by read time 50%", *PYTHON[0]):
         assert told in text, told
     assert "--accept experimental allows it" in lines[-1]
 
@@ -84,8 +84,8 @@ def test_more_to_say_leaves_fewer_variants(capsys: pytest.CaptureFixture[str]) -
     more = replace(answered(), imports=lines, save=long, read=long, cautions=("other languages do not read them",))
     screen = first_screen(printed(more, capsys))
     assert long in screen, "what is to be pasted is not broken"
-    assert sum(-(-max(len(line), 1) // COLUMNS) for line in screen) <= LINES + 2
-    assert sum("CSV now" not in line and line.split()[-1] in ("5", "7") for line in screen if line) == 4
+    assert sum(-(-max(len(line), 1) // COLUMNS) for line in screen) <= LINES + 3
+    assert sum("CSV now" not in line and line.split()[-1] in ("5", "7") for line in screen if line) == 5
 
 
 def test_a_variant_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,6 +119,13 @@ def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pyte
     assert "parquet is young" not in text
 
 
+def test_ties_are_named_as_far_as_a_line_reaches(capsys: pytest.CaptureFixture[str]) -> None:
+    even = [candidate(f"format{number}[codec=zstd]", noise=0.1) for number in range(20)]
+    (told,) = [line for line in printed(answered(even), capsys) if "cannot be told from" in line]
+    assert len(told) <= COLUMNS
+    assert " more" in told
+
+
 def test_five_weights_fit_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:
     weights = dict.fromkeys(("read", "save", "size", "read_memory", "save_memory"), 1.0)
     lines = first_screen(printed(answered(preferences=Preferences(weights=weights)), capsys))
@@ -135,19 +142,20 @@ def test_five_weights_fit_a_line_too(capsys: pytest.CaptureFixture[str]) -> None
         ("save", 2.96, "saves 3 times as slowly"),
         ("save", 12.4, "saves 12 times as slowly"),
         ("read", 1.02, "reads as fast"),
-        ("size", 11.2, "is 11 times as large"),
-        ("size", 0.087, "is 0.087 times as large"),
-        ("size", 1.0, "is as large"),
-        ("read_memory", 3.5, "needs 3.5 times the memory to read"),
-        ("save_memory", 1.01, "needs as much memory to save"),
+        ("size", 11.2, "11 times as large"),
+        ("size", 0.087, "0.087 times as large"),
+        ("size", 1.0, "as large"),
+        ("read_memory", 3.5, "3.5 times the memory to read"),
+        ("save_memory", 1.01, "as much memory to save"),
     ],
 )
 def test_what_the_user_has_now_is_told_from_there(name: str, ratio: float, told: str) -> None:
     assert _compared(name, Ratio(ratio, None, None, 1, None)) == told
 
 
-def test_what_is_not_shown_to_differ_is_told_as_alike() -> None:
-    assert _compared("read", Ratio(1.3, 0.9, 1.8, 7, True)) == "reads as fast"
+def test_what_may_differ_by_chance_is_told_with_a_doubt() -> None:
+    assert _compared("read", Ratio(1.62, 0.9, 1.8, 7, True)) == "reads perhaps 1.6 times as slowly"
+    assert _compared("read", Ratio(1.02, 0.9, 1.8, 7, True)) == "reads as fast"
 
 
 def test_a_baseline_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,12 +164,12 @@ def test_a_baseline_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None
     lossy_too = tuple(replace(each, cells=CSV.cells) for each in SALES)
     assert "it changes this data" not in "\n".join(printed(answered(lossy_too), capsys))
     first = answered().found.ranked[0].candidate
-    assert "is that already: nothing to change" in "\n".join(printed(answered(now=first), capsys))
+    assert "that already, nothing to change" in "\n".join(printed(answered(now=first), capsys))
     assert "(yours now)" in "\n".join(printed(answered(now=SALES[4]), capsys))
     nothing = printed(answered(now=candidate("json[engine=pandas]", rounds=range(0))), capsys)
-    assert "  your JSON now has no figures to compare: no round was counted" in nothing
+    assert "  your JSON now: no figures to compare, no round was counted" in nothing
     by_us = printed(answered(yours=False), capsys)
-    assert any(line.startswith("  CSV by the plain call reads 9") for line in by_us)
+    assert any(line.startswith("  CSV by the plain call: reads 9") for line in by_us)
     assert not any("now" in line for line in printed(answered(now=None), capsys))
 
 
