@@ -67,6 +67,33 @@ class Can(Enum):
     NO_PICKLE = "no-pickle"
 
 
+class Stage(Enum):
+    """How far a format has come, the surest first."""
+
+    ESTABLISHED = "established"
+    """A stable specification, and several independent implementations."""
+    YOUNG = "young"
+    """One implementation, or a specification that still moves, however old it is."""
+    EXPERIMENTAL = "experimental"
+    """Research, a prototype."""
+
+
+@dataclass(frozen=True)
+class Maturity:
+    """How far what is stored can be relied on, beyond what is measured: who reads it elsewhere, and in ten years.
+
+    `reason` is a line for people, without a full stop. `ours`: the code that saves and reads is this project's own.
+    """
+
+    stage: Stage
+    reason: str
+    ours: bool = False
+
+
+UNDECLARED = Maturity(Stage.YOUNG, "declares none")
+"""Of whoever says nothing nothing is claimed. The contract's tests ask for more."""
+
+
 class OwnCall(Enum):
     """What an engine may have a call of its own for, beside save and read. The names are those of the operations."""
 
@@ -177,6 +204,8 @@ class Adapter(ABC):
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
     """Further settings that are measured beside the plain ones, such as arrays=views."""
     capabilities: ClassVar[frozenset[Can]]
+    maturity: ClassVar[Maturity] = UNDECLARED
+    """Of the format; of an engine where its library is relied on less than the format."""
     levels: ClassVar[Mapping[str, range]] = {}
     """The levels that the setting `level` may have with each codec; a codec that is absent here takes none."""
     codec_names: ClassVar[Mapping[str, str]] = {}

@@ -6,7 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Native, OwnCall, Records, Setting, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    OwnCall,
+    Records,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import integers, texts, times
@@ -78,6 +90,10 @@ _LOSSES = (
     ),
 )
 
+_MATURITY = Maturity(
+    Stage.ESTABLISHED, "an Apache specification since 2009; implementations in Java, C, C++, C#, Python and Rust"
+)
+
 
 class AvroFastavro(TabularFormat):
     """fastavro's writer and reader of records."""
@@ -104,6 +120,7 @@ class AvroFastavro(TabularFormat):
     equal: ClassVar = {"codec": "zstandard", "level": "1"}
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
+    maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     own_calls = frozenset({OwnCall.PROJECT})
 
@@ -187,6 +204,7 @@ class AvroPolars(PolarsEngine):
     }
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
+    maturity = _MATURITY
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property

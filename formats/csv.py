@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import times, written
@@ -70,6 +70,7 @@ class _Csv(TabularFormat):
     format = "csv"
     title = "CSV"
     suffix = ".csv"
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 4180, though dialects differ; every program and language reads it")
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Besides, Calls, Can, Native, Setting, Stored
+from adapters.contract import Besides, Calls, Can, Maturity, Native, Setting, Stage, Stored
 from adapters.losses import Cause, Expect, Loss, Relation
 from adapters.relations import floats, integers, texts, times, written
 from formats.shared import pandas_losses as shared
@@ -166,6 +166,7 @@ class ExcelPandas(ProjectsByOneCall):
         "save": Setting(("openpyxl", "xlsxwriter"), "openpyxl", "the library that writes", always_spelled=True),
         "read": Setting(("openpyxl", "calamine", "polars"), "openpyxl", "the library that reads", always_spelled=True),
     }
+    maturity = Maturity(Stage.ESTABLISHED, "ISO/IEC 29500; Excel, LibreOffice and libraries of every language read it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     max_rows = _SHEET_ROWS - 1
 

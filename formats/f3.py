@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Maturity, Native, OwnCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ class F3(TabularFormat):
     library_default: ClassVar = {"codec": "none"}
     equal: ClassVar = {"codec": "zstd"}
     beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
+    maturity = Maturity(
+        Stage.EXPERIMENTAL,
+        "a research prototype that its authors advise not to use in production; besides it this project's own code "
+        "alone reads such files",
+        ours=True,
+    )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
     own_calls = frozenset({OwnCall.PROJECT})
     syncs_on_save = True

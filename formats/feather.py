@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 from adapters.losses import Loss
 from formats.shared import pandas_losses as shared
 from formats.shared.arrow_ipc import Message, first_batch
@@ -37,6 +37,10 @@ class _Feather(TabularFormat):
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "lz4"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
+    maturity = Maturity(
+        Stage.ESTABLISHED,
+        "Arrow's IPC files, stable since 2020; implementations in C++, Java, Rust, Go, C# and JavaScript",
+    )
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

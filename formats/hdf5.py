@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from formats.shared import pandas_losses as shared
@@ -108,6 +108,11 @@ class HdfFixed(_HdfPandas):
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC), _LEVELS)
     title = "HDF5 fixed"
     layout = "fixed"
+    maturity = Maturity(
+        Stage.YOUNG,
+        "HDF5 is a standard, but the layout in it is pandas' own, with text as pickled objects: pandas alone "
+        "reads it",
+    )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE})
 
 
@@ -124,9 +129,13 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC, *_BLOSC2), _LEVELS)
     title = "HDF5 table"
     layout = "table"
-    capabilities = frozenset(
-        {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    maturity = Maturity(
+        Stage.YOUNG,
+        "HDF5 is a standard, but the layout in it is pandas' own, with names of columns as pickled objects: "
+        "pandas alone reads it",
     )
+    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns.
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES})
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""

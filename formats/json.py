@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
@@ -50,6 +50,7 @@ class _Json(TabularFormat):
     format = "json"
     title = "JSON Lines"
     suffix = ".json"
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Calls, Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Maturity, Native, OwnCall, Setting, Stage, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class LancePylance(TabularFormat):
     }
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
+    maturity = Maturity(
+        Stage.YOUNG,
+        "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
+    )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     own_calls = frozenset({OwnCall.PROJECT})
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Native, Setting, Stored
+from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import times
 from formats.shared import pandas_losses as shared
@@ -37,6 +37,7 @@ class _Orc(ProjectsByOneCall):
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
     equal: ClassVar = {"codec": "zstd"}
+    maturity = Maturity(Stage.ESTABLISHED, "an Apache specification since 2013; implementations in Java, C++ and Rust")
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import Calls, Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import texts, times
@@ -50,6 +50,10 @@ class _Parquet(TabularFormat):
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
+    maturity = Maturity(
+        Stage.ESTABLISHED,
+        "an Apache specification since 2013; implementations in Java, C++, Rust, Go, C# and DuckDB's own",
+    )
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
@@ -244,6 +248,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     distributions = ("fastparquet",)
     extra = "engines"
     native = Native.PANDAS
+    maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Native, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Stage, Stored, TabularFormat
 from adapters.losses import Loss
 from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
@@ -30,6 +30,11 @@ class PicklePandas(TabularFormat):
     settings: ClassVar = dict(pandas_codecs.SETTINGS)
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS
+    maturity = Maturity(
+        Stage.YOUNG,
+        "what is pickled are pandas' own objects: pandas alone reads them, and an older version not always what a "
+        "newer one wrote",
+    )
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE})
 
     @property

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Besides, Calls, Can, Native, Setting, TabularFormat
+from adapters.contract import Besides, Calls, Can, Maturity, Native, Setting, Stage, TabularFormat
 from adapters.losses import Loss
 from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
@@ -43,6 +43,7 @@ class XmlPandas(TabularFormat):
     native = Native.PANDAS
     suffix = ".xml"
     settings: ClassVar = {"parser": Setting(("lxml", "etree"), "lxml", "the library that builds and parses the tree")}
+    maturity = Maturity(Stage.ESTABLISHED, "a W3C recommendation since 1998; every language reads it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property

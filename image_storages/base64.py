@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Base64Csv(ImageStorage):
     distributions = ("numpy",)
     native = Native.IMAGES
     suffix = ".csv"
+    maturity = Maturity(Stage.ESTABLISHED, "Base64 (RFC 4648) in CSV (RFC 4180); every language reads both")
     capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     def load_library(self) -> None:

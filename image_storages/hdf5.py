@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
@@ -31,6 +31,9 @@ class HdfImages(ImageStorage):
     suffix = ".h5"
     settings: ClassVar = {"arrays": arrays.ARRAYS}
     beside: ClassVar = ({"arrays": "views"},)
+    maturity = Maturity(
+        Stage.ESTABLISHED, "arrays in HDF5, a standard since 1998; implementations in C, Java and Python"
+    )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     def load_library(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Native, Setting, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Setting, Stage, Stored
 from adapters.errors import AdapterError
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ class Png(_ImageFiles):
     title = "PNG files"
     kind = "PNG"
     ending = ".png"
+    maturity = Maturity(Stage.ESTABLISHED, "ISO/IEC 15948 and a W3C recommendation; every language reads it")
     settings: ClassVar = {"compress_level": Setting(range(0, 10), 6, "of zlib: 0 stores, 9 is smallest")}
 
     @property
@@ -154,6 +155,7 @@ class Jpeg(_ImageFiles):
     title = "JPEG files"
     kind = "JPEG"
     ending = ".jpg"
+    maturity = Maturity(Stage.ESTABLISHED, "ISO/IEC 10918 since 1992; every language reads it")
     settings: ClassVar = {
         "quality": Setting(range(_LEAST_QUALITY, 96), 75, "of the quantisation; Pillow advises against more than 95")
     }
@@ -181,6 +183,7 @@ class Webp(_ImageFiles):
     title = "WebP files"
     kind = "WEBP"
     ending = ".webp"
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 9649; browsers and libraries of every language read it")
     settings: ClassVar = {
         "lossless": Setting(("false", "true"), "false", "whether every pixel comes back as it was"),
         "quality": Setting(range(_LEAST_QUALITY, 101), 80, "of the quantisation; when lossless, the effort instead"),

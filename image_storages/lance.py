@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from image_storages import arrays, arrow_rows
 
 
@@ -24,6 +24,10 @@ class LanceImages(ImageStorage):
     suffix = ".lance"
     settings: ClassVar = {"arrays": arrays.ARRAYS}
     beside: ClassVar = ({"arrays": "views"},)
+    maturity = Maturity(
+        Stage.YOUNG,
+        "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
+    )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     def load_library(self) -> None:

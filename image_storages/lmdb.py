@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
@@ -41,6 +41,7 @@ class LmdbImages(ImageStorage):
     suffix = ".lmdb"
     settings: ClassVar = {"arrays": arrays.ARRAYS}
     beside: ClassVar = ({"arrays": "views"},)
+    maturity = Maturity(Stage.YOUNG, "one implementation and no specification; LMDB 1.0 does not read files of 0.9")
     capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     syncs_on_save = True
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from image_storages import arrays, arrow_rows
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class ParquetImages(ImageStorage):
     library_default: ClassVar = {"codec": "snappy"}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     beside: ClassVar = ({"codec": "none", "arrays": "views"},)
+    maturity = Maturity(
+        Stage.ESTABLISHED, "bytes in Parquet, an Apache specification since 2013 with many implementations"
+    )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     def load_library(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
@@ -40,6 +40,7 @@ class RawIO(ImageStorage):
     suffix = ".raw"
     settings: ClassVar = {"arrays": arrays.ARRAYS}
     beside: ClassVar = ({"arrays": "views"},)
+    maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.SINGLE_FILE, Can.NO_PICKLE})
 
     def load_library(self) -> None:

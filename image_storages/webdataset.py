@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adapters.contract import Can, Images, ImageStorage, Native, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ class WebDatasetTar(ImageStorage):
     distributions = ("webdataset",)
     native = Native.IMAGES
     suffix = ".tar"
+    maturity = Maturity(
+        Stage.ESTABLISHED, "tar archives (POSIX) of NumPy files; webdataset, DALI and Hugging Face's datasets read them"
+    )
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     def load_library(self) -> None:

@@ -1,4 +1,4 @@
-"""What README and docs/ say that the registry of formats knows: `python -m tests.generated_docs` writes it anew.
+"""What README and docs/ say that the registries know: `python -m tests.generated_docs` writes it anew.
 
 A page holds it between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; all else is written by hand. This module
 knows the registry and the blocks, and no format.
@@ -11,12 +11,14 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from adapters.contract import Native, TabularFormat
+from adapters.contract import Adapter, Native, Stage, TabularFormat
+from bench_runner.registries import all_engines
+from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
-PAGES = ("README.md", "docs/operations.md")
+PAGES = ("README.md", "docs/operations.md", "docs/recommend.md")
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->)(.*?)(<!-- end: \2 -->)", re.DOTALL)
 _WIDTH = 120
@@ -34,6 +36,36 @@ def formats() -> str:
     """The names of all formats, as a text wrapped for a list item."""
     titles = sorted({engine.title for engine in _engines()}, key=str.lower)
     return "\n" + textwrap.indent(textwrap.fill(", ".join(titles), _WIDTH - 2), "  ") + "\n  "
+
+
+def _by_maturity() -> dict[str, list[type[Adapter]]]:
+    """The engines of ours that are alike in it, under the name of their format; an engine that differs from its
+    format's first one under its own spelling."""
+    found: dict[str, list[type[Adapter]]] = {}
+    for registry, engine in all_engines():
+        if is_raw_io(engine.format) or not engine.__module__.startswith(("formats.", "image_storages.")):
+            continue
+        usual = registry.engines(engine.format)[0].maturity
+        name = engine.format if engine.maturity == usual else f"{engine.format}[engine={engine.engine}]"
+        found.setdefault(name, []).append(engine)
+    return found
+
+
+def established() -> str:
+    """Their names, as a text wrapped for a paragraph."""
+    names = [name for name, engines in _by_maturity().items() if engines[0].maturity.stage is Stage.ESTABLISHED]
+    return "\n" + textwrap.fill(", ".join(f"`{name}`" for name in sorted(names)), _WIDTH) + "\n"
+
+
+def not_established() -> str:
+    """A table of the others, with why."""
+    lines = ["", "| | | why |", "| --- | --- | --- |"]
+    for stage in (Stage.YOUNG, Stage.EXPERIMENTAL):
+        for name, engines in sorted(_by_maturity().items()):
+            told = engines[0].maturity
+            if told.stage is stage:
+                lines.append(f"| `{name}` | {stage.value}{', ours' if told.ours else ''} | {told.reason} |")
+    return "\n".join([*lines, ""])
 
 
 def native(kind: Native) -> str:
@@ -69,6 +101,8 @@ def _code(call: str) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "calls": calls,
+    "established": established,
+    "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]
 }
 

@@ -5,7 +5,7 @@ Settings may still be refused here: a candidate then says why. This module knows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.contract import Adapter, TabularFormat
@@ -44,10 +44,11 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
     Raises RefusedSetting and UnknownFormat for a spelling of the user's that cannot be.
     """
     own = [_candidate(choice, threads) for choice in _choices(suite, request)]
+    spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
     more = [
         _candidate((_track_of_spelled(suite), *registry.engine(text)), threads)
         for registry in ((STORAGES,) if suite.images else (FORMATS,))
-        for text in alternatives(request.formats)
+        for text in dict.fromkeys(spelled)
         if is_spelled(text) and parse(text)[0] in registry.entries
         if not any(matches(text, candidate.variant) for candidate in own)
     ]
@@ -58,12 +59,17 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
 
 
 def wanted(variant: str, request: Request) -> bool:
-    """Raw I/O stays whatever is chosen: every figure is shown as a multiple of it."""
-    if is_raw_io(variant):
-        return True
-    if request.formats and not any(matches(text, variant) for text in alternatives(request.formats)):
+    """Raw I/O stays whatever is chosen, because every figure is shown as a multiple of it; so does the baseline."""
+    return (
+        is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
+    )
+
+
+def is_chosen(variant: str, formats: Sequence[str], formats_not: Sequence[str]) -> bool:
+    """Whether these patterns of the user's leave a variant in."""
+    if formats and not any(matches(text, variant) for text in alternatives(formats)):
         return False
-    return not any(matches(text, variant) for text in alternatives(request.formats_not))
+    return not any(matches(text, variant) for text in alternatives(formats_not))
 
 
 def names_left_out(suite: Suite) -> dict[str, str]:

@@ -19,7 +19,7 @@ from bench_runner.errors import Failure, PlanError
 from bench_runner.operations import OPERATIONS, SAVE, operation_of
 from bench_runner.operations.targets import Target
 from bench_runner.plan import codecs, patterns
-from bench_runner.plan.candidates import Candidate, candidates, names_left_out, wanted
+from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, wanted
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
 from bench_runner.plan.request import Request
@@ -61,7 +61,8 @@ def make_plan(
                 else:
                     chains.append(found)
     check_data_is_used(datasets, request)
-    if all(chain.is_raw_io for chain in [*chains, *(each.chain for each in excluded)]):
+    planned = [*chains, *(each.chain for each in excluded)]
+    if not any(is_chosen(each.variant, request.formats, request.formats_not) for each in planned if not each.is_raw_io):
         raise PlanError(
             "nothing matches --formats, --formats-not and --track together\n"
             f"  there are: {', '.join(_offered(suites))}; --list shows what a request would measure"

@@ -31,3 +31,5 @@ class Request:
     levels: tuple[int, ...] = ()
     strings: str = "str"
     work_dirs: tuple[str, ...] = ("default",)
+    baseline: str | None = None
+    """A spelled variant that takes part whatever `formats` and `formats_not` say: what the user has now."""

@@ -93,6 +93,16 @@ class DataSetInfo(Facts):
         return self.input_rows if self.input_rows is not None and self.input_rows > self.rows > 0 else None
 
 
+class MaturityInfo(Facts):
+    """How far a variant can be relied on beyond what is measured, as its adapter says: the words are those of
+    adapters.contract."""
+
+    stage: str = ""
+    reason: str = ""
+    ours: bool = False
+    """Whether the code that saves and reads is this project's own."""
+
+
 class VariantInfo(Facts):
     """One variant: what its adapter says of itself, and what loading its libraries cost."""
 
@@ -101,6 +111,8 @@ class VariantInfo(Facts):
     library: str = ""
     syncs_on_save: bool = False
     capabilities: tuple[str, ...] | None = None
+    maturity: MaturityInfo | None = None
+    """None in runs of versions that did not tell."""
     mapped: bool = False
     import_ns: int | None = None
     import_rss_bytes: int | None = None
@@ -172,6 +184,7 @@ class RequestInfo(Facts):
     levels: tuple[int, ...] = ()
     strings: str = "str"
     work_dirs: tuple[str, ...] = ()
+    baseline: str | None = None
 
 
 def _unfinished() -> bool:

@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 
 import data_generator.cache as data_cache
+from adapters.contract import Maturity
 from bench_runner import registries
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, folders
 from bench_runner.plan.nulls import with_null_variants
-from bench_runner.results.information import FolderInfo, VariantInfo
+from bench_runner.results.information import FolderInfo, MaturityInfo, VariantInfo
 from bench_runner.run.launcher import Launcher
 from bench_runner.run.session import Session
 
@@ -82,6 +83,11 @@ def describe_variants(session: Session) -> None:
                 library=chain.library,
                 syncs_on_save=engine.syncs_on_save,
                 capabilities=tuple(sorted(can.value for can in engine.capabilities)),
+                maturity=_told(engine.maturity),
                 mapped=chain.mapped,
             ),
         )
+
+
+def _told(maturity: Maturity) -> MaturityInfo:
+    return MaturityInfo(stage=maturity.stage.value, reason=maturity.reason, ours=maturity.ours)

@@ -7,20 +7,35 @@ does not know where a question comes from.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from adapters.contract import Can
 from adapters.errors import AdapterError
 from bench_runner.errors import RunError
-from bench_runner.plan.request import Request
-from bench_runner.results.records import Run
-from bench_runner.run.choosing import Measured, measure_for_choice
+from bench_runner.plan.candidates import is_chosen
+from bench_runner.plan.request import WITH_DATA, Request
+from bench_runner.registries import engine_of
+from bench_runner.results.information import MaturityInfo
+from bench_runner.results.records import Run, read_run
+from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
 from bench_runner.run.session import Options, Watcher
+from format_bench.api.own_format import PLAIN_CSV
 from format_bench.python_lines import Lines, lines_of
-from reports.analysis.recommendation.candidates import Candidate, Question, projected, questions, sifted, whole_rows
-from reports.analysis.recommendation.preferences import Preferences
-from reports.analysis.recommendation.recommend import Ranked, Recommendation, contending, may_win, recommend
+from reports.analysis.recommendation.candidates import (
+    CHANGES,
+    Candidate,
+    Question,
+    projected,
+    questions,
+    sifted,
+    whole_rows,
+)
+from reports.analysis.recommendation.preferences import STAGES, Preferences
+from reports.analysis.recommendation.race import contending, may_win
+from reports.analysis.recommendation.recommend import Recommendation, recommend
 from reports.text.recommendation import Answer
 
 
@@ -38,11 +53,13 @@ def measured_answer(
     """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when nothing could be
     measured."""
 
-    def asked(run: Run, chosen: Callable[[Recommendation], Iterable[Ranked]]) -> list[str]:
+    def near(run: Run) -> list[str]:
         question, candidates = _only(run)
-        kept, _ = _sifted(run, question, candidates, preferences)
-        near = [ranked.candidate.variant for ranked in chosen(recommend(kept, (), preferences))]
-        return [*near, *(candidate.variant for candidate in candidates if candidate.unknown)]
+        return [*may_win(_found(run, question, candidates, preferences, ())), *_unknown(_chosen(run, candidates))]
+
+    def still_near(run: Run) -> list[str]:
+        question, candidates = _only(run)
+        return [*contending(_found(run, question, candidates, preferences, ())), *_unknown(candidates)]
 
     measured = measure_for_choice(
         request,
@@ -52,28 +69,39 @@ def measured_answer(
         watcher,
         images=images,
         budget_s=budget_s,
-        may_win=lambda run: asked(run, may_win),
-        contending=lambda run: asked(run, contending),
+        may_win=near,
+        contending=still_near,
     )
-    return _answer(measured.run, *_only(measured.run), preferences, left_out=_left_out(measured, preferences))
+    return _answer(measured, *_only(measured.run), preferences)
 
 
 def stored_answer(run: Run, preferences: Preferences, datasets: Sequence[str]) -> Answer:
-    """Answer from a stored run. Raises RunError when it holds several data sets or conditions and none is chosen."""
-    everything = questions(run)
+    """Answer from a stored run; of one that was made for a decision, as when it was made. Raises RunError when it holds
+    several data sets or conditions and none is chosen."""
+    everything = _questions(run)
     found = {
         question: candidates
         for question, candidates in everything.items()
         if not datasets or any(_names(pattern, question.dataset) for pattern in datasets)
     }
-    if len(found) != 1:
+    of_one_table = {question.dataset for question in found} - {SMALLER}
+    if len(found) == 2 and len(of_one_table) == 1 and SMALLER in {question.dataset for question in found}:
+        question, candidates = _only(run)
+    elif len(found) == 1:
+        ((question, candidates),) = found.items()
+    else:
         offered = "\n".join(f"  {_told(question)}" for question in found or everything)
         raise RunError(
             f"{run.folder}: a recommendation is about one data set under one set of conditions; name it by --datasets"
             f"\n{offered}"
         )
-    ((question, candidates),) = found.items()
-    return _answer(run, question, candidates, preferences, left_out=())
+    sifting = run.folder / SIFTING
+    measured = Measured(run, read_run(sifting) if (sifting / "run.json").exists() else None)
+    return _answer(measured, question, candidates, preferences, datasets)
+
+
+def _unknown(candidates: Iterable[Candidate]) -> Iterator[str]:
+    return (candidate.variant for candidate in candidates if candidate.unknown)
 
 
 def _names(pattern: str, dataset: str) -> bool:
@@ -88,9 +116,34 @@ def _told(question: Question) -> str:
     )
 
 
+# --- what was measured -------------------------------------------------------------------------------------------
+
+
+def _questions(run: Run) -> dict[Question, list[Candidate]]:
+    """All candidates of a run by question. Earlier versions did not tell how far a format has come: what its adapter
+    says today stands for it."""
+    return {
+        question: [_described(candidate) for candidate in candidates]
+        for question, candidates in questions(run).items()
+    }
+
+
+def _described(candidate: Candidate) -> Candidate:
+    if candidate.maturity is not None:
+        return candidate
+    try:
+        engine, _ = engine_of(candidate.variant)
+    except AdapterError:
+        # Of a plugin that is not installed here nobody knows.
+        return candidate
+    told = engine.maturity
+    maturity = MaturityInfo(stage=told.stage.value, reason=told.reason, ours=told.ours)
+    return replace(candidate, title=candidate.title or engine.title, maturity=maturity)
+
+
 def _only(run: Run) -> tuple[Question, list[Candidate]]:
     """The question of a run that was made for one decision; of a sample, projected to the whole table."""
-    found = dict(sorted(questions(run).items(), key=lambda each: -each[0].rows))
+    found = dict(sorted(_questions(run).items(), key=lambda each: -each[0].rows))
     if not found:
         raise RunError(f"{run.folder}: nothing was measured, so there is nothing to recommend")
     question, candidates = next(iter(found.items()))
@@ -101,15 +154,30 @@ def _only(run: Run) -> tuple[Question, list[Candidate]]:
     return question, projected(candidates, question.rows, fewer, smaller.rows, rows)
 
 
-def _sifted(
-    run: Run, question: Question, candidates: Iterable[Candidate], preferences: Preferences
-) -> tuple[list[Candidate], list[tuple[str, str]]]:
-    return sifted(candidates, preferences, _held_bytes(run, question.dataset))
+def _found(
+    run: Run,
+    question: Question,
+    candidates: Sequence[Candidate],
+    preferences: Preferences,
+    left_out: Iterable[tuple[str, str]],
+) -> Recommendation:
+    baseline = run.info.request.baseline or PLAIN_CSV
+    about = run.info.datasets.get(question.dataset)
+    held_bytes = about.size_bytes if about else 0
+    kept, dropped = sifted(_chosen(run, candidates), preferences, held_bytes)
+    now = next((candidate for candidate in candidates if candidate.variant == baseline), None)
+    return recommend(kept, [*dropped, *left_out], preferences, now)
 
 
-def _held_bytes(run: Run, dataset: str) -> int:
-    about = run.info.datasets.get(dataset)
-    return about.size_bytes if about else 0
+def _chosen(run: Run, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those that the user's patterns leave in, or the part before: the baseline takes part without."""
+    request = run.info.request
+    return [
+        candidate
+        for candidate in candidates
+        if candidate.variant != request.baseline
+        or is_chosen(candidate.variant, request.formats, request.formats_not)
+    ]
 
 
 def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[str, str]]:
@@ -117,35 +185,87 @@ def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[str, s
     if measured.sifting is None:
         return []
     question, candidates = _only(measured.sifting)
-    kept, dropped = _sifted(measured.sifting, question, candidates, preferences)
-    second = {candidate.variant for candidate in _only(measured.run)[1]}
-    found: Recommendation = recommend(kept, (), preferences)
+    found = _found(measured.sifting, question, candidates, preferences, ())
+    second = {candidate.variant for candidate in _chosen(measured.run, _only(measured.run)[1])}
     slower = [
-        (each.candidate.variant, f"at {question.rows:,} rows its score was {each.score:.1f} times the best's")
-        for each in found.ranked
+        (each.candidate.variant, f"behind: at {question.rows:,} rows its score was {each.score:.1f} times the best's")
+        for each in (*found.ranked, *found.not_accepted)
         if each.candidate.variant not in second
     ]
-    return [*((variant, reason) for variant, reason in dropped if variant not in second), *slower]
+    return [*((variant, reason) for variant, reason in found.dropped if variant not in second), *slower]
+
+
+# --- what to say of it -------------------------------------------------------------------------------------------
 
 
 def _answer(
-    run: Run,
+    measured: Measured,
     question: Question,
     candidates: Sequence[Candidate],
     preferences: Preferences,
-    *,
-    left_out: Iterable[tuple[str, str]],
+    datasets: Sequence[str] = (),
 ) -> Answer:
-    kept, dropped = _sifted(run, question, candidates, preferences)
-    found = recommend(kept, [*dropped, *left_out], preferences)
+    run = measured.run
+    found = _found(run, question, candidates, preferences, _left_out(measured, preferences))
     lines = _lines(found, question.conditions.target)
-    remarks = (*_cautions(found), *_remarks(run))
-    return Answer(question, found, remarks, lines.imports, lines.save, lines.read)
+    return Answer(
+        question=question,
+        found=found,
+        remarks=tuple(_remarks(run)),
+        imports=lines.imports,
+        save=lines.save,
+        read=lines.read,
+        about=_about(run, question),
+        yours=run.info.request.baseline is not None,
+        cautions=tuple(_cautions(found)),
+        folder=_shown(run.folder),
+        again=_again(run, preferences, datasets),
+    )
+
+
+def _shown(folder: Path) -> str:
+    """As the user would write it: from here on, where it lies below."""
+    return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
+
+
+def _again(run: Run, preferences: Preferences, datasets: Sequence[str]) -> str:
+    """The words that ask the same of the stored run."""
+    usual = Preferences()
+    words = ["recommend", "--from", _shown(run.folder)]
+    words += [word for name in datasets for word in ("--datasets", name)]
+    if preferences.weights != usual.weights:
+        words += ["--prefer", ",".join(f"{name}={weight:g}" for name, weight in preferences.weights.items())]
+    if preferences.needs:
+        words += ["--need", ",".join(preferences.needs)]
+    for option, number in (
+        ("--max-memory", preferences.max_memory_bytes),
+        ("--reads-per-save", preferences.reads_per_save),
+        ("--bandwidth", preferences.bandwidth_bytes_per_s),
+    ):
+        # Not as 2e+08, which no option reads.
+        words += [] if number is None else [option, f"{number:.12f}".rstrip("0").rstrip(".")]
+    if preferences.accept != usual.accept:
+        words += ["--accept", preferences.accept]
+    return shlex.join(words)
+
+
+def _about(run: Run, question: Question) -> str:
+    """What the user calls the data."""
+    data = run.info.request.data
+    own = data is not None and question.dataset.partition("[")[0] in WITH_DATA
+    return Path(data).name if data is not None and own else question.dataset
 
 
 def _cautions(found: Recommendation) -> Iterable[str]:
     """What a user of the recommended variant should know, beyond figures."""
-    able = found.ranked[0].candidate.capabilities if found.ranked else None
+    if not found.ranked:
+        return
+    first = found.ranked[0].candidate
+    if first.maturity is not None and first.stage != STAGES[0]:
+        yield f"{first.stage}{', ours' if first.maturity.ours else ''}: {first.maturity.reason}"
+    if first.losses:
+        yield f"{CHANGES}, as everything does that may be recommended: {'; '.join(first.losses)}"
+    able = first.capabilities
     if able is None:
         return
     if Can.OTHER_LANGUAGES.value not in able:
@@ -171,7 +291,7 @@ def _lines(found: Recommendation, target: str) -> Lines:
 
 
 def _remarks(run: Run) -> list[str]:
-    """Where the samples lie, and what the run warned of."""
+    """How the figures come about where they are not as measured, and what the run warned of."""
     sizes = sorted({question.rows for question in questions(run)})
     datasets = {question.dataset for question in questions(run)}
     whole = next((rows for name in datasets if (rows := whole_rows(run, name)) is not None), None)
@@ -181,5 +301,4 @@ def _remarks(run: Run) -> list[str]:
             f"figures are projected to all {whole:,} rows, by the line through {sizes[0]:,} and {sizes[1]:,} rows of a "
             "sample; what grows otherwise beyond it (memory that runs out) it does not know"
         )
-    told += [f"warning: {each.text}" for each in run.info.warnings]
-    return [f"all samples: {run.folder}", *told]
+    return [*told, *(f"warning: {each.text}" for each in run.info.warnings)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bench_runner.clock import now_ns
@@ -18,6 +19,7 @@ from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from format_bench.api.answers import measured_answer, stored_answer
+from format_bench.api.own_format import plain_call
 from format_bench.api.request import (
     RESULTS,
     Texts,
@@ -25,6 +27,7 @@ from format_bench.api.request import (
     at_least,
     call_text,
     checked_machine,
+    one_of,
     requested,
     result_folder,
     several,
@@ -32,7 +35,7 @@ from format_bench.api.request import (
 )
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
-from reports.analysis.recommendation.preferences import NEEDS, WEIGHED, Preferences
+from reports.analysis.recommendation.preferences import NEEDS, STAGES, WEIGHED, Preferences
 from reports.text.recommendation import Answer
 
 USUAL_WEIGHTS: Mapping[str, float] = Preferences().weights
@@ -48,6 +51,7 @@ def recommend(
     max_memory_bytes: int | None = None,
     reads_per_save: float | None = None,
     bandwidth_bytes_per_s: float | None = None,
+    accept: str = STAGES[0],
     budget_s: float = 120.0,
     rows: int | None = None,
     formats: Texts = (),
@@ -64,8 +68,9 @@ def recommend(
     command: Sequence[str] = (),
     began_ns: int | None = None,
 ) -> Answer:
-    """Say which variant to use for some data: an Answer, whose `found.ranked` is best first (empty where nothing
-    satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
+    """Say which variant to use for some data: an Answer, whose `found.ranked` is best first (empty where nothing that
+    may be recommended satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
+    `found.baseline` is what the user has now.
 
     About what: `data` is your own table or folder of images, `datasets` a data set of ours; or `stored` is a run, or
     its folder, of which `datasets` chooses one, and nothing is measured.
@@ -73,7 +78,8 @@ def recommend(
     What for: `weights` of 'read', 'save', 'size', 'read_memory' and 'save_memory', numbers from 0 on; `needs` of
     'append', 'projection', 'types', 'nested', 'no-pickle', 'other-languages', 'single-file'; `max_memory_bytes`, above
     which a variant is dropped; `reads_per_save` joins both times; `bandwidth_bytes_per_s` of your storage adds the
-    transfer to them.
+    transfer to them; `accept` is how far a format has to have come to be recommended: 'established', 'young' for these
+    too, or 'experimental' for all.
 
     How: `budget_s` are seconds for all of it from `began_ns` on; `rows` is the most that is measured; the other
     keywords are those of `run`. Raises as `run` does, and RunError when nothing could be measured.
@@ -93,6 +99,7 @@ def recommend(
         max_memory_bytes=max_memory_bytes,
         reads_per_save=reads_per_save,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+        accept=one_of("--accept", accept, STAGES),
     )
     datasets = texts("--datasets", datasets)
     if (data is not None and stored is not None) or not (data is not None or stored is not None or datasets):
@@ -113,6 +120,9 @@ def recommend(
         strings=strings,
         work_dirs=work_dirs,
     )
+    images = _is_of_images(request)
+    if request.data is not None:
+        request = replace(request, baseline=plain_call(request.data, images=images))
     options = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
         request,
@@ -121,7 +131,7 @@ def recommend(
         command or [call_text(recommend, (), given)],
         watcher or Silent(),
         preferences,
-        images=_is_of_images(request),
+        images=images,
         budget_s=above_zero("--budget", budget_s, "seconds"),
     )
 

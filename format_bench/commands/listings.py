@@ -45,6 +45,7 @@ def _storages() -> Iterator[str]:
 
 def _engines(registry: Registry[Any]) -> Iterator[str]:
     for name in registry:
+        told = None
         for engine in registry.engines(name):
             here = registry.availability(engine)
             if here.installed:
@@ -54,6 +55,9 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
             # Without an engine of its own, the settings below name the libraries, or there is one call alone.
             call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
+            if engine.maturity != told:
+                told = engine.maturity
+                yield from _paragraph(told.stage.value, f"{told.reason} (ours)" if told.ours else told.reason)
             for key, setting in engine.settings.items():
                 yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
             for choice, besides in engine.besides_for.items():

@@ -57,6 +57,13 @@ from format_bench.terminal import FAILED, console, errors_told
     help="Of your storage, e.g. 200MB/s: added to the times.",
 )
 @click.option(
+    "--accept",
+    type=click.Choice(["established", "young", "experimental"]),
+    default="established",
+    show_default=True,
+    help="How far a format has to have come to be recommended; experimental accepts all.",
+)
+@click.option(
     "--budget", "budget_s", type=DURATION, default="2m", show_default=True, help="Time for all of it, e.g. 10m."
 )
 @click.option(
@@ -70,24 +77,26 @@ from format_bench.terminal import FAILED, console, errors_told
 @click.option("--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run).")
 @click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Result folder.")
 @click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name.")
+@click.option("--explain", is_flag=True, help="Tell all of it: every variant, reasons, what was left out, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with every figure, for programs.")
 @click.pass_obj
-def recommend(words: list[str], as_json: bool, **options: Any) -> int:
+def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) -> int:
     """Say which variant to use for your data and your use of it, how sure that is, and why.
 
     Every candidate is measured once on few rows, and those that may win by rounds on all of them; each round trip is
-    verified. A score is the weighted geometric mean of the figures. Ends with the lines of Python to paste.
+    verified. A score is the weighted geometric mean of the figures. Formats that are not established are shown and not
+    recommended, unless --accept says so.
     """
     began_ns = now_ns()
     with errors_told():
         from format_bench.api.recommend import recommend as answered
         from format_bench.progress import watching
-        from reports.text import recommendation
+        from reports.text import recommendation, recommendation_json
 
         with watching() as watcher:
             answer = answered(**options, watcher=watcher, command=words, began_ns=began_ns)
         if as_json:
-            click.echo(recommendation.as_json(answer))
+            click.echo(recommendation_json.as_json(answer))
         else:
-            recommendation.show(answer, console())
+            recommendation.show(answer, console(), explain=explain)
     return 0 if answer.found.ranked else FAILED

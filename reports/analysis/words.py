@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from bench_runner.results.information import SAVE
+from bench_runner.results.information import SAVE, MaturityInfo
 from bench_runner.results.records import Failure, Run
 from bench_runner.results.statistics import CellSummary, is_apart
 from reports.analysis.columns import Column
@@ -15,6 +15,8 @@ from reports.analysis.tables import Row, Table
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
+WHOSE_CHOICES = "whose choices these figures rest on, and what we would distrust: docs/bias.md"
+"""Of every report. Whoever has installed the program has no docs/: the page is named, and not linked."""
 FALLBACK = "†"
 """Stands behind every figure of a call that does more than was asked."""
 FALLBACK_MEANING = (
@@ -26,6 +28,11 @@ BLOCKS_WORTH_TELLING = 1.05
 """Blocks that exceed the bytes in them by more than this are told."""
 LONG_NS = 10_000_000_000
 """From here on a time in a column of milliseconds is shown in seconds, with its unit: '29.4s'."""
+
+
+def stage_text(maturity: MaturityInfo) -> str:
+    """How far a format has come, in a word or two: 'young', 'experimental, ours'."""
+    return f"{maturity.stage}, ours" if maturity.ours else maturity.stage
 
 
 def rounds_text(row: Row, operations: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
+from reports.analysis.words import WHOSE_CHOICES
 from reports.pdf import codecs
 from reports.pdf.page import LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced
 
@@ -110,5 +111,6 @@ def remarks_pages(contents: Contents) -> Iterator[Figure]:
             lines += textwrap.wrap(f"what to do: {note.remedy}", 105, initial_indent="  ", subsequent_indent="  ")
     if not samples:
         lines.append("no sample was stored: nothing to show")
+    lines += ["", WHOSE_CHOICES]
     figure.text(0.05, 0.92, "\n".join(lines), fontsize=8, va="top", linespacing=1.6)
     yield figure

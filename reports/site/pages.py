@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from bench_runner.results.records import Run
+from reports.analysis.words import WHOSE_CHOICES
 from reports.site import contents as site_contents
 from reports.site.addresses import suite_page
 from reports.site.overall import groups, mean_band
@@ -175,6 +176,7 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
             style=_asset("site.css"),
             scripts=scripts,
             policy=_policy(scripts),
+            whose_choices=f"{WHOSE_CHOICES[0].upper()}{WHOSE_CHOICES[1:]}",
             **values,
         )
 

@@ -19,7 +19,7 @@ from reports.analysis.labels import conditions_text
 from reports.analysis.sections import Contents
 from reports.analysis.tables import Row, Table, distinguishing_names, unit_of, value_text
 from reports.analysis.units import MILLISECONDS, SECONDS, Unit, spread_text
-from reports.analysis.words import FALLBACK_MEANING, LONG_NS, fallback_mark, has_fallbacks, why_none
+from reports.analysis.words import FALLBACK_MEANING, LONG_NS, fallback_mark, has_fallbacks, stage_text, why_none
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
@@ -157,6 +157,13 @@ class RowView:
         """Its format's name for people."""
         described = self.view.place.run.info.variants.get(self.row.variant)
         return described.title if described and described.title else self.format
+
+    @property
+    def maturity(self) -> str:
+        """How far its format has come, and why: 'young: one implementation'; '' where the run does not tell."""
+        described = self.view.place.run.info.variants.get(self.row.variant)
+        told = described.maturity if described else None
+        return f"{stage_text(told)}: {told.reason}" if told else ""
 
     @property
     def is_raw_io(self) -> bool:

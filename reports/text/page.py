@@ -39,6 +39,11 @@ def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
             page.print(Text("  " if number else "").append_text(part), soft_wrap=True)
 
 
+def lines_of(text: str) -> int:
+    """How many lines of a page, or of a terminal as wide, a text takes."""
+    return max(len(Text(text).wrap(Console(width=WIDTH), WIDTH - 2)), 1)
+
+
 def new_grid(padding: int = 2) -> Grid:
     """An empty grid without lines, `padding` columns between its columns."""
     return Grid(box=None, padding=(0, padding, 0, 0), pad_edge=False, header_style="bold")

@@ -31,7 +31,7 @@ from reports.analysis.means import Means
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, amount_text, unit_for
 from reports.analysis.units import Unit
-from reports.analysis.words import NOTHING, notes, titles
+from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, titles
 from reports.text.operations import further_grids, initials, main_grid
 from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 
@@ -213,7 +213,7 @@ def _legend(page: Console, contents: Contents) -> None:
         "from the resident peak by over 5 %, because mapped file pages count in one of them."
     )
     page.print()
-    print_lines(page, [words])
+    print_lines(page, [words, WHOSE_CHOICES])
 
 
 def _remarks(page: Console, contents: Contents) -> None:

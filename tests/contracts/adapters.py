@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from adapters.contract import UNDECLARED, Maturity
 from adapters.errors import RefusedSetting
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
@@ -50,6 +51,13 @@ class AdapterContract:
     def test_its_spelling_names_it_again(self, adapter: Any) -> None:
         again = self.registry.build(adapter.variant)
         assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
+
+    def test_it_says_how_far_it_can_be_relied_on(self, adapter: Any) -> None:
+        assert isinstance(adapter.maturity, Maturity)
+        assert adapter.maturity is not UNDECLARED, "declare `maturity`: its stage, and the reason in a line"
+        reason = adapter.maturity.reason
+        assert reason == reason.strip().rstrip(".")
+        assert len(reason.splitlines()) == 1
 
     def test_the_tracks_can_be_built(self, adapter: Any) -> None:
         for settings in (adapter.plain, adapter.library_default, adapter.equal):

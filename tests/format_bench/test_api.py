@@ -80,6 +80,7 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str]] 
     (recommend, (), {"datasets": "eq", "max_memory_bytes": "8G"}, "--max-memory '8G'"),
     (recommend, (), {"datasets": "eq", "bandwidth_bytes_per_s": 0}, "--bandwidth 0"),
     (recommend, (), {"datasets": "eq", "reads_per_save": -2}, "--reads-per-save -2"),
+    (recommend, (), {"datasets": "eq", "accept": "old"}, "--accept 'old': is not known\n  there are: 'established'"),
     (report, (), {"csv": True}, "report: nothing to write"),
     (report, ("results/mine",), {}, "report: nothing to write"),
 ]
@@ -146,7 +147,7 @@ def test_the_command_line_has_an_option_for_each_keyword_with_the_same_default()
             assert (said.pop("list_only"), said.pop("suites")) == (False, ("tabular",))
             said |= {"fidelity": not said.pop("no_fidelity"), **selected(said)}
         else:
-            assert said.pop("as_json") is False
+            assert (said.pop("as_json"), said.pop("explain")) == (False, False)
         assert said == keywords
 
 

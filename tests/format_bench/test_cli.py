@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from bench_runner.results.records import changed
 from format_bench import cli
 from format_bench.errors import Interrupted
+from formats.registry import FORMATS
+from image_storages.registry import STORAGES
 from tests.reports.factory import make_run, write_run
 
 
@@ -81,6 +84,20 @@ def test_lists(capsys: pytest.CaptureFixture[str], what: str) -> None:
     assert code == 0
     assert out
     assert max(map(len, out.splitlines())) <= 130
+
+
+def test_listings_tell_how_far_each_can_be_relied_on(capsys: pytest.CaptureFixture[str]) -> None:
+    for what, registry in (("formats", FORMATS), ("storages", STORAGES)):
+        _, out, _ = run(capsys, "list", what)
+        for name in registry:
+            part = re.search(rf"^{name} .*?(?=^\S|\Z)", out, re.MULTILINE | re.DOTALL)
+            assert part is not None
+            told = registry.engines(name)[0].maturity
+            assert f"{told.stage.value}: {told.reason}" in " ".join(part[0].split()), name
+    _, out, _ = run(capsys, "list", "formats")
+    assert out.count("(ours)") == 2, "F3 and the yardstick"
+    assert "retired" in out, "an engine that differs from its format says so"
+    assert out.count("an Apache specification since 2009") == 1, "two engines of Avro are alike in it"
 
 
 def test_listing_formats_imports_no_format_library() -> None:

@@ -1,9 +1,15 @@
 """HDF5 keeps the contract."""
 
+import os
+import pickle
 from pathlib import Path
 
+import h5py
+import numpy as np
+import pandas as pd
 import pytest
 
+from adapters.contract import Can
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import fidelity
@@ -22,6 +28,28 @@ class TestHdf5TableBlosc(TabularFormatContract):
 
 class TestHdf5Table(TabularFormatContract):
     variant = "hdf5-table[engine=pandas]"
+
+
+class Marks:
+    """Unpickled it leaves a mark."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.mark),)
+
+
+def test_a_read_runs_what_somebody_wrote_into_an_attribute(tmp_path: Path) -> None:
+    adapter = FORMATS.build("hdf5-table")
+    adapter.load_library()
+    location, mark = tmp_path / "table.h5", tmp_path / "mark"
+    adapter.save(pd.DataFrame({"a": [1, 2]}), location)
+    with h5py.File(location, "a") as file:
+        file["table"].attrs["info"] = np.bytes_(pickle.dumps(Marks(mark), protocol=0))
+    assert not mark.exists()
+    adapter.read(location)
+    assert mark.exists() is (Can.NO_PICKLE not in adapter.capabilities)
 
 
 @pytest.mark.slow

@@ -58,6 +58,8 @@ DEFAULT: dict[str, tuple[float, float, float, float, float, float]] = {
     "parquet[engine=pyarrow,codec=snappy]": (0.26, 0.066, 39, 79, 524, 1.5),
     "pickle[engine=pandas]": (0.47, 0.041, 60, 68, 125, 1.0),
 }
+YOUNG = ("hdf5-fixed", "hdf5-table", "lance", "pickle", "vortex")
+"""All other formats of an invented run are established."""
 PROJECT_10 = "project[columns=10]"
 OPERATIONS: dict[str, dict[str, Any]] = {
     "save": {"title": "save", "writes": True, "meaning": "the whole table from memory to disk"},
@@ -261,6 +263,9 @@ def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
             name: {
                 "title": name.partition("[")[0],
                 "syncs_on_save": name.startswith("hdf5-table"),
+                "maturity": {"stage": "young", "reason": "one implementation"}
+                if format_name(name) in YOUNG
+                else {"stage": "established", "reason": "a specification"},
                 "import_ns": 2_000_000 * len(name),
                 "import_rss_bytes": 100_000 * len(name),
             }

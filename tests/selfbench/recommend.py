@@ -3,7 +3,8 @@
 Each table is asked about under five weightings, as `recommend` does it (but sifted once for all), and measured in full:
 all candidates in five rounds, and those that may be the best in twelve, however long that takes. The regret of a
 recommendation is how much worse its score is in the full run than the best one's there. Formats of text, and Avro, are
-left out of the full run: they take much of its time and are far from the best under any weighting.
+left out of the full run: they take much of its time and are far from the best under any weighting. All formats are
+accepted, established or not: the more there is to choose from, the more there is to lose.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from bench_runner.run.choosing import measure_for_choice, measure_race
 from bench_runner.run.session import Options, Race
 from format_bench.progress import watching
 from reports.analysis.recommendation.candidates import questions, sifted
-from reports.analysis.recommendation.preferences import Preferences, parse_weights
-from reports.analysis.recommendation.recommend import Ranked, Recommendation, contending, may_win, recommend
+from reports.analysis.recommendation.preferences import STAGES, Preferences, parse_weights
+from reports.analysis.recommendation.race import contending, may_win
+from reports.analysis.recommendation.recommend import Recommendation, recommend
 from tests.selfbench.costs import Check, keep_runs, made_once, print_checks, steadiness
 
 TABLES = (
@@ -120,10 +122,10 @@ def _measure_in_full(folder: Path, request: Request) -> None:
         )
 
 
-def _near(run: Run, weightings: Sequence[str], chosen: Callable[[Recommendation], Sequence[Ranked]]) -> list[str]:
+def _near(run: Run, weightings: Sequence[str], chosen: Callable[[Recommendation], Sequence[str]]) -> list[str]:
     """Who is chosen under one of the weightings, and of whom nothing is known."""
     ((_, candidates),) = questions(run).items()
-    variants = [each.candidate.variant for text in weightings for each in chosen(_asked(run, text))]
+    variants = [variant for text in weightings for variant in chosen(_asked(run, text))]
     variants += [candidate.variant for candidate in candidates if candidate.unknown]
     return list(dict.fromkeys(variants))
 
@@ -150,7 +152,7 @@ def _of_halves(full: Run, weighting: str) -> Iterator[float]:
 
 
 def _asked(run: Run, weighting: str) -> Recommendation:
-    wish = Preferences(weights=parse_weights(weighting))
+    wish = Preferences(weights=parse_weights(weighting), accept=STAGES[-1])
     ((_, candidates),) = questions(run).items()
     kept, dropped = sifted(candidates, wish, 0)
     return recommend(kept, dropped, wish)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bench_runner.results.information import READ
+from bench_runner.results.information import READ, MaturityInfo
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, is_apart, is_raw_io, smallest_shown, summarise
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
-from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.preferences import STAGES, Preferences
 from reports.analysis.recommendation.projection import Measured, by_round
 
 FIGURES = {
@@ -25,7 +25,8 @@ FIGURES = {
 }
 """What can be weighed: figures of save and read alone."""
 _WEIGHED = {column.operation for column in FIGURES.values()}
-NOT_COUNTED = "no round was counted"
+NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
+"""Why a variant drops out: the words before the colon, where more is to be said."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,15 @@ class Candidate:
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
     """None where the run does not tell."""
+    title: str = ""
+    """Of its format, for people; empty where the run does not tell."""
+    maturity: MaturityInfo | None = None
+    """None where nobody tells."""
+
+    @property
+    def stage(self) -> str:
+        """How far its format has come; of whoever says nothing nothing is claimed."""
+        return self.maturity.stage if self.maturity is not None else STAGES[1]
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -97,7 +107,7 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
                 _figures(cells, least_bytes),
                 cells,
                 encodings.get((question.dataset, variant), ()),
-                _capabilities(run, variant),
+                *_described(run, variant),
             )
             for variant, cells in by_variant.items()
         ]
@@ -144,9 +154,12 @@ def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, di
     return found
 
 
-def _capabilities(run: Run, variant: str) -> frozenset[str] | None:
+def _described(run: Run, variant: str) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
+    """Capabilities, title and maturity."""
     about = run.info.variants.get(variant)
-    return None if about is None or about.capabilities is None else frozenset(about.capabilities)
+    if about is None:
+        return None, "", None
+    return None if about.capabilities is None else frozenset(about.capabilities), about.title, about.maturity
 
 
 def sifted(
@@ -155,7 +168,7 @@ def sifted(
     """The candidates that satisfy every need, and the others with the reason, in their order.
 
     `held_bytes` is what the data take in memory: before a save they are in hand, beside its peak. A variant that
-    changes this data drops out as long as another one does not.
+    changes this data drops out as long as another one does not; that one has to be recommendable, if the first is.
     """
     kept: list[Candidate] = []
     dropped: list[tuple[str, str]] = []
@@ -166,27 +179,27 @@ def sifted(
         else:
             kept.append(candidate)
     exact = [candidate for candidate in kept if not candidate.losses]
-    if exact:
-        dropped += [
-            (candidate.variant, f"changes this data: {candidate.losses[0]}") for candidate in kept if candidate.losses
-        ]
-        kept = exact
+    exact_and_accepted = any(preferences.accepts(candidate.stage) for candidate in exact)
+    for candidate in [candidate for candidate in kept if candidate.losses]:
+        if exact_and_accepted or (exact and not preferences.accepts(candidate.stage)):
+            dropped.append((candidate.variant, f"{CHANGES}: {candidate.losses[0]}"))
+            kept.remove(candidate)
     return kept, dropped
 
 
 def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int) -> str:
     if is_apart(candidate.variant):
-        return "gives back something else than the others do (a mapping, views, or numbers in place of missing ones)"
+        return "something else: gives back a mapping, views, or numbers in place of missing ones"
     if candidate.capabilities is None and preferences.needs:
         return "the run does not tell what it can do"
     for need in preferences.needs:
         if candidate.capabilities is not None and need not in candidate.capabilities:
-            return f"cannot: {need}"
+            return f"{CANNOT}: {need}"
     limit_bytes = preferences.max_memory_bytes
     if limit_bytes is not None:
         # What a read gives back is part of its peak; what a save takes lies beside its own.
         saving = max(candidate.figures["save_memory"].values()) + held_bytes
         needed = max(saving, *candidate.figures["read_memory"].values())
         if needed > limit_bytes:
-            return f"needs {needed / 1e9:.2f} GB of memory, at most {limit_bytes / 1e9:.2f} are allowed"
+            return f"memory: needs {needed / 1e9:.2f} GB, at most {limit_bytes / 1e9:.2f} are allowed"
     return ""

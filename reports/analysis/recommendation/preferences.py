@@ -23,6 +23,9 @@ WEIGHED = {
 NEEDS = ("append", "projection", "types", "nested", "no-pickle", "other-languages", "single-file")
 """What can be needed; the words are those of adapters.contract.Can."""
 
+STAGES = ("established", "young", "experimental")
+"""How far a format has come, the surest first; the words are those of adapters.contract.Stage."""
+
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -33,13 +36,19 @@ class PreferenceError(Exception):
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
     """What decides. Weights are at least 0, and one of them is more; `reads_per_save` joins save and read time into the
-    time of one save and so many reads; `bandwidth_bytes_per_s` adds the transfer of what is stored to both."""
+    time of one save and so many reads; `bandwidth_bytes_per_s` adds the transfer of what is stored to both. `accept` is
+    the last of the STAGES that may be recommended: what has not come so far is shown, and never recommended."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"read": 3.0, "size": 2.0, "save": 1.0})
     needs: tuple[str, ...] = ()
     max_memory_bytes: int | None = None
     reads_per_save: float | None = None
     bandwidth_bytes_per_s: float | None = None
+    accept: str = STAGES[0]
+
+    def accepts(self, stage: str) -> bool:
+        """Whether a format of this stage may be recommended; of one that this version does not know, if all may."""
+        return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 
 def parse_weights(text: str) -> dict[str, float]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, median_interval, ratio_interval
-from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.baseline import ALWAYS, Baseline, ratios
+from reports.analysis.recommendation.candidates import FIGURES, Candidate
 from reports.analysis.recommendation.levelling import levelled
 from reports.analysis.recommendation.preferences import Preferences
 
@@ -23,8 +24,6 @@ DRAWS = 4_000
 """Bootstrap draws: the standard error of a probability is at most 0.008."""
 CONTENDS = 2.0
 """A score over this multiple of the best is not near it, however few its rounds."""
-NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
-"""Scores up to this multiple of the best on few rows are measured on all; so many at least, and at most."""
 FEWEST_READS, MOST_READS = 0.01, 1_000.0
 """Reads for each save between which a break-even is told."""
 SLOWEST, FASTEST = 1e6, 1e10
@@ -48,7 +47,8 @@ class Ranked:
     against_first: Ratio | None
     """The same paired by round, with its interval; tied where that holds 1."""
     probability: float | None
-    """Of being the best, over bootstrap draws of rounds; None where there are too few rounds."""
+    """Of being the best of those that may be recommended, over bootstrap draws of rounds; None where there are too few
+    rounds, and for all others."""
     on_frontier: bool
     """Whether no other is at least as good in everything that is weighed, and better in something."""
 
@@ -67,13 +67,21 @@ class BreakEven:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """The answer, with every figure that it comes from. `ranked` is empty where nothing satisfies the needs."""
+    """The answer, with every figure that it comes from. `ranked` is empty where nothing that may be recommended
+    satisfies the needs."""
 
     preferences: Preferences
     ranked: tuple[Ranked, ...]
+    """Those that may be recommended."""
     dropped: tuple[tuple[str, str], ...]
     """(variant, reason)."""
     break_evens: tuple[BreakEven, ...]
+    """Among the ranked ones."""
+    not_accepted: tuple[Ranked, ...] = ()
+    """What satisfies the needs and may not be recommended, because its format has not come so far; best first, beside
+    the first ranked one (where there is none, beside the first of them)."""
+    baseline: Baseline | None = None
+    """What the user has now, where it was measured."""
 
     @property
     def tied(self) -> tuple[Ranked, ...]:
@@ -87,11 +95,7 @@ class Recommendation:
 
 def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
     """What decides, by round: the figures that have a weight, transfer added, save and reads joined where asked."""
-    figures = {name: dict(values) for name, values in candidate.figures.items()}
-    if preferences.bandwidth_bytes_per_s is not None:
-        transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
-        for name in ("read", "save"):
-            figures[name] = {number: value + transfer_ns for number, value in figures[name].items()}
+    figures = _as_paid(candidate, preferences)
     names = [name for name in figures if name in weights(preferences)]
     if preferences.reads_per_save is not None:
         common = figures["save"].keys() & figures["read"].keys()
@@ -99,6 +103,16 @@ def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[in
         figures[TIME] = {number: figures["save"][number] + reads * figures["read"][number] for number in common}
         names = [name for name in (TIME, *names) if name in weights(preferences)]
     return {name: figures[name] for name in names}
+
+
+def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
+    """All figures, the transfer added to the times."""
+    figures = {name: dict(values) for name, values in candidate.figures.items()}
+    if preferences.bandwidth_bytes_per_s is not None:
+        transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
+        for name in TIMES:
+            figures[name] = {number: value + transfer_ns for number, value in figures[name].items()}
+    return figures
 
 
 def weights(preferences: Preferences) -> dict[str, float]:
@@ -111,21 +125,50 @@ def weights(preferences: Preferences) -> dict[str, float]:
 
 
 def recommend(
-    kept: Sequence[Candidate], dropped: Sequence[tuple[str, str]], preferences: Preferences
+    kept: Sequence[Candidate],
+    dropped: Sequence[tuple[str, str]],
+    preferences: Preferences,
+    baseline: Candidate | None = None,
 ) -> Recommendation:
-    """Rank what `sifted` has kept."""
-    if not kept:
-        return Recommendation(preferences, (), tuple(dropped), ())
-    kept = _levelled(kept)
+    """Rank what `sifted` has kept, those that may be recommended by themselves. `baseline` is what the user has now; it
+    may be one of them."""
+    with_baseline = {candidate.variant: candidate for candidate in kept}
+    if baseline is not None and baseline.rounds:
+        with_baseline.setdefault(baseline.variant, baseline)
+    level = {candidate.variant: candidate for candidate in _levelled([*with_baseline.values()])}
+    accepted = [level[candidate.variant] for candidate in kept if preferences.accepts(candidate.stage)]
+    others = [level[candidate.variant] for candidate in kept if not preferences.accepts(candidate.stage)]
+    figures = {candidate.variant: weighed(candidate, preferences) for candidate in accepted}
+    ranked = _ranked(accepted, accepted, preferences, _probabilities(figures, weights(preferences)))
+    first = ranked[0].candidate if ranked else None
+    now = None if baseline is None else _baseline(level.get(baseline.variant, baseline), first, preferences)
+    return Recommendation(
+        preferences=preferences,
+        ranked=ranked,
+        dropped=tuple(dropped),
+        break_evens=tuple(_break_evens(accepted, preferences)),
+        not_accepted=_ranked(others, accepted or others, preferences, {}),
+        baseline=now,
+    )
+
+
+def _ranked(
+    candidates: Sequence[Candidate],
+    among: Sequence[Candidate],
+    preferences: Preferences,
+    probabilities: Mapping[str, float],
+) -> tuple[Ranked, ...]:
+    """The candidates, best first, beside the best of those `among` which they are."""
+    if not candidates:
+        return ()
     shares = weights(preferences)
-    figures = {candidate.variant: weighed(candidate, preferences) for candidate in kept}
+    figures = {candidate.variant: weighed(candidate, preferences) for candidate in (*among, *candidates)}
     values = {variant: _medians(own) for variant, own in figures.items()}
-    best = {name: min(own[name] for own in values.values()) for name in shares}
     scores = {variant: _score(own, shares) for variant, own in values.items()}
-    ordered = sorted(kept, key=lambda candidate: (scores[candidate.variant], candidate.variant))
-    first = ordered[0].variant
-    probabilities = _probabilities(figures, shares)
-    ranked = tuple(
+    rivals = [candidate.variant for candidate in among]
+    first = min(rivals, key=lambda variant: (scores[variant], variant))
+    best = {name: min(values[variant][name] for variant in rivals) for name in shares}
+    return tuple(
         Ranked(
             candidate=candidate,
             values=values[candidate.variant],
@@ -136,27 +179,28 @@ def recommend(
             ),
             probability=probabilities.get(candidate.variant),
             on_frontier=not any(
-                _dominates(values[other], values[candidate.variant]) for other in values if other != candidate.variant
+                _dominates(values[other], values[candidate.variant]) for other in rivals if other != candidate.variant
             ),
         )
-        for candidate in ordered
+        for candidate in sorted(candidates, key=lambda candidate: (scores[candidate.variant], candidate.variant))
     )
-    return Recommendation(preferences, ranked, tuple(dropped), tuple(_break_evens(kept, preferences)))
 
 
-def may_win(found: Recommendation) -> list[Ranked]:
-    """Of a first look on few rows, who may be the best on many: the first ones, and all that are near them."""
-    near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
-    return near[:MOST_KEPT]
-
-
-def contending(found: Recommendation) -> list[Ranked]:
-    """After some rounds, who may still be the best: the first one, and whoever the rounds do not show to be worse."""
-    return [
-        each
-        for each in found.ranked
-        if each.against_first is None or each.against_first.low is None or each.against_first.low <= 1
-    ]
+def _baseline(candidate: Candidate, first: Candidate | None, preferences: Preferences) -> Baseline:
+    if not candidate.rounds:
+        return Baseline(candidate, {}, None, {})
+    shares = weights(preferences)
+    values = _medians(weighed(candidate, preferences))
+    if first is None:
+        return Baseline(candidate, values, None, {})
+    told = [name for name in FIGURES if name in ALWAYS or name in shares]
+    own, others = (_as_paid(each, preferences) for each in (candidate, first))
+    return Baseline(
+        candidate,
+        values,
+        _score(values, shares) / _score(_medians(weighed(first, preferences)), shares),
+        ratios({name: own[name] for name in told}, others),
+    )
 
 
 def _levelled(kept: Sequence[Candidate]) -> list[Candidate]:
@@ -193,6 +237,8 @@ def _probabilities(
     A variant with fewer rounds than others takes part with those it has. Nothing where one that is near the best has
     too few.
     """
+    if not figures:
+        return {}
     rounds = sorted({number for own in figures.values() for by_round in own.values() for number in by_round})
     medians = {variant: _score(_medians(own), shares) for variant, own in figures.items()}
     contenders = [variant for variant, score in medians.items() if score <= CONTENDS * min(medians.values())]

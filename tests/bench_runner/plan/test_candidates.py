@@ -35,6 +35,23 @@ def tracks(made: Plan) -> dict[str, str]:
     return {chain.variant: chain.conditions.track for chain in made.chains if not chain.is_raw_io}
 
 
+# --- what the user has now -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wishes", [{"formats": ("pickle",)}, {"formats_not": ("csv", "excel", "xml")}])
+def test_the_baseline_takes_part_whatever_the_patterns_say(wishes: dict[str, tuple[str, ...]]) -> None:
+    without = tracks(plan("choice", **wishes))
+    # One that the suite lists, and one that it does not.
+    for plain in ("csv[engine=pandas]", "parquet[engine=pandas,codec=snappy]"):
+        assert plain not in without
+        assert tracks(plan("choice", baseline=plain, **wishes)) == {**without, plain: "choice"}
+
+
+def test_the_baseline_alone_is_nothing_to_measure() -> None:
+    with pytest.raises(PlanError, match="nothing matches"):
+        plan("choice", formats=("pickle",), formats_not=("pickle",), baseline="csv[engine=pandas]")
+
+
 # --- what a user spells --------------------------------------------------------------------------------------------
 
 

@@ -56,7 +56,7 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, c
     assert sifting.info.probe is None
     assert second.info.probe is not None
     assert second.info.probe.error_bytes > 0
-    named = {each["variant"] for each in (*shape["ranked"], *shape["left_out"])}
+    named = {each["variant"] for each in (*shape["ranked"], *shape["not_accepted"], *shape["left_out"])}
     assert {sample.variant for sample in sifting.samples if not sample.variant.startswith("raw-io")} == named
 
 
@@ -71,7 +71,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
         return run, False
 
     monkeypatch.setattr(choosing, "measure", measured)
-    request = Request(datasets=("eq",), rows=100_000)
+    request = Request(datasets=("eq",), rows=100_000, formats_not=("^csv",), baseline="csv[engine=pandas]")
     winners = ["feather[engine=pyarrow,codec=none]", "pickle[engine=pandas]"]
     choosing.measure_for_choice(
         request,
@@ -86,7 +86,8 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     )
     (first, brief, place), (second, counted, folder) = seen
     assert len(first) > 20
-    assert second == set(winners)
+    assert {variant for variant in first if variant.startswith("csv")} == {"csv[engine=pandas]"}
+    assert second == {*winners, "csv[engine=pandas]"}, "what the user has now is compared to the end"
     assert races[0] is None
     assert (races[1].sifting, races[1].contending(run)) == (run, ())
     assert (brief.brief, brief.quick, place) == (True, True, tmp_path / choosing.SIFTING)
@@ -174,6 +175,17 @@ def test_a_stored_run_answers_by_weights_and_needs(stored: Path, capsys: pytest.
     assert "cannot: append" in out
 
 
+def test_a_stored_run_explains_itself(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, short = asked(capsys, "--from", stored)
+    assert code == 0
+    assert "csv by the plain call: reads" in short
+    assert f"recommend --from {stored} --explain" in " ".join(short.split())
+    code, whole = asked(capsys, "--from", stored, "--explain", "--accept", "young")
+    assert code == 0
+    assert "is young: one implementation" in whole
+    assert "all samples: " in whole
+
+
 def test_a_busy_machine_is_told_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
     unsettled = tuple(changed(sample, unsettled=sample.failure is None) for sample in run.samples)
@@ -221,7 +233,8 @@ def test_programs_measure_and_ask_what_they_measured(
     assert found["wall_ns"].isna().equals(found["rounds"] == 0)
     assert found.attrs["folder"] == str(tmp_path / "run")
     answer = recommend(stored=tmp_path / "run", weights={"read": 1, "size": 2})
-    told = [each.candidate.variant for each in answer.found.ranked] + [variant for variant, _ in answer.found.dropped]
+    ranked = [each.candidate.variant for each in (*answer.found.ranked, *answer.found.not_accepted)]
+    told = ranked + [variant for variant, _ in answer.found.dropped]
     assert {name.partition("[")[0] for name in told} == {"feather", "pickle"}
     assert answer.read.startswith("df = ") or not answer.found.ranked
 
@@ -231,6 +244,7 @@ WRONG = [
     (["--data", "x", "--from", "y"], "name what it is about"),
     (["--datasets", "eq", "--prefer", "speed=3"], "nothing is called 'speed'"),
     (["--datasets", "eq", "--need", "magic"], "--need 'magic' is not known"),
+    (["--datasets", "eq", "--accept", "old"], "'old' is not one of 'established', 'young', 'experimental'"),
     (["--datasets", "eq", "--max-memory", "lots"], "write e.g. 500M or 8G"),
     (["--datasets", "eq", "--bandwidth", "fast"], "write e.g. 200MB/s"),
     (["--datasets", "eq", "--reads-per-save", "0"], "reads-per-save"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Native, Setting, Stored, TabularFormat
+from adapters.contract import Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,7 @@ class ArrowStream(TabularFormat):
     distributions = ("pyarrow",)
     native = Native.ARROW
     suffix = ".arrows"
+    maturity = Maturity(Stage.ESTABLISHED, "Arrow's IPC streams, stable since 2020; C++, Java, Rust and Go read them")
     settings: ClassVar = {
         "batch_rows": Setting(range(1, 10_000_001), 65_536, "rows of a record batch"),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from adapters.contract import Can, Native, Records, TabularFormat
+from adapters.contract import Can, Maturity, Native, Records, Stage, TabularFormat
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 
@@ -19,6 +19,7 @@ class JsonDocument(TabularFormat):
     distributions = ("pyarrow",)
     native = Native.RECORDS
     suffix = ".json"
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259; every language reads it")
     capabilities = frozenset({Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     losses = (
         shared.float32_as_float64(bound="the same number as float64"),

@@ -186,6 +186,16 @@ def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> No
         assert [point["label"] for point in reading["frontier"]] == [row.label for row in frontier(table, READ_TIME)]
 
 
+def test_every_page_names_the_page_on_bias_and_samples_how_far_a_format_has_come(site: Path) -> None:
+    assert all("docs/bias.md" in path.read_text().partition("<footer>")[2] for path in pages(site))
+    samples = (site / "samples" / "run-1-core-plain.html").read_text()
+    vortex = samples.partition("<code>vortex")[2].partition("</section>")[0]
+    assert "young: one implementation" in vortex
+    assert samples.count("established: a specification") > 3
+    yardstick = samples.partition("<code>raw-io")[2].partition("</section>")[0]
+    assert "a specification" not in yardstick
+
+
 def test_what_has_no_figure_keeps_its_row_and_its_reason(site: Path) -> None:
     for name in ("index.html", "suite-tabular.html", "method.html"):
         text = unescape((site / name).read_text())

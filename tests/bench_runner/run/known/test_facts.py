@@ -202,6 +202,8 @@ def test_imports_are_not_timed_when_the_budget_is_spent(tmp_path: Path, clock: C
     clock.seconds = 30
     facts.measure_missing(known)
     assert set(run.info.variants) == {each.variant for each in CHAINS}
+    told = {name: about.maturity.stage for name, about in run.info.variants.items() if about.maturity}
+    assert told == {"csv[engine=pandas]": "established", "pickle[engine=pandas]": "young"}
     (warning,) = run.info.warnings
     assert warning.text.startswith("imports of 2 variants left out")
 

@@ -3,7 +3,9 @@
 import pytest
 
 from reports.analysis.recommendation.preferences import (
+    STAGES,
     PreferenceError,
+    Preferences,
     parse_bandwidth,
     parse_bytes,
     parse_needs,
@@ -41,6 +43,16 @@ def test_needs_are_words_of_the_contract() -> None:
     assert parse_needs("append,no_pickle,append") == ("append", "no-pickle")
     with pytest.raises(PreferenceError, match="did you mean 'nested'"):
         parse_needs("nestd")
+
+
+def test_stages_are_words_of_the_contract_and_each_accepts_those_before_it() -> None:
+    from adapters.contract import Stage
+
+    assert tuple(stage.value for stage in Stage) == STAGES
+    accepted = {last: [stage for stage in STAGES if Preferences(accept=last).accepts(stage)] for last in STAGES}
+    assert accepted == {last: list(STAGES[:number]) for number, last in enumerate(STAGES, start=1)}
+    # What a later version of the records may say.
+    assert [Preferences(accept=last).accepts("retired") for last in STAGES] == [False, False, True]
 
 
 def test_amounts_are_decimal() -> None:

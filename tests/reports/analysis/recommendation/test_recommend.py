@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-import random
-from collections.abc import Mapping
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,47 +11,10 @@ from reports.analysis.recommendation.candidates import Candidate, Question, proj
 from reports.analysis.recommendation.levelling import levelled
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.reasons import reasons
-from reports.analysis.recommendation.recommend import contending, may_win, recommend, weighed, weights
-from reports.text.recommendation import Answer, as_json, show
+from reports.analysis.recommendation.recommend import recommend, weighed, weights
+from reports.text.recommendation import Answer
+from tests.reports.analysis.recommendation.invented import candidate, names
 from tests.reports.factory import make_run
-
-ROUNDS = range(1, 8)
-FIT = frozenset({"types", "single-file"})
-
-
-def candidate(
-    variant: str,
-    *,
-    read: float = 10.0,
-    save: float = 10.0,
-    size: float = 10.0,
-    noise: float = 0.0,
-    rounds: range = ROUNDS,
-    capabilities: frozenset[str] | None = FIT,
-    losses: tuple[str, ...] = (),
-    seed: int = 1,
-) -> Candidate:
-    """One whose times in ms and size in MB are these, with log-normal noise."""
-    source = random.Random(f"{variant}/{seed}")
-
-    def values(value: float) -> Mapping[int, float]:
-        return {number: value * 1e6 * source.lognormvariate(0, noise) for number in rounds}
-
-    size_values = dict.fromkeys(rounds, size * 1e6)
-    memory = dict.fromkeys(rounds, 50e6)
-    figures = {
-        "read": values(read),
-        "save": values(save),
-        "size": size_values,
-        "read_memory": memory,
-        "save_memory": memory,
-    }
-    cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, failures=()), "save": SimpleNamespace(failures=())}
-    return Candidate(variant, figures, cells, (), capabilities)
-
-
-def names(found: Any) -> list[str]:
-    return [each.candidate.variant for each in found.ranked]
 
 
 def test_the_weights_decide() -> None:
@@ -143,18 +100,6 @@ def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
     assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-9)
 
 
-def test_who_is_shown_to_be_worse_contends_no_more() -> None:
-    weights = Preferences(weights={"read": 1})
-    kept = [
-        candidate("a", noise=0.02),
-        candidate("b", read=10.05, noise=0.02),
-        candidate("c", read=15, noise=0.02),
-        candidate("d", read=15, noise=0.02, rounds=range(1, 4)),
-    ]
-    near = contending(recommend(kept, (), weights))
-    assert {each.candidate.variant for each in near} == {"a", "b", "d"}, "three rounds show nothing"
-
-
 def test_the_frontier_is_what_nobody_beats_in_everything() -> None:
     kept = [candidate("a", read=1, size=9), candidate("b", read=9, size=1), candidate("c", read=9.5, size=9.5)]
     found = recommend(kept, (), Preferences(weights={"read": 1, "size": 1}))
@@ -222,14 +167,6 @@ def test_what_gives_something_else_is_never_ranked() -> None:
     assert "something else" in dropped[0][1]
 
 
-def test_a_first_look_keeps_those_that_are_near() -> None:
-    kept = [candidate(f"v{number:02d}", read=1.3**number) for number in range(20)]
-    near = may_win(recommend(kept, (), Preferences(weights={"read": 1})))
-    assert [each.candidate.variant for each in near] == [f"v{number:02d}" for number in range(5)]
-    even = [candidate(f"v{number:02d}") for number in range(20)]
-    assert len(may_win(recommend(even, (), Preferences(weights={"read": 1})))) == 10
-
-
 def test_a_sample_is_projected_to_the_whole_round_by_round() -> None:
     few = [candidate("flat", read=10, size=1), candidate("steep", read=1, size=1)]
     many = [candidate("flat", read=12, size=4), candidate("steep", read=4, size=4)]
@@ -248,6 +185,111 @@ def test_what_no_round_counts_of_is_unknown_and_not_worse() -> None:
     assert nothing.unknown
     assert sifted([nothing], Preferences(), 0)[1] == [("a", "no round was counted")]
     assert not candidate("b").unknown
+
+
+# --- what may be recommended -------------------------------------------------------------------------------------
+
+
+def test_what_is_not_established_is_shown_and_not_recommended() -> None:
+    kept = [
+        candidate("a", read=10, noise=0.02),
+        candidate("b", read=20, noise=0.02),
+        candidate("y", read=8, stage="young", noise=0.02),
+        candidate("e", read=2, stage="experimental", noise=0.02),
+    ]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    assert names(found) == ["a", "b"]
+    assert [each.candidate.variant for each in found.not_accepted] == ["e", "y"]
+    assert [each.score for each in found.not_accepted] == pytest.approx([0.2, 0.8], rel=0.05)
+    young = recommend(kept, (), Preferences(weights={"read": 1}, accept="young"))
+    assert (names(young), [each.candidate.variant for each in young.not_accepted]) == (["y", "a", "b"], ["e"])
+    everything = recommend(kept, (), Preferences(weights={"read": 1}, accept="experimental"))
+    assert (names(everything), everything.not_accepted) == (["e", "y", "a", "b"], ())
+
+
+def test_ties_and_probabilities_are_among_what_may_be_recommended() -> None:
+    kept = [
+        candidate("a", read=10, save=10, noise=0.1),
+        candidate("b", read=10, save=50, noise=0.1),
+        candidate("e", read=1, save=1, stage="experimental", noise=0.1),
+    ]
+    found = recommend(kept, (), Preferences(weights={"read": 1, "save": 0.01}))
+    assert sum(each.probability or 0 for each in found.ranked) == pytest.approx(1)
+    assert [each.probability for each in found.not_accepted] == [None]
+    assert {each.candidate.variant for each in found.tied} == {"a", "b"}
+    assert found.ranked[0].ratios["read"] < 2, "multiples of the best of them"
+    assert found.ranked[0].on_frontier
+    assert not any("e" in (change.first, change.then) for change in found.break_evens)
+
+
+def test_where_nothing_is_accepted_the_others_are_ranked_by_themselves() -> None:
+    kept = [candidate("y", read=8, stage="young"), candidate("e", read=2, stage="experimental")]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    assert found.ranked == ()
+    assert [each.candidate.variant for each in found.not_accepted] == ["e", "y"]
+    assert [each.score for each in found.not_accepted] == pytest.approx([1, 4])
+
+
+def test_of_whom_nobody_tells_nothing_is_claimed() -> None:
+    unknown = replace(candidate("a"), maturity=None)
+    assert unknown.stage == "young"
+    assert recommend([unknown], (), Preferences()).ranked == ()
+    assert names(recommend([unknown], (), Preferences(accept="young"))) == ["a"]
+
+
+def test_what_changes_the_data_stays_where_only_younger_formats_do_not() -> None:
+    lossy, exact = candidate("a", losses=("dates become text",)), candidate("y", stage="young")
+    also_lossy = candidate("z", stage="young", losses=("dates become text",))
+    kept, dropped = sifted([lossy, exact, also_lossy], Preferences(), 0)
+    assert [each.variant for each in kept] == ["a", "y"]
+    assert dropped == [("z", "changes this data: dates become text")]
+    kept, _ = sifted([lossy, exact, also_lossy], Preferences(accept="young"), 0)
+    assert [each.variant for each in kept] == ["y"]
+    assert [each.variant for each in sifted([lossy, also_lossy], Preferences(), 0)[0]] == ["a", "z"]
+
+
+# --- against what the user has now -------------------------------------------------------------------------------
+
+
+def test_the_baseline_is_a_multiple_of_the_first_in_what_every_user_asks_for() -> None:
+    kept = [candidate("a", read=10, save=20, size=5)]
+    now = candidate("now", read=90, save=60, size=55, losses=("dates become text",), rounds=range(1, 3))
+    found = recommend(kept, (), Preferences(weights={"read": 1}), now).baseline
+    assert found is not None
+    assert {name: ratio.ratio for name, ratio in found.ratios.items()} == pytest.approx(
+        {"read": 9, "save": 3, "size": 11}
+    )
+    assert (found.score, dict(found.values)) == (pytest.approx(9), {"read": pytest.approx(90e6)})
+    wide = recommend(kept, (), Preferences(weights={"read": 1, "save_memory": 1}), now).baseline
+    assert wide is not None
+    assert set(wide.ratios) == {"read", "save", "size", "save_memory"}
+
+
+def test_the_baseline_pays_for_its_transfer_too() -> None:
+    kept, now = [candidate("a", read=10, size=10)], candidate("now", read=10, size=100)
+    slow = Preferences(weights={"read": 1}, bandwidth_bytes_per_s=1e9)
+    found = recommend(kept, (), slow, now).baseline
+    assert found is not None
+    assert found.ratios["read"].ratio == pytest.approx((10 + 100) / (10 + 10))
+
+
+def test_a_baseline_that_was_not_counted_or_has_nothing_beside_it_has_no_ratios() -> None:
+    nothing = recommend([candidate("a")], (), Preferences(), candidate("now", rounds=range(0))).baseline
+    assert nothing is not None
+    assert (nothing.values, nothing.ratios, nothing.score) == ({}, {}, None)
+    alone = recommend([], (), Preferences(), candidate("now")).baseline
+    assert alone is not None
+    assert alone.values
+    assert alone.ratios == {}
+    assert recommend([candidate("a")], (), Preferences()).baseline is None
+
+
+def test_a_baseline_of_other_rounds_is_compared_all_the_same() -> None:
+    kept = [candidate("a", read=10, rounds=range(1, 8))]
+    found = recommend(kept, (), Preferences(), candidate("now", read=30, rounds=range(8, 10))).baseline
+    assert found is not None
+    assert found.ratios["read"].ratio == pytest.approx(3)
+    assert found.ratios["read"].tied is None
 
 
 # --- on a stored run ---------------------------------------------------------------------------------------------
@@ -275,33 +317,3 @@ def test_every_winner_has_a_reason_of_figures(answer: Answer) -> None:
     assert found[0].variant == answer.found.ranked[0].candidate.variant
     assert {title for each in found for title in each.wins} == {"the weighted whole", "read time", "size", "save time"}
     assert all("reads in" in each.sentence and "MB" in each.sentence for each in found)
-
-
-def test_the_terminal_says_it_all_and_ends_with_the_lines(answer: Answer, capsys: pytest.CaptureFixture) -> None:
-    from rich.console import Console
-
-    show(answer, Console(width=100))
-    text = capsys.readouterr().out
-    assert f"recommended: {answer.found.ranked[0].candidate.variant}" in text
-    assert "with probability" in text
-    assert text.rstrip().endswith("import x\nx.save(df)\ndf = x.read()")
-    assert max(len(line) for line in text.splitlines()) <= 100
-
-
-def test_the_json_has_every_figure(answer: Answer) -> None:
-    shape = json.loads(as_json(answer))
-    first = shape["ranked"][0]
-    assert shape["recommended"] == first["variant"]
-    assert first["score"] == 1
-    assert set(first["values"]) == {"read", "save", "size"}
-    assert len(first["by_round"]["read"]) == 7
-    assert shape["python"] == {"imports": ["import x"], "save": "x.save(df)", "read": "df = x.read()"}
-    assert not any(math.isinf(value) for value in _numbers(shape))
-
-
-def _numbers(shape: Any) -> list[float]:
-    if isinstance(shape, Mapping):
-        return [number for value in shape.values() for number in _numbers(value)]
-    if isinstance(shape, list):
-        return [number for value in shape for number in _numbers(value)]
-    return [shape] if isinstance(shape, float) else []

@@ -1,0 +1,48 @@
+"""What the user has now: the format of their own file, by the call for it that a user writes without a thought.
+
+For a table that is pandas' call without options (fastavro's, where pandas has none), for image files Pillow's. No file
+is opened here: names tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from data_generator.errors import DataError
+from data_generator.imported.images import image_input
+from data_generator.imported.tables import table_input
+
+PLAIN_CSV = "csv[engine=pandas]"
+"""What stands for it where the data are no file of the user's."""
+OF_TABLES: Mapping[str, str] = {
+    table_input.CSV: PLAIN_CSV,
+    table_input.JSON: "json[engine=pandas]",
+    table_input.PARQUET: "parquet[engine=pandas,codec=snappy]",
+    table_input.ARROW: "feather[engine=pandas,codec=lz4]",
+    table_input.ORC: "orc[engine=pandas,codec=none]",
+    # to_excel takes xlsxwriter where it is installed, as it is with our extra.
+    table_input.EXCEL: "excel[save=xlsxwriter,read=openpyxl]",
+    table_input.AVRO: "avro[engine=fastavro,codec=none]",
+}
+GZIPPED_CSV = "csv[engine=pandas,codec=gzip]"
+OF_IMAGES: Mapping[str, str] = {
+    ".png": "png[engine=pillow]",
+    ".jpg": "jpeg[engine=pillow]",
+    ".jpeg": "jpeg[engine=pillow]",
+    ".webp": "webp[engine=pillow]",
+}
+
+
+def plain_call(data: Path, *, images: bool) -> str | None:
+    """The variant, spelled; None where the files are of several formats, of one that is not measured, or wrong (which
+    the plan tells)."""
+    try:
+        found = image_input.find(data) if images else table_input.find(data)
+    except DataError:
+        return None
+    if images:
+        variants = {OF_IMAGES.get(Path(file.name).suffix.lower()) for file in found.files}
+        return variants.pop() if len(variants) == 1 else None
+    gzipped = found.kind == table_input.CSV and found.files[0].name.lower().endswith(".gz")
+    return GZIPPED_CSV if gzipped else OF_TABLES[found.kind]

@@ -1,0 +1,44 @@
+"""What the user has now, beside what is recommended: how much slower, larger and hungrier it is.
+
+It is no candidate by that: it may lack what is needed, change the data, or be left out by a pattern. A pure function of
+figures by round; whose file it is, and which call reads it, others know.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench_runner.results.statistics import Ratio, ratio_interval
+from reports.analysis.recommendation.candidates import Candidate
+
+ALWAYS = ("read", "save", "size")
+"""What is told of every baseline, weighed or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """One variant as the user has it. Without a counted round it has no values and no ratios."""
+
+    candidate: Candidate
+    values: Mapping[str, float]
+    """Medians of what is weighed, as those of the ranked ones."""
+    score: float | None
+    """As a multiple of the first ranked one's."""
+    ratios: Mapping[str, Ratio]
+    """How many times the first ranked one's: of what is always told, and of what else is weighed."""
+
+
+def ratios(
+    figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]
+) -> dict[str, Ratio]:
+    """Figure by figure how many times the first's, paired by round; without a common round, of the medians."""
+    return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
+
+
+def _ratio(one: Mapping[int, float], other: Mapping[int, float]) -> Ratio:
+    paired = ratio_interval(one, other)
+    if paired is not None:
+        return paired
+    return Ratio(statistics.median(one.values()) / statistics.median(other.values()), None, None, 0, None)

@@ -1,0 +1,100 @@
+"""A recommendation for programs, as JSON: wishes, every figure, what was left out, and the lines of Python.
+
+It has everything that reports.text.recommendation shows, and shortens nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from msgspec import structs
+
+from bench_runner.results.statistics import Interval, Ratio
+from reports.analysis.recommendation.baseline import Baseline
+from reports.analysis.recommendation.candidates import Candidate, Question
+from reports.analysis.recommendation.reasons import Reason, reasons
+from reports.analysis.recommendation.recommend import BreakEven, Ranked, weights
+from reports.text.recommendation import Answer
+
+
+def as_json(answer: Answer) -> str:
+    """The whole answer."""
+    found = answer.found
+    shape = {
+        "dataset": answer.question.dataset,
+        "about": answer.about,
+        "rows": answer.question.rows,
+        "machine": answer.question.machine,
+        "conditions": _conditions_shape(answer.question),
+        "preferences": {**asdict(found.preferences), "shares": weights(found.preferences)},
+        "recommended": found.ranked[0].candidate.variant if found.ranked else None,
+        "tied": [each.candidate.variant for each in found.tied],
+        "ranked": [_ranked_shape(each) for each in found.ranked],
+        "not_accepted": [_ranked_shape(each) for each in found.not_accepted],
+        "baseline": None if found.baseline is None else _baseline_shape(found.baseline, answer.yours),
+        "left_out": [{"variant": variant, "reason": reason} for variant, reason in found.dropped],
+        "break_evens": [_break_even_shape(change) for change in found.break_evens],
+        "reasons": [_reason_shape(each) for each in reasons(found)],
+        "cautions": list(answer.cautions),
+        "remarks": list(answer.remarks),
+        "folder": answer.folder,
+        "python": {"imports": list(answer.imports), "save": answer.save, "read": answer.read},
+    }
+    return json.dumps(shape, indent=1, ensure_ascii=False)
+
+
+def _conditions_shape(question: Question) -> dict[str, str]:
+    """Without the track: all stand together."""
+    return {name: value for name, value in structs.asdict(question.conditions).items() if name != "track"}
+
+
+def _ranked_shape(each: Ranked) -> dict[str, Any]:
+    return {
+        **_candidate_shape(each.candidate),
+        "score": each.score,
+        "against_first": _ratio_shape(each.against_first),
+        "probability": each.probability,
+        "on_frontier": each.on_frontier,
+        "values": dict(each.values),
+        "ratios": dict(each.ratios),
+    }
+
+
+def _baseline_shape(now: Baseline, yours: bool) -> dict[str, Any]:
+    return {
+        **_candidate_shape(now.candidate),
+        "yours": yours,
+        "score": now.score,
+        "values": dict(now.values),
+        "times_the_recommended": {name: _ratio_shape(ratio) for name, ratio in now.ratios.items()},
+        "reason": now.candidate.reason,
+    }
+
+
+def _candidate_shape(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "variant": candidate.variant,
+        "maturity": None if candidate.maturity is None else structs.asdict(candidate.maturity),
+        "rounds": len(candidate.rounds),
+        "by_round": {name: {str(k): v for k, v in values.items()} for name, values in candidate.figures.items()},
+        "losses": list(candidate.losses),
+    }
+
+
+def _ratio_shape(ratio: Ratio | None) -> dict[str, Any] | None:
+    return None if ratio is None else asdict(ratio)
+
+
+def _break_even_shape(change: BreakEven) -> dict[str, Any]:
+    return {"of": change.of, "below": change.first, "above": change.then, "at": _interval_shape(change.at)}
+
+
+def _interval_shape(interval: Interval) -> dict[str, Any]:
+    # JSON has no infinity.
+    return {name: None if value in (float("inf"), None) else value for name, value in asdict(interval).items()}
+
+
+def _reason_shape(reason: Reason) -> dict[str, Any]:
+    return {"variant": reason.variant, "wins": list(reason.wins), "sentence": reason.sentence}

@@ -1,0 +1,53 @@
+"""Invented candidates of a recommendation, with the times and sizes that a test asks for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from bench_runner.results.information import MaturityInfo
+from reports.analysis.recommendation.candidates import Candidate
+
+ROUNDS = range(1, 8)
+FIT = frozenset({"types", "single-file"})
+
+
+def candidate(
+    variant: str,
+    *,
+    read: float = 10.0,
+    save: float = 10.0,
+    size: float = 10.0,
+    noise: float = 0.0,
+    rounds: range = ROUNDS,
+    capabilities: frozenset[str] | None = FIT,
+    losses: tuple[str, ...] = (),
+    stage: str = "established",
+    ours: bool = False,
+    seed: int = 1,
+) -> Candidate:
+    """One whose times in ms and size in MB are these, with log-normal noise."""
+    source = random.Random(f"{variant}/{seed}")
+
+    def values(value: float) -> Mapping[int, float]:
+        return {number: value * 1e6 * source.lognormvariate(0, noise) for number in rounds}
+
+    size_values = dict.fromkeys(rounds, size * 1e6)
+    memory = dict.fromkeys(rounds, 50e6)
+    figures = {
+        "read": values(read),
+        "save": values(save),
+        "size": size_values,
+        "read_memory": memory,
+        "save_memory": memory,
+    }
+    told: dict[str, Any] = {"failures": (), "figures": {}, "codec": None, "uncounted": 0}
+    cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, **told), "save": SimpleNamespace(**told)}
+    maturity = MaturityInfo(stage=stage, reason="as it is told", ours=ours)
+    return Candidate(variant, figures, cells, (), capabilities, variant.partition("[")[0].upper(), maturity)
+
+
+def names(found: Any) -> list[str]:
+    return [each.candidate.variant for each in found.ranked]

@@ -1,0 +1,249 @@
+"""A recommendation as it is read: the answer on one screen, where it comes from below it, and all of it as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Conditions
+from bench_runner.results.statistics import Ratio
+from reports.analysis.recommendation.candidates import Candidate, Question, questions, sifted
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.recommend import recommend
+from reports.text.recommendation import Answer, _compared, show
+from reports.text.recommendation_json import as_json
+from tests.reports.analysis.recommendation.invented import candidate
+from tests.reports.factory import make_run
+
+LINES, COLUMNS = 24, 100
+"""Of a terminal that nobody has made larger."""
+SALES = (
+    candidate("parquet[engine=pyarrow,codec=zstd,level=1]", read=10, save=14, size=2.2, noise=0.05),
+    candidate("feather[engine=pyarrow,codec=zstd,level=1]", read=9, save=12, size=3.4, noise=0.05),
+    candidate("parquet[engine=polars,codec=zstd,level=1]", read=11, save=13, size=2.2, noise=0.05),
+    candidate("feather[engine=pyarrow,codec=lz4]", read=8, save=9, size=6, noise=0.05),
+    candidate("parquet[engine=pyarrow,codec=snappy]", read=10, save=16, size=3, noise=0.05),
+    candidate("orc[engine=pyarrow,codec=zstd]", read=15, save=30, size=2, noise=0.05),
+    candidate("parquet[engine=duckdb,codec=zstd]", read=45, save=80, size=2, noise=0.05),
+    candidate("json[engine=pandas,double_precision=15,codec=zstd,level=1]", read=300, save=200, size=3, noise=0.05),
+    candidate("f3[codec=none]", read=6, save=12, size=2, stage="experimental", ours=True, rounds=range(1, 6)),
+    candidate("pickle[engine=pandas,codec=zstd,level=1]", read=6, save=9, size=3.5, stage="young", rounds=range(1, 6)),
+)
+CSV = candidate("csv[engine=pandas]", read=90, save=130, size=12, losses=("dates become text",), rounds=range(1, 6))
+PYTHON = ("import pyarrow as pa", "import pyarrow.parquet as pq"), "pq.write_table(df)", "df = pq.read_table()"
+
+
+def answered(
+    kept: Sequence[Candidate] = SALES,
+    preferences: Preferences | None = None,
+    now: Candidate | None = CSV,
+    **told: Any,
+) -> Answer:
+    dropped = [("xml[engine=pandas]", "changes this data: dates become text"), ("lance", "cannot: append")]
+    found = recommend(kept, dropped, preferences or Preferences(), now)
+    question = Question("table", 150_000, "lab-1", Conditions(track=""))
+    lines = PYTHON if found.ranked else ((), "", "")
+    again = {"about": "sales.csv", "yours": True, "folder": "results/mine", "again": "recommend --from results/mine"}
+    return Answer(question, found, ("warning: the disk is busy",), *lines, **{**again, **told})
+
+
+def printed(answer: Answer, capsys: pytest.CaptureFixture[str], *, explain: bool = False) -> list[str]:
+    show(answer, Console(width=COLUMNS), explain=explain)
+    return capsys.readouterr().out.splitlines()
+
+
+def first_screen(lines: Sequence[str]) -> list[str]:
+    """Up to the empty line behind the grid."""
+    header = next(number for number, line in enumerate(lines) if line.startswith("variant"))
+    end = next((number for number in range(header, len(lines)) if not lines[number]), len(lines))
+    return list(lines[:end])
+
+
+def test_the_answer_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = first_screen(printed(answered(), capsys))
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= COLUMNS
+    assert lines[0].startswith("sales.csv, 150,000 rows, on lab-1")
+    assert lines[2].startswith("recommended: ")
+    text = "\n".join(lines)
+    for told in ("your CSV now: reads ", "how sure: ", "of the established formats", "by read time 50%", *PYTHON[0]):
+        assert told in text, told
+    assert "--accept experimental allows it" in lines[-1]
+
+
+def test_more_to_say_leaves_fewer_variants(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ("from pathlib import Path", "from bench_runner.registries import build_loaded", "import pyarrow as pa")
+    long = f'build_loaded("{SALES[0].variant}").save(pa.Table.from_pandas(df, preserve_index=False), Path("data"))'
+    more = replace(answered(), imports=lines, save=long, read=long, cautions=("other languages do not read them",))
+    screen = first_screen(printed(more, capsys))
+    assert long in screen, "what is to be pasted is not broken"
+    assert sum(-(-max(len(line), 1) // COLUMNS) for line in screen) <= LINES + 3
+    assert sum("CSV now" not in line and line.split()[-1] in ("5", "7") for line in screen if line) == 5
+
+
+def test_a_variant_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = first_screen(printed(answered(), capsys))
+    header = next(number for number, line in enumerate(lines) if line.startswith("variant"))
+    rows = [line for line in lines[header + 1 :] if "allows it" not in line]
+    beside = ["f3 (experimental, ours)", "pickle[codec=zstd] (young)", "your CSV now"]
+    assert [line.split("  ")[0] for line in rows[-3:]] == beside
+    assert len(rows) == 7
+    assert all(line.split()[-1] in ("5", "7") for line in rows), "each ends with its rounds"
+
+
+def test_too_few_rounds_are_told_with_what_was_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    few = [replace(each, figures={name: {1: by[1]} for name, by in each.figures.items()}) for each in SALES]
+    answer = answered(few)
+    text = "\n".join(printed(answer, capsys))
+    assert "how sure: too few rounds to say; more time (--budget) gives more\n" in text
+    assert "P(best)" not in text
+    lost = replace(answer, found=replace(answer.found, dropped=(("orc", "no round was counted"),)))
+    assert ", as the machine was not at rest (of 1 variants none counts)\n" in "\n".join(printed(lost, capsys))
+    busy = {"read": SimpleNamespace(**{**vars(few[0].cells["read"]), "uncounted": 2})}
+    restless = answered([replace(each, cells={**each.cells, **busy}) for each in few])
+    assert "too few rounds to say, as the machine was not at rest ('doctor'" in "\n".join(printed(restless, capsys))
+
+
+def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+    retired = candidate("parquet[engine=fastparquet,codec=zstd]", stage="young")
+    text = "\n".join(printed(answered([*SALES, retired]), capsys, explain=True))
+    assert "parquet[engine=fastparquet,codec=zstd] is young: as it is told" in text
+    assert "pickle is young: as it is told" in text
+    assert "parquet is young" not in text
+
+
+def test_ties_are_named_as_far_as_a_line_reaches(capsys: pytest.CaptureFixture[str]) -> None:
+    even = [candidate(f"format{number}[codec=zstd]", noise=0.1) for number in range(20)]
+    (told,) = [line for line in printed(answered(even), capsys) if "cannot be told from" in line]
+    assert len(told) <= COLUMNS
+    assert " more" in told
+
+
+def test_five_weights_fit_a_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    weights = dict.fromkeys(("read", "save", "size", "read_memory", "save_memory"), 1.0)
+    lines = first_screen(printed(answered(preferences=Preferences(weights=weights)), capsys))
+    assert max(map(len, lines)) <= COLUMNS
+    assert "your CSV now" in "\n".join(lines)
+    assert len(lines) <= LINES + 3
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "told"),
+    [
+        ("read", 9.04, "reads 9 times as slowly"),
+        ("read", 0.5, "reads 2 times as fast"),
+        ("save", 2.96, "saves 3 times as slowly"),
+        ("save", 12.4, "saves 12 times as slowly"),
+        ("read", 1.02, "reads as fast"),
+        ("size", 11.2, "11 times as large"),
+        ("size", 0.087, "0.087 times as large"),
+        ("size", 1.0, "as large"),
+        ("read_memory", 3.5, "3.5 times the memory to read"),
+        ("save_memory", 1.01, "as much memory to save"),
+    ],
+)
+def test_what_the_user_has_now_is_told_from_there(name: str, ratio: float, told: str) -> None:
+    assert _compared(name, Ratio(ratio, None, None, 1, None)) == told
+
+
+def test_what_may_differ_by_chance_is_told_with_a_doubt() -> None:
+    assert _compared("read", Ratio(1.62, 0.9, 1.8, 7, True)) == "reads perhaps 1.6 times as slowly"
+    assert _compared("read", Ratio(1.02, 0.9, 1.8, 7, True)) == "reads as fast"
+
+
+def test_a_baseline_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(printed(answered(), capsys))
+    assert "it changes this data: dates become text" in text
+    lossy_too = tuple(replace(each, cells=CSV.cells) for each in SALES)
+    assert "it changes this data" not in "\n".join(printed(answered(lossy_too), capsys))
+    first = answered().found.ranked[0].candidate
+    assert "that already, nothing to change" in "\n".join(printed(answered(now=first), capsys))
+    assert "(yours now)" in "\n".join(printed(answered(now=SALES[4]), capsys))
+    nothing = printed(answered(now=candidate("json[engine=pandas]", rounds=range(0))), capsys)
+    assert "  your JSON now: no figures to compare, no round was counted" in nothing
+    by_us = printed(answered(yours=False), capsys)
+    assert any(line.startswith("  CSV by the plain call: reads 9") for line in by_us)
+    assert not any("now" in line for line in printed(answered(now=None), capsys))
+
+
+def test_what_accepting_more_would_gain_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    told = [line for line in printed(answered(), capsys) if "allows it" in line]
+    assert told[-1].startswith("f3[codec=none] (experimental, ours): score 1.")
+    assert told[-1].endswith(" times better; --accept experimental allows it")
+    worse = [*SALES[:5], candidate("e", read=90, save=90, size=90, stage="experimental")]
+    assert "what is not accepted yet (--accept) is not shown to be better" in printed(answered(worse), capsys)
+    everything = Preferences(accept="experimental")
+    text = "\n".join(printed(answered(preferences=everything, cautions=("experimental, ours: why",)), capsys))
+    assert "recommended: f3[codec=none]" in text
+    assert "  experimental, ours: why" in text
+    assert "established formats" not in text
+    assert "--accept" not in text
+
+
+def test_a_hint_where_only_younger_formats_satisfy(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(printed(answered(SALES[-2:], Preferences(needs=("types",))), capsys))
+    assert "nothing that was measured is established and satisfies the needs (types)" in text
+    assert "--accept young recommends pickle[engine=pandas,codec=zstd,level=1] (young)" in text
+    assert "--accept experimental recommends f3[codec=none] (experimental, ours)" in text
+    assert "recommended:" not in text
+
+
+def test_below_the_answer_all_is_shortened_and_all_of_it_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(datasets=("eq",), rounds=7)
+    ((question, candidates),) = questions(run).items()
+    kept, dropped = sifted(candidates, Preferences(), 60_000_000)
+    answer = replace(answered(), question=question, found=recommend(kept, dropped, Preferences(), None))
+    lines = printed(answer, capsys)
+    below = lines[len(first_screen(lines)) :]
+    assert len(below) <= 12
+    text = "\n".join(below)
+    assert "why: reads in" in text
+    assert "left out: " in text
+    assert "all of it, without measuring again: recommend --from results/mine --explain" in text
+    assert below[-1].endswith("docs/bias.md")
+    whole = "\n".join(printed(answer, capsys, explain=True))
+    for each in answer.found.ranked:
+        assert each.candidate.variant.partition("[")[0] in whole
+    assert all(variant in whole for variant, _ in dropped)
+    assert "all samples: results/mine" in whole
+    assert "best in" in whole
+    assert "is young: one implementation" in whole
+    assert "Pareto" in whole
+    assert max(map(len, whole.splitlines())) <= COLUMNS
+
+
+def test_what_was_left_out_is_grouped_by_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(printed(answered(), capsys))
+    assert "left out: changes this data: xml; cannot: append: lance" in text
+
+
+def test_the_json_keeps_everything() -> None:
+    answer = answered(preferences=Preferences(weights={"read": 1}), cautions=("a caution",))
+    shape = json.loads(as_json(answer))
+    first = shape["ranked"][0]
+    assert shape["recommended"] == first["variant"]
+    assert (first["score"], set(first["values"]), len(first["by_round"]["read"])) == (1, {"read"}, 7)
+    assert first["maturity"] == {"stage": "established", "reason": "as it is told", "ours": False}
+    assert shape["preferences"]["accept"] == "established"
+    assert {each["variant"] for each in shape["not_accepted"]} == {SALES[-1].variant, SALES[-2].variant}
+    assert shape["baseline"]["variant"] == "csv[engine=pandas]"
+    assert set(shape["baseline"]["times_the_recommended"]) == {"read", "save", "size"}
+    assert (shape["about"], shape["cautions"], shape["folder"]) == ("sales.csv", ["a caution"], "results/mine")
+    assert shape["python"] == {"imports": list(PYTHON[0]), "save": PYTHON[1], "read": PYTHON[2]}
+    assert not any(math.isinf(value) for value in _numbers(shape))
+    assert json.loads(as_json(answered(now=None)))["baseline"] is None
+
+
+def _numbers(shape: Any) -> list[float]:
+    if isinstance(shape, Mapping):
+        return [number for value in shape.values() for number in _numbers(value)]
+    if isinstance(shape, list):
+        return [number for value in shape for number in _numbers(value)]
+    return [shape] if isinstance(shape, float) else []
