@@ -18,6 +18,7 @@ from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
 from bench_runner.plan.request import WITH_DATA, Request
 from bench_runner.registries import engine_of
+from bench_runner.results import reference
 from bench_runner.results.information import MaturityInfo
 from bench_runner.results.records import Run, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
@@ -82,7 +83,7 @@ def stored_answer(run: Run, preferences: Preferences, datasets: Sequence[str]) -
     found = {
         question: candidates
         for question, candidates in everything.items()
-        if not datasets or any(_names(pattern, question.dataset) for pattern in datasets)
+        if not datasets or any(names_dataset(pattern, question.dataset) for pattern in datasets)
     }
     of_one_table = {question.dataset for question in found} - {SMALLER}
     if len(found) == 2 and len(of_one_table) == 1 and SMALLER in {question.dataset for question in found}:
@@ -104,7 +105,8 @@ def _unknown(candidates: Iterable[Candidate]) -> Iterator[str]:
     return (candidate.variant for candidate in candidates if candidate.unknown)
 
 
-def _names(pattern: str, dataset: str) -> bool:
+def names_dataset(pattern: str, dataset: str) -> bool:
+    """Whether a data set is what a user calls by its name or by a regular expression of it."""
     return pattern == dataset or re.search(pattern, dataset) is not None
 
 
@@ -225,6 +227,8 @@ def _answer(
 
 def _shown(folder: Path) -> str:
     """As the user would write it: from here on, where it lies below."""
+    if folder.is_relative_to(reference.PLACE):
+        return reference.NAME
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 

@@ -12,14 +12,15 @@ from pathlib import Path
 
 from bench_runner.clock import now_ns
 from bench_runner.plan.request import Request
-from bench_runner.results.records import Run, read_run
+from bench_runner.results.records import Run
 from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
-from format_bench.api.answers import measured_answer, stored_answer
+from format_bench.api.answers import measured_answer, names_dataset, stored_answer
 from format_bench.api.own_format import plain_call
+from format_bench.api.report import stored_runs
 from format_bench.api.request import (
     RESULTS,
     Texts,
@@ -107,7 +108,7 @@ def recommend(
             "name what it is about\n  --data PATH for your own, --from RUN for a stored run, or --datasets NAME"
         )
     if stored is not None:
-        return stored_answer(stored if isinstance(stored, Run) else read_run(Path(stored)), preferences, datasets)
+        return stored_answer(_holding(stored_runs(stored), datasets), preferences, datasets)
     request = requested(
         formats=formats,
         formats_not=formats_not,
@@ -134,6 +135,17 @@ def recommend(
         images=images,
         budget_s=above_zero("--budget", budget_s, "seconds"),
     )
+
+
+def _holding(runs: Sequence[Run], datasets: Sequence[str]) -> Run:
+    """Of several runs, which are the reference's, the first that measured such a data set as saving and reading all:
+    tables before images, and both before codecs and calls."""
+    first = ("tabular", "image")
+    ordered = sorted(runs, key=lambda run: [name not in run.info.suites for name in first])
+    for run in ordered:
+        if any(names_dataset(pattern, dataset) for pattern in datasets for dataset in run.info.datasets):
+            return run
+    return ordered[0]
 
 
 def _weights(given: Mapping[str, float]) -> dict[str, float]:

@@ -23,7 +23,13 @@ from format_bench.terminal import FAILED, console, errors_told
 @click.option(
     "-d", "--datasets", metavar="NAME", multiple=True, help="A data set of ours in place of yours, or one of a run's."
 )
-@click.option("--from", "stored", metavar="RUN", type=click.Path(path_type=Path), help="A stored run: measure nothing.")
+@click.option(
+    "--from",
+    "stored",
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    help="A stored run, or 'reference', which this package brings: measure nothing.",
+)
 @click.option(
     "--prefer",
     "weights",
