@@ -30,6 +30,8 @@ MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
 SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
 LEAST_BUDGET_S = 10.0
 """What the rounds get at least, however long the parts before them took."""
+BASELINE_SHARE = 1 / 4
+"""Of what is left of the budget: what a round of the user's own format takes at most, or few rows have to do."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
 """About what a race does before its first round: testing its probe; and the pilot round, where nothing was sifted. For
 the least that a race may have: else it is known when they are done what they left of the budget."""
@@ -87,8 +89,8 @@ def measure_for_choice(
     """Both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good.
 
     `may_win` names the variants of the first part that the second one measures, `contending` those that may still win
-    by what it has measured so far: they get rounds until one is left, or the budget is spent. Raises what
-    `choosing_plan` and `measure` raise.
+    by what it has measured so far: they get rounds until one is left, or the budget is spent. The request's baseline
+    takes part in both, if that is not too dear. Raises what `choosing_plan` and `measure` raise.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
 
@@ -117,7 +119,10 @@ def measure_for_choice(
         request = replace(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
     least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if sifting is None else 0)
-    counted = replace(options, budget_s=max(budget_s - (now - began_ns) / 1e9, least_s), began_ns=now)
+    left_s = max(budget_s - (now - began_ns) / 1e9, least_s)
+    if sifting is not None and _took_s(sifting, request.baseline) * dataset.rows / few > BASELINE_SHARE * left_s:
+        request = replace(request, baseline=None)
+    counted = replace(options, budget_s=left_s, began_ns=now)
     return Measured(
         measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
     )
@@ -137,6 +142,13 @@ def measure_race(
     plan = choosing_plan(request, images=images, most_datasets=2)
     run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
     return run
+
+
+def _took_s(run: Run, variant: str | None) -> float:
+    """What a round of a variant took, in seconds; 0 where it has no figures."""
+    own = [sample for sample in run.samples if sample.variant == variant]
+    rounds = {sample.round for sample in own}
+    return sum(sample.figures.get("wall_ns", 0) for sample in own) / 1e9 / max(len(rounds), 1)
 
 
 def _affordable(dataset: Dataset, rows: int | None) -> int | None:

@@ -36,7 +36,7 @@ from reports.analysis.recommendation.candidates import (
 )
 from reports.analysis.recommendation.preferences import STAGES, Preferences
 from reports.analysis.recommendation.race import contending, may_win
-from reports.analysis.recommendation.recommend import Recommendation, recommend
+from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
 from reports.text.recommendation import Answer
 
 
@@ -54,13 +54,15 @@ def measured_answer(
     """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when nothing could be
     measured."""
 
+    own = request.baseline or PLAIN_CSV
+
     def near(run: Run) -> list[str]:
         question, candidates = _only(run)
-        return [*may_win(_found(run, question, candidates, preferences, ())), *_unknown(_chosen(run, candidates))]
+        return [*may_win(_found(run, question, candidates, preferences, own)), *_unknown(_chosen(run, candidates))]
 
     def still_near(run: Run) -> list[str]:
         question, candidates = _only(run)
-        return [*contending(_found(run, question, candidates, preferences, ())), *_unknown(candidates)]
+        return [*contending(_found(run, question, candidates, preferences, own)), *_unknown(candidates)]
 
     measured = measure_for_choice(
         request,
@@ -161,14 +163,35 @@ def _found(
     question: Question,
     candidates: Sequence[Candidate],
     preferences: Preferences,
-    left_out: Iterable[tuple[str, str]],
+    baseline: str,
+    left_out: Iterable[tuple[str, str]] = (),
 ) -> Recommendation:
-    baseline = run.info.request.baseline or PLAIN_CSV
     about = run.info.datasets.get(question.dataset)
     held_bytes = about.size_bytes if about else 0
     kept, dropped = sifted(_chosen(run, candidates), preferences, held_bytes)
     now = next((candidate for candidate in candidates if candidate.variant == baseline), None)
     return recommend(kept, [*dropped, *left_out], preferences, now)
+
+
+def _users_own(measured: Measured) -> str | None:
+    """What the user has now, as the runs tell: the second one does not where it was too dear for it."""
+    told = measured.run.info.request.baseline
+    return told or (measured.sifting.info.request.baseline if measured.sifting is not None else None)
+
+
+def _with_baseline(
+    found: Recommendation, measured: Measured, preferences: Preferences, baseline: str
+) -> Recommendation:
+    """Where the baseline was measured on few rows alone, it is compared there."""
+    if found.baseline is not None or measured.sifting is None or not found.ranked:
+        return found
+    question, candidates = _only(measured.sifting)
+    by_variant = {candidate.variant: candidate for candidate in candidates}
+    now, first = by_variant.get(baseline), by_variant.get(found.ranked[0].candidate.variant)
+    if now is None or first is None or not first.rounds:
+        return found
+    told = compared(now, first, preferences)
+    return replace(found, baseline=replace(told, values={}, score=None, rows=question.rows))
 
 
 def _chosen(run: Run, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -187,7 +210,7 @@ def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[str, s
     if measured.sifting is None:
         return []
     question, candidates = _only(measured.sifting)
-    found = _found(measured.sifting, question, candidates, preferences, ())
+    found = _found(measured.sifting, question, candidates, preferences, PLAIN_CSV)
     second = {candidate.variant for candidate in _chosen(measured.run, _only(measured.run)[1])}
     slower = [
         (each.candidate.variant, f"behind: at {question.rows:,} rows its score was {each.score:.1f} times the best's")
@@ -208,7 +231,10 @@ def _answer(
     datasets: Sequence[str] = (),
 ) -> Answer:
     run = measured.run
-    found = _found(run, question, candidates, preferences, _left_out(measured, preferences))
+    own = _users_own(measured)
+    baseline = own or PLAIN_CSV
+    found = _found(run, question, candidates, preferences, baseline, _left_out(measured, preferences))
+    found = _with_baseline(found, measured, preferences, baseline)
     lines = _lines(found, question.conditions.target)
     return Answer(
         question=question,
@@ -218,7 +244,7 @@ def _answer(
         save=lines.save,
         read=lines.read,
         about=_about(run, question),
-        yours=run.info.request.baseline is not None,
+        yours=own is not None,
         cautions=tuple(_cautions(found)),
         folder=_shown(run.folder),
         again=_again(run, preferences, datasets),

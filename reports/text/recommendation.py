@@ -134,7 +134,8 @@ def _gain(answer: Answer) -> Iterator[str]:
 
 def _named(answer: Answer, now: Baseline) -> str:
     title = now.candidate.title or now.candidate.variant
-    return f"your {title} now" if answer.yours else f"{title} by the plain call"
+    rows = "" if now.rows is None else f", at {now.rows:,} rows"
+    return f"your {title} now{rows}" if answer.yours else f"{title} by the plain call{rows}"
 
 
 def _compared(name: str, ratio: Ratio) -> str:

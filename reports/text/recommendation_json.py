@@ -66,6 +66,7 @@ def _baseline_shape(now: Baseline, yours: bool) -> dict[str, Any]:
     return {
         **_candidate_shape(now.candidate),
         "yours": yours,
+        "compared_rows": now.rows,
         "score": now.score,
         "values": dict(now.values),
         "times_the_recommended": {name: _ratio_shape(ratio) for name, ratio in now.ratios.items()},

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from bench_runner.results.information import RequestInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER
 from format_bench import cli, recommend
 from reports.analysis.recommendation.race import contending
+from reports.text.recommendation import show
 from tests.reports.factory import make_run, write_run
 
 CSV, PICKLE, XML = "csv[engine=pandas]", "pickle[engine=pandas]", "xml[engine=pandas,parser=lxml]"
@@ -117,6 +119,25 @@ def test_a_run_that_was_made_for_a_decision_answers_as_it_did_then(tmp_path: Pat
     left_out = dict(answer.found.dropped)
     assert left_out[XML].startswith("behind: at 20,000 rows its score was ")
     assert answer.found.baseline is not None
+
+
+def test_what_was_too_dear_for_all_rows_is_compared_on_few(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = made(baseline=XML)
+    few = replace(first, samples=tuple(changed(sample, rows=20_000) for sample in first.samples))
+    # CSV is there, and is not what the user has.
+    folder = write_run(of_variants(made(), CSV, "parquet[engine=pyarrow,codec=none]"), tmp_path / "run")
+    write_run(few, folder / SIFTING)
+    answer = recommend(stored=folder)
+    now = answer.found.baseline
+    assert now is not None
+    assert (now.candidate.variant, now.rows, now.values, answer.yours) == (XML, 20_000, {}, True)
+    assert now.ratios["read"].ratio > 100
+    show(answer, Console(width=100))
+    out = capsys.readouterr().out
+    assert "your xml now, at 20,000 rows: reads " in out
+    assert not any(line.startswith("your xml now") for line in out.splitlines()), "no row among others of more rows"
 
 
 def test_the_command_that_is_offered_gives_the_same_answer(

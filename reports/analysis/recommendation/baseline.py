@@ -28,6 +28,8 @@ class Baseline:
     """As a multiple of the first ranked one's."""
     ratios: Mapping[str, Ratio]
     """How many times the first ranked one's: of what is always told, and of what else is weighed."""
+    rows: int | None = None
+    """On how many rows both were compared, where the others are told of more: it has no values beside them then."""
 
 
 def ratios(

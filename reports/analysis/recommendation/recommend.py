@@ -141,7 +141,7 @@ def recommend(
     figures = {candidate.variant: weighed(candidate, preferences) for candidate in accepted}
     ranked = _ranked(accepted, accepted, preferences, _probabilities(figures, weights(preferences)))
     first = ranked[0].candidate if ranked else None
-    now = None if baseline is None else _baseline(level.get(baseline.variant, baseline), first, preferences)
+    now = None if baseline is None else compared(level.get(baseline.variant, baseline), first, preferences)
     return Recommendation(
         preferences=preferences,
         ranked=ranked,
@@ -186,7 +186,8 @@ def _ranked(
     )
 
 
-def _baseline(candidate: Candidate, first: Candidate | None, preferences: Preferences) -> Baseline:
+def compared(candidate: Candidate, first: Candidate | None, preferences: Preferences) -> Baseline:
+    """What the user has now, as a multiple of the first ranked one."""
     if not candidate.rounds:
         return Baseline(candidate, {}, None, {})
     shares = weights(preferences)

@@ -19,7 +19,7 @@ from bench_runner.results.records import changed, read_run
 from bench_runner.run import choosing
 from bench_runner.run.session import Options
 from format_bench import cli, recommend, run
-from tests.reports.factory import make_run, write_run
+from tests.reports.factory import make_run, make_sample, write_run
 
 ROOT = Path(__file__).resolve().parents[3]
 FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--budget", "5s", "--seed", "3")
@@ -63,7 +63,7 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, c
 def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[tuple[set[str], Options, Path]] = []
     races: list[Any] = []
-    run = make_run(datasets=("eq",))
+    run = make_run(datasets=("eq",), tracks=("plain",))
 
     def measured(plan: Any, request: Any, options: Options, folder: Path, *rest: object) -> tuple[Any, bool]:
         seen.append(({chain.variant for chain in plan.chains if not chain.is_raw_io}, options, folder))
@@ -94,6 +94,37 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     assert (counted.brief, counted.quick, folder) == (False, False, tmp_path)
     assert counted.budget_s is not None
     assert 60 < counted.budget_s < 120
+
+
+@pytest.mark.parametrize(("seconds", "stays"), [(2.0, True), (3.0, False)])
+def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
+    seconds: float, stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ten times the rows, and a quarter of the two minutes."""
+    sample = make_sample(variant="csv[engine=pandas]", figures={"wall_ns": int(seconds * 1e9)})
+    sifted = replace(make_run(datasets=("eq",)), samples=(sample,))
+    seen: list[Any] = []
+
+    def measured(plan: Any, request: Any, *rest: object) -> tuple[Any, bool]:
+        seen.append((request.baseline, {chain.variant for chain in plan.chains if not chain.is_raw_io}))
+        return sifted, False
+
+    monkeypatch.setattr(choosing, "measure", measured)
+    choosing.measure_for_choice(
+        Request(datasets=("eq",), rows=200_000, baseline="csv[engine=pandas]"),
+        Options(),
+        lambda: tmp_path,
+        [],
+        SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
+        images=False,
+        budget_s=100,
+        may_win=lambda run: ["pickle[engine=pandas]"],
+        contending=lambda run: (),
+    )
+    assert seen[0][0] == "csv[engine=pandas]"
+    assert "csv[engine=pandas]" in seen[0][1]
+    own = {"csv[engine=pandas]"} if stays else set()
+    assert seen[1] == ("csv[engine=pandas]" if stays else None, {"pickle[engine=pandas]"} | own)
 
 
 @pytest.mark.parametrize(
