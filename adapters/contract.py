@@ -40,9 +40,13 @@ class Native(Enum):
 
 @dataclass(frozen=True)
 class Records:
-    """Rows as Python dictionaries, with the Arrow schema that they follow. `rows` may be consumed only once."""
+    """Rows as Python dictionaries. `rows` may be consumed only once.
 
-    schema: pa.Schema
+    A save is given the Arrow schema that they follow. A read whose file has none gives None: then the types are what
+    the values suggest to pyarrow.
+    """
+
+    schema: pa.Schema | None
     rows: Iterable[Mapping[str, Any]]
 
 
