@@ -40,9 +40,13 @@ class Native(Enum):
 
 @dataclass(frozen=True)
 class Records:
-    """Rows as Python dictionaries, with the Arrow schema that they follow. `rows` may be consumed only once."""
+    """Rows as Python dictionaries. `rows` may be consumed only once.
 
-    schema: pa.Schema
+    A save is given the Arrow schema that they follow. A read whose file has none gives None: then the types are what
+    the values suggest to pyarrow.
+    """
+
+    schema: pa.Schema | None
     rows: Iterable[Mapping[str, Any]]
 
 
@@ -56,15 +60,23 @@ class Images:
 
 
 class Can(Enum):
-    """What a user may need of a format beyond save and read."""
+    """What a user may need of a format beyond save and read; `recommend --need` asks for it."""
 
     PROJECTION = "projection"
+    """Some columns can be read without making values of the others."""
     APPEND = "append"
+    """Rows can be added to a stored copy without writing it anew."""
     TYPES = "types"
+    """The file tells the type of each column, so that nothing is guessed from values. A type may be coarser than what
+    was stored, as a declared loss."""
     NESTED = "nested"
+    """Lists and structs are stored as such, not as text."""
     SINGLE_FILE = "single-file"
+    """A stored copy is one file, not a folder."""
     OTHER_LANGUAGES = "other-languages"
+    """Not Python alone has programs that read it."""
     NO_PICKLE = "no-pickle"
+    """Nothing in it is a pickle, whose reading runs whatever its writer put in."""
 
 
 class Stage(Enum):
@@ -303,6 +315,7 @@ class TabularFormat(Adapter):
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
     data is measured with `nulls=numpy` besides."""
     max_rows: ClassVar[int | None] = None
+    """Most rows, where the format has a limit."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
@@ -318,7 +331,8 @@ class TabularFormat(Adapter):
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Why this data cannot be stored, as far as can be known before trying; None when it can.
 
-        Called when the plan is made, with the schema of the Arrow table that the target is made from.
+        Called when the plan is made, with the schema of the Arrow table that the target is made from. One's own ends
+        with `super()`, which knows `max_rows`.
         """
         if self.max_rows is not None and rows > self.max_rows:
             return f"{self.title} holds at most {self.max_rows:,} rows, this table has {rows:,}"

@@ -60,6 +60,7 @@ class Loss:
     kinds: frozenset[str]
     targets: frozenset[str] = frozenset({"pandas", "arrow"})
     strings: frozenset[str] = frozenset({"str", "object"})
+    """What pandas has for text, on the way, where this is lost."""
     nulls: frozenset[str] = frozenset({"masked", "numpy"})
     """What pandas has for integers and booleans with nulls, on the way, where this is lost."""
     lossless: str | None = None
@@ -67,4 +68,4 @@ class Loss:
 
     def holds_for(self, target: str, strings: str, nulls: str) -> bool:
         """Whether this loss is declared for a target, with text of this pandas dtype and nulls of this manner."""
-        return target in self.targets and nulls in self.nulls and (target == "arrow" or strings in self.strings)
+        return target in self.targets and strings in self.strings and nulls in self.nulls

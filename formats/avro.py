@@ -22,6 +22,7 @@ from adapters.contract import (
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import integers, texts, times
+from formats.shared import pandas_losses as shared
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _HEADER_BYTES = 1 << 20
 """More than the schema of any table here takes."""
 
 _TO_AVRO: Mapping[str, Schema] = {
+    "null": "null",
     "bool": "boolean",
     "int8": "int",
     "int16": "int",
@@ -127,7 +129,7 @@ class AvroFastavro(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Avro has fewer types than Arrow."""
-        return _LOSSES
+        return (shared.CATEGORIES_OF_NULLS, *_LOSSES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of a type that Avro does not have."""
@@ -231,6 +233,9 @@ class AvroPolars(PolarsEngine):
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        for name, dtype in table.schema.items():
+            if dtype == self._polars.Null:
+                raise RefusedData(f"polars panics at a column of nulls that has no other type (column {name})")
         with self.refusing():
             table.write_avro(location, compression=codec)
 
@@ -276,7 +281,7 @@ def _record(name: str, fields: Iterable[pa.Field]) -> Schema:
 
 def _field_type(field: pa.Field, path: str) -> Schema:
     described = _avro_type(field.type, path)
-    return ["null", described] if field.nullable else described
+    return ["null", described] if field.nullable and described != "null" else described
 
 
 def _avro_type(arrow_type: pa.DataType, path: str) -> Schema:
@@ -312,13 +317,16 @@ def _arrow_field(field: Mapping[str, Any]) -> pa.Field:
 
     described = field["type"]
     nullable = isinstance(described, list)
-    return pa.field(field["name"], _arrow_type(described[1] if nullable else described), nullable)
+    return pa.field(
+        field["name"], _arrow_type(described[1] if nullable else described), nullable or described == "null"
+    )
 
 
 def _arrow_type(described: Any) -> pa.DataType:
     import pyarrow as pa
 
     plain = {
+        "null": pa.null(),
         "boolean": pa.bool_(),
         "int": pa.int32(),
         "long": pa.int64(),

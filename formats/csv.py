@@ -35,6 +35,7 @@ _TYPES = (
 )
 
 _BY_PYARROW = (
+    shared.NULLS_AS_FLOAT64,
     shared.DICTIONARY_AS_TEXT,
     shared.NAN_AS_NULL,
     shared.missing_words(shared.READ_CSV_WORDS),
@@ -108,7 +109,15 @@ class CsvPandas(ProjectsByOneCall, _Csv):
                 *_TYPES,
             )
         missing = shared.missing_words(shared.READ_CSV_WORDS, lossless="csv[engine=pandas,keep_default_na=false]")
-        return (*_ALWAYS, shared.NAN_AS_NULL, missing, shared.NUMERIC_TEXT, *_TYPES, *shared.TEXT_TYPES_WITH_NULLS)
+        return (
+            shared.NULLS_AS_FLOAT64,
+            *_ALWAYS,
+            shared.NAN_AS_NULL,
+            missing,
+            shared.NUMERIC_TEXT,
+            *_TYPES,
+            *shared.TEXT_TYPES_WITH_NULLS,
+        )
 
     @property
     def known_faults(self) -> Mapping[str, str]:
@@ -178,6 +187,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses, and what the reader guesses."""
         return (
+            text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
             text.NUMERIC_TEXT,
@@ -248,6 +258,7 @@ class CsvPolars(_Csv, PolarsEngine):
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses; the reader takes nothing for missing that was not, and no text for times."""
         return (
+            text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_TEXT,
             text.NUMERIC_TEXT,
             text.INTEGERS_AS_INT64,
@@ -282,6 +293,7 @@ class CsvDuckdb(_Csv, DuckdbEngine):
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses, and what the reader guesses."""
         return (
+            text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_TEXT,
             text.EMPTY_TEXT_AS_NULL,
             text.UNPADDED_NUMERIC_TEXT,

@@ -175,8 +175,15 @@ class ExcelPandas(ProjectsByOneCall):
         """What a cell cannot hold (numbers are float64, times have milliseconds), and what the reader guesses."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
         if self.values["read"] == "polars":
-            return (shared.DICTIONARY_AS_TEXT, shared.NAN_AS_NULL, *formulas, *_LOSSES_BY_POLARS)
+            return (
+                text.NULLS_AS_TEXT,
+                shared.DICTIONARY_AS_TEXT,
+                shared.NAN_AS_NULL,
+                *formulas,
+                *_LOSSES_BY_POLARS,
+            )
         return (
+            shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
             *formulas,

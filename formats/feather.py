@@ -123,7 +123,12 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """An Arrow table has to become a DataFrame first."""
-        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+        return (
+            shared.objects_of_nulls("date-null"),
+            shared.categories_of_nulls_with("null"),
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+        )
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
@@ -168,7 +173,7 @@ class FeatherPolars(_Feather, PolarsEngine):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What polars itself does not have."""
-        return POLARS_LOSSES
+        return (*POLARS_LOSSES, shared.CATEGORIES_OF_NULLS)
 
     @property
     def calls(self) -> Calls:

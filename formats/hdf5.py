@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
-from adapters.losses import Loss
+from adapters.losses import Cause, Loss, Relation
+from adapters.relations import nulls
 from formats.shared import pandas_losses as shared
 from formats.shared.projection import ProjectsByOneCall, in_order
 
@@ -19,6 +20,24 @@ _KEY = "table"
 _LEVELS = range(1, 10)
 _BLOSC = tuple(f"blosc:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
 _BLOSC2 = tuple(f"blosc2:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
+
+_OBJECTS_OF_NULLS_AS_TEXT = Loss(
+    "columns of objects without any value become text",
+    "all values are missing",
+    Cause.CALL,
+    Relation(nulls.objects_of_nulls_as_text),
+    frozenset({"date-null"}),
+    strings=frozenset({"str"}),
+)
+
+_TEXT_OF_NULLS = Loss(
+    "columns of text or objects without any value lose their type",
+    "all values are missing",
+    Cause.CALL,
+    Relation(nulls.objects_of_nulls_as_null),
+    frozenset({"string-null"}),
+    strings=frozenset({"str"}),
+)
 
 
 def _settings(codecs: tuple[str, ...]) -> dict[str, Setting]:
@@ -100,7 +119,13 @@ class HdfFixed(_HdfPandas):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """An Arrow table has to become a DataFrame first."""
-        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION, shared.INTEGERS_THROUGH_NUMPY)
+        return (
+            _OBJECTS_OF_NULLS_AS_TEXT,
+            shared.objects_of_nulls("date-null", strings=("object",)),
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+            shared.INTEGERS_THROUGH_NUMPY,
+        )
 
     format = "hdf5-fixed"
     # HDF5 knows blosc2 for plain arrays alone, and text is none here.
@@ -122,7 +147,13 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """An Arrow table has to become a DataFrame first."""
-        return (shared.NAN_AS_NULL, shared.INTEGERS_THROUGH_NUMPY)
+        return (
+            _TEXT_OF_NULLS,
+            shared.objects_of_nulls("date-null", strings=("object",)),
+            shared.categories_of_nulls_with("double", targets=("pandas", "arrow")),
+            shared.NAN_AS_NULL,
+            shared.INTEGERS_THROUGH_NUMPY,
+        )
 
     format = "hdf5-table"
     settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC, *_BLOSC2))

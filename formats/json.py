@@ -84,6 +84,7 @@ class JsonPandas(_Json):
         tolerance = 10.0**-decimals
         bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
         return (
+            text.NULLS_AS_NULL if by_pyarrow else shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
             Loss(
@@ -185,6 +186,7 @@ class JsonPolars(_Json, PolarsEngine):
     def losses(self) -> tuple[Loss, ...]:
         """What JSON has no notation for; the reader guesses numbers and leaves all else as text."""
         return (
+            text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
             text.INFINITE_AS_NULL,
@@ -228,6 +230,7 @@ class JsonDuckdb(_Json, DuckdbEngine):
     def losses(self) -> tuple[Loss, ...]:
         """What JSON has no notation for, and what the reader guesses."""
         return (
+            text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_TEXT,
             shared.DECIMALS_AS_FLOAT64,
             Loss(

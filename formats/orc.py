@@ -110,6 +110,7 @@ class OrcPandas(_Orc):
     def losses(self) -> tuple[Loss, ...]:
         """What ORC does not have; and nothing in the file tells pandas of its own types."""
         return (
+            shared.objects_of_nulls("bool-null"),
             _TIMESTAMPS_AS_NS_IN_UTC,
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -76,7 +77,7 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Parquet has no seconds."""
-        return (_SECONDS_AS_MS,)
+        return (_SECONDS_AS_MS, shared.CATEGORIES_OF_NULLS)
 
     @property
     def calls(self) -> Calls:
@@ -120,7 +121,14 @@ class ParquetPandas(ProjectsByOneCall, _Parquet):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Parquet has no seconds, and an Arrow table has to become a DataFrame first."""
-        return (_SECONDS_AS_MS, shared.NAN_AS_NULL, shared.DECIMAL_PRECISION, shared.INTEGERS_IN_MISSING_STRUCTS)
+        return (
+            shared.objects_of_nulls("date-null"),
+            replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
+            _SECONDS_AS_MS,
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+            shared.INTEGERS_IN_MISSING_STRUCTS,
+        )
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
@@ -167,7 +175,7 @@ class ParquetPolars(_Parquet, PolarsEngine):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What polars itself does not have."""
-        return POLARS_LOSSES
+        return (*POLARS_LOSSES, shared.CATEGORIES_OF_NULLS)
 
     def load_library(self) -> None:
         """Import polars with what it loads on the first call."""
@@ -211,6 +219,7 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
     def losses(self) -> tuple[Loss, ...]:
         """What DuckDB itself does not have."""
         return (
+            shared.CATEGORIES_OF_NULLS,
             _DICTIONARY_AS_VALUES,
             Loss(
                 "timestamps in s and ms become us, and UTC where they have a zone",
@@ -256,7 +265,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Objects are stored as what their first values suggest, and an Arrow table has to become a DataFrame first."""
-        return (shared.NAN_AS_NULL, shared.DECIMALS_AS_FLOAT64)
+        return (shared.objects_of_nulls("date-null"), shared.NAN_AS_NULL, shared.DECIMALS_AS_FLOAT64)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of timestamps in seconds."""

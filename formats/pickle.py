@@ -40,7 +40,12 @@ class PicklePandas(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Pickle keeps a DataFrame as it is; an Arrow table has to become one first."""
-        return (shared.NAN_AS_NULL, shared.DECIMAL_PRECISION)
+        return (
+            shared.objects_of_nulls("date-null"),
+            shared.categories_of_nulls_with("null"),
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+        )
 
     @property
     def calls(self) -> Calls:

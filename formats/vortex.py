@@ -11,6 +11,7 @@ from adapters.contract import Calls, Can, Handle, Maturity, Native, OwnCall, Set
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import texts
+from formats.shared import pandas_losses as shared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +53,7 @@ class VortexData(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """A dictionary is one of Vortex's encodings, not a type."""
-        return (_DICTIONARY_AS_VALUES,)
+        return (shared.CATEGORIES_OF_NULLS, _DICTIONARY_AS_VALUES)
 
     @property
     def calls(self) -> Calls:

@@ -50,6 +50,7 @@ class XmlPandas(TabularFormat):
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses, and what the reader takes for missing."""
         return (
+            shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_TEXT,
             shared.NAN_AS_NULL,
             shared.missing_words(shared.READ_CSV_WORDS),

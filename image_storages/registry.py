@@ -9,10 +9,10 @@ from adapters.registry import Entry, Registry
 STORAGES: Registry[ImageStorage] = Registry(
     {
         "base64": Entry("image_storages.base64:ENGINES"),
-        "image-raw-io": Entry("image_storages.raw_io:ENGINES"),
         "image-hdf5": Entry("image_storages.hdf5:ENGINES", "hdf5"),
         "image-lance": Entry("image_storages.lance:ENGINES", "lance"),
         "image-parquet": Entry("image_storages.parquet:ENGINES"),
+        "image-raw-io": Entry("image_storages.raw_io:ENGINES"),
         "jpeg": Entry("image_storages.image_files:JPEG", "images"),
         "lmdb": Entry("image_storages.lmdb:ENGINES", "images"),
         "png": Entry("image_storages.image_files:PNG", "images"),

@@ -98,6 +98,14 @@ def test_all_is_every_extra_but_that_of_developers():
     assert everything.extras == set(extras) - {"all", "dev"}
 
 
+def test_extras_stand_sorted_by_name():
+    text = (ROOT / "pyproject.toml").read_text()
+    (everything,) = re.findall(r'^all = \["format-bench\[(.*)\]"\]$', text, re.MULTILINE)
+    names = list(PROJECT["project"]["optional-dependencies"])
+    assert names == [*sorted(names[:-2]), "all", "dev"]
+    assert everything.split(",") == sorted(everything.split(","))
+
+
 def test_every_package_is_installed():
     """Also one inside a room: what is not listed is missing from an installed copy."""
     rooms = [folder for folder in ROOT.iterdir() if (folder / "__init__.py").exists() and folder.name != "tests"]

@@ -15,10 +15,10 @@ _JSON_LARGE = 1e16
 
 
 def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """float64, unchanged: to be used with a tolerance."""
+    """float64 with a value, unchanged: to be used with a tolerance."""
     import pyarrow as pa
 
-    return column if column.type == pa.float64() else None
+    return column if column.type == pa.float64() and column.null_count < len(column) else None
 
 
 def floats_of_decimals(decimals: int) -> Expect:
@@ -29,7 +29,7 @@ def floats_of_decimals(decimals: int) -> Expect:
         import numpy as np
         import pyarrow as pa
 
-        if not _is_float(column):
+        if not _is_float(column) or column.null_count == len(column):
             return None
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
         for row in np.flatnonzero(np.isfinite(values) & (np.abs(values) >= _JSON_LARGE)):

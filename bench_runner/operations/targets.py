@@ -112,7 +112,7 @@ def from_native(result: Any, target: Target, native: Native) -> Any:
 def select(result: Any, native: Native, columns: list[str]) -> Any:
     """Some columns of what a read returned, in this order. Inside the clock, where an engine has no call for it."""
     if native is Native.RECORDS:
-        schema = pa.schema([result.schema.field(name) for name in columns])
+        schema = None if result.schema is None else pa.schema([result.schema.field(name) for name in columns])
         return Records(schema, ({name: row[name] for name in columns} for row in result.rows))
     # DataFrames of both kinds take a list of names in brackets.
     return result.select(columns) if isinstance(result, pa.Table) else result[columns]
@@ -177,6 +177,10 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _from_records(records: Records) -> pa.Table:
+    if records.schema is None:
+        # All rows at once: a column's type is told by all of its values.
+        values = list(records.rows)
+        return pa.Table.from_struct_array(pa.array(values)) if values else pa.table({})
     rows = iter(records.rows)
     row_type = pa.struct(list(records.schema))
     batches = []

@@ -47,14 +47,15 @@ class _Trip:
 
 
 def probe(adapter: TabularFormat, target: Target, folder: Path) -> Iterator[Verdict]:
-    """Round trips of all kinds, each without and with nulls; the libraries must be loaded, the strings applied.
+    """Round trips of all kinds, each without and with nulls, as far as it has both; the libraries must be loaded, the
+    strings applied.
 
     Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is no refusal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for kind in KINDS.values():
         trips = {}
-        for nulls in (False, True):
+        for nulls in kind.nulls:
             location = folder / f"{kind.name}{'-nulls' if nulls else ''}{adapter.suffix}"
             trips[nulls] = _trip(adapter, target, kind.table(nulls), location)
         for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
@@ -82,7 +83,7 @@ def _described(trip: _Trip, known_fault: str | None) -> tuple[str, str, str]:
 def _with_missed_losses(
     kind: Kind, adapter: TabularFormat, target: Target, trips: dict[bool, _Trip]
 ) -> dict[bool, _Trip]:
-    """The trips; a loss that is declared for this kind, and was seen on neither, makes the first one an error."""
+    """The trips; a loss that is declared for this kind, and was seen on none, makes the first one an error."""
     seen = {loss.what for trip in trips.values() for loss in trip.losses}
     missed = [
         loss.what
@@ -92,7 +93,7 @@ def _with_missed_losses(
         and loss.holds_for(target.kind, target.strings, target.nulls)
     ]
     if missed and all(trip.outcome != ERROR for trip in trips.values()):
-        return {**trips, False: _Trip(ERROR, f"declared, but did not occur: {'; '.join(missed)}")}
+        return {**trips, kind.nulls[0]: _Trip(ERROR, f"declared, but did not occur: {'; '.join(missed)}")}
     return trips
 
 

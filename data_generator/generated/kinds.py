@@ -1,7 +1,8 @@
 """`kinds`: one small table for each kind of column that a user meets, once without and once with nulls.
 
 They are not timed: what a format does to each kind of column is found on them. A kind holds one difficulty, so that
-a loss has a name. This module knows Arrow values only, neither formats nor targets.
+a loss has a name. A column may also hold no value at all: such a kind has one table, with nulls. This module knows
+Arrow values only, neither formats nor targets.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ class Kind:
     type: pa.DataType
     values: Sequence[Any]
     categories: Sequence[Any] | None = None
+
+    @property
+    def nulls(self) -> tuple[bool, ...]:
+        """Whether its tables hold nulls: first without them, then with them; with them alone, where no value is."""
+        return (True,) if all(value is None for value in self.values) else (False, True)
 
     def table(self, nulls: bool) -> pa.Table:
         """`key` (int64, 0 to ROWS - 1) and `value`; with nulls, every seventh value is null, from the second on.
@@ -78,6 +84,10 @@ def _timestamps(unit: str, zone: str | None) -> Kind:
 
 def _text(name: str, title: str, *values: str) -> Kind:
     return Kind(name, title, pa.string(), values)
+
+
+def _without_values(name: str, arrow_type: pa.DataType) -> Kind:
+    return Kind(f"{name}-null", f"{name} of which every value is missing", arrow_type, [None])
 
 
 _ALL = [
@@ -140,6 +150,15 @@ _ALL = [
     Kind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
     Kind("struct", "structs", pa.struct({"a": pa.int64(), "b": pa.string()}), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),
     Kind("map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]),
+    # One for each manner in which pandas, or a reader that guesses, holds what has no value: as text, masked, as
+    # floats, as points in time, as objects (dates stand for all of them), as codes.
+    _without_values("string", pa.string()),
+    _without_values("int64", pa.int64()),
+    _without_values("bool", pa.bool_()),
+    _without_values("float64", pa.float64()),
+    _without_values("timestamp-us", pa.timestamp("us")),
+    _without_values("date", pa.date32()),
+    _without_values("categorical", pa.dictionary(pa.int32(), pa.string())),
 ]
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}

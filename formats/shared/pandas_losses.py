@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adapters.losses import Cause, Expect, Loss, Relation
-from adapters.relations import floats, integers, texts, written
+from adapters.relations import floats, integers, nulls, texts, written
 
 READ_CSV_WORDS = frozenset(
     {
@@ -41,6 +41,25 @@ _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 _ARROW = frozenset({"arrow"})
 _PANDAS = frozenset({"pandas"})
+
+NULLS_AS_FLOAT64 = Loss(
+    "columns without any value become float64",
+    "all values are missing",
+    Cause.FORMAT,
+    Relation(nulls.nulls_as_float64),
+    frozenset({"string-null", "bool-null", "timestamp-us-null", "date-null", "categorical-null"}),
+)
+"""To be declared before the others: they would take such a column for what it was."""
+
+CATEGORIES_OF_NULLS = Loss(
+    "categoricals without any value lose their type",
+    "all values are missing",
+    Cause.CALL,
+    Relation(nulls.dictionary_of_nulls_as_null),
+    frozenset({"categorical-null"}),
+    targets=_PANDAS,
+)
+"""Arrow makes a dictionary without a type of values of what pandas holds, and few formats have one."""
 
 NAN_AS_NULL = Loss(
     "NaN becomes null",
@@ -119,6 +138,31 @@ WHOLE_FLOATS_AS_INT64 = Loss(
     Relation(floats.whole_floats_as_int64),
     frozenset({"float64-whole"}),
 )
+
+
+def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) -> Loss:
+    """What pandas holds as Python objects has no type where there is none of them."""
+    return Loss(
+        "columns of objects without any value lose their type",
+        "all values are missing",
+        Cause.CALL,
+        Relation(nulls.objects_of_nulls_as_null),
+        frozenset(kinds),
+        targets=_ARROW,
+        strings=frozenset(strings),
+    )
+
+
+def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Loss:
+    """What pandas holds as codes has values of another Arrow type where there is none of them."""
+    return Loss(
+        f"categoricals without any value become those of {values}",
+        "all values are missing",
+        Cause.CALL,
+        Relation(nulls.dictionary_of_nulls_with(values)),
+        frozenset({"categorical-null"}),
+        targets=frozenset(targets),
+    )
 
 
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:

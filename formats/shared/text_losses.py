@@ -8,9 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adapters.losses import Cause, Expect, Loss, Relation
-from adapters.relations import floats, integers, texts, written
+from adapters.relations import floats, integers, nulls, texts, written
 
 _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+
+_NULL = frozenset({"int64-null", "float64-null", "timestamp-us-null"})
+"""Kinds without any value whose type no target keeps by itself."""
+
+NULLS_AS_NULL = Loss(
+    "columns without any value lose their type",
+    "all values are missing",
+    Cause.FORMAT,
+    Relation(nulls.nulls_as_null),
+    _NULL,
+)
+"""To be declared before the others, as the next one: they would take such a column for what it was."""
+
+NULLS_AS_TEXT = Loss(
+    "columns without any value become text",
+    "all values are missing",
+    Cause.FORMAT,
+    Relation(nulls.nulls_as_text),
+    _NULL,
+)
 
 INTEGERS_AS_INT64 = Loss(
     "integers become int64",

@@ -14,7 +14,7 @@ from reports.analysis.labels import short_labels
 SYMBOLS = {"exact": "+", "lossy": "~", "refused": "x", "error": "!"}
 UNKNOWN = " "
 MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
-PAIRS = "Each cell is the kind without nulls and with nulls."
+PAIRS = "Each cell is the kind without nulls and with nulls; a kind that has no value has the latter alone."
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Matrix:
         for kind in self.kinds:
             pair = self.cells.get((variant, kind), (None, None))
             words = [_words(verdict) if verdict and verdict.outcome != "exact" else "" for verdict in pair]
-            if words[0] and words[0] == words[1]:
-                found.setdefault(words[0], []).append(kind)
+            if words[1] and (pair[0] is None or words[0] == words[1]):
+                found.setdefault(words[1], []).append(kind)
                 continue
             for text, name in zip(words, (f"{kind} without nulls", f"{kind} with nulls"), strict=True):
                 if text:

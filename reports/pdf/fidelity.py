@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_KINDS = 48
+MOST_KINDS = 56
 """Kinds of columns that fit under each other on a page; two targets share one when half as many do."""
 _OUTCOME_COLOURS = {"exact": "#deebf7", "lossy": "#fdb863", "refused": "#bdbdbd", "error": "#b35806"}
 _OUTCOME_SIGNS = {"exact": "", "lossy": "~", "refused": "×", "error": "!"}

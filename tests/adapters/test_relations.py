@@ -9,16 +9,39 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters.relations import floats, integers, texts, times, written
+from adapters.relations import floats, integers, nulls, texts, times, written
 
 
 def column(values: list[Any], arrow_type: pa.DataType | None = None) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(values, arrow_type)])
 
 
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 MOMENT = dt.datetime(2024, 2, 29, 12, 34, 56, 123456)
 
+NAN = float("nan")
+
 CHANGES = [
+    (nulls.nulls_as_float64, column([None, None], pa.string()), column([None, None], pa.float64())),
+    (nulls.nulls_as_float64, column([NAN, None], pa.float32()), column([None, None], pa.float64())),
+    (nulls.nulls_as_float64, column([None], pa.float64()), None),
+    (nulls.nulls_as_float64, column(["x", None]), None),
+    (nulls.nulls_as_float64, column([], pa.string()), None),
+    (nulls.nulls_as_text, column([None], pa.int64()), column([None], pa.string())),
+    (nulls.nulls_as_text, column([None], pa.large_string()), None),
+    (nulls.nulls_as_null, column([None], pa.date32()), column([None], pa.null())),
+    (nulls.nulls_as_null, column([None, 1]), None),
+    (nulls.objects_of_nulls_as_null, column([None], pa.list_(pa.int64())), column([None], pa.null())),
+    (nulls.objects_of_nulls_as_null, column([None], pa.int64()), None),
+    (nulls.objects_of_nulls_as_null, column([None, "x"]), None),
+    (nulls.objects_of_nulls_as_text, column([None], pa.date32()), column([None], pa.string())),
+    (nulls.objects_of_nulls_as_text, column([None], pa.float64()), None),
+    (nulls.dictionary_of_nulls_as_null, column([None]).cast(DICTIONARY), column([None], pa.null())),
+    (nulls.dictionary_of_nulls_as_null, column([None], pa.string()), None),
+    (nulls.dictionary_of_nulls_with("null"), column(["x"]).cast(DICTIONARY), None),
+    (nulls.dictionary_of_nulls_with("null"), column([None], pa.string()), None),
+    (floats.any_floats, column([None], pa.float64()), None),
+    (floats.floats_of_decimals(10), column([None], pa.float64()), None),
     (integers.integers_as_int64, column([1], pa.int8()), column([1])),
     (integers.integers_as_int64, column([1, 2]), None),
     (integers.integers_as_int64, column([1, None], pa.int8()), None),

@@ -6,8 +6,7 @@ back; it knows no format.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,61 +14,56 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.contract import TabularFormat
-from adapters.losses import Cause, Loss, Relation
-from adapters.relations import floats, integers, texts, times, written
+from adapters.losses import Loss
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
 from data_generator.generated.kinds import KINDS
-from formats.shared import pandas_losses, text_losses
-
-_MODULES = {"shared": pandas_losses, "text": text_losses}
-"""The modules of ready-made losses, under the names that formats import them by."""
-
-_IMPORTS = """\
-from adapters.losses import Cause, Loss, Relation
-from adapters.relations import floats, integers, texts, times, written
-from formats.shared import pandas_losses as shared
-from formats.shared import text_losses as text"""
-
-RELATIONS = {"floats": floats, "integers": integers, "texts": texts, "times": times, "written": written}
-"""The modules of ready-made relations, likewise."""
+from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
 
 _MISSED = "declared, but did not occur"
 """How the fidelity of a declaration that has grown stale begins: there is nothing to add for it."""
 
-_UNITS = ("s", "ms", "us", "ns")
-
 
 @dataclass
-class _Candidate:
-    """A line to paste, the relation that it declares, and where that was seen to hold."""
+class _Returned:
+    """What came back from one round trip, to be set beside what losses make of the column."""
 
-    spelled: str
-    relation: Relation
-    ready: Loss | None = None
-    """The loss itself, where it is ready-made; else the line is a relation, and a loss is written around it."""
-    explained: set[tuple[str, str]] = field(default_factory=set)
-    """Kind and target."""
+    table: pa.Table
+    got: Any
+    target: Target
+    declared: tuple[Loss, ...]
+    """The losses that the format declares already."""
+    known: dict[tuple[Loss, ...], bool] = field(default_factory=dict)
+    """Whether it fits, by the losses that did something to the column."""
 
-    @property
-    def kinds(self) -> list[str]:
-        return sorted({kind for kind, _ in self.explained})
+    def touching(self, losses: Sequence[Loss]) -> tuple[Loss, ...]:
+        """Those that do something to the column, in turn, the declared ones before."""
+        column, touching = self.table["value"], ()
+        for loss in (*self.declared, *losses):
+            if not loss.holds_for(self.target.kind, self.target.strings, self.target.nulls):
+                continue
+            try:
+                changed = loss.relation.expect(column)
+            except Exception:
+                return *touching, loss  # nor can it be compared: no column may fail a relation
+            if changed is not None:
+                column = changed
+                touching = (*touching, loss)
+            if changed is not None and loss.relation.parse is not None:
+                break
+        return touching
 
-    @property
-    def targets(self) -> list[str]:
-        return sorted({target for _, target in self.explained})
-
-    def line(self) -> str:
-        """The loss as it is pasted into `losses`."""
-        if self.ready is not None:
-            return f"    {self.spelled},  # {', '.join(self.kinds)}"
-        only = "" if len(self.targets) > 1 else f"\n        targets=frozenset({{{_quoted(self.targets)}}}),"
-        return (
-            '    Loss(\n        "<what becomes what>",\n        "<what still holds>",\n        Cause.CALL,\n'
-            f"        {self.spelled},\n        frozenset({{{_quoted(self.kinds)}}}),{only}\n    ),"
-        )
+    def fits(self, losses: Sequence[Loss]) -> bool:
+        """Whether the losses explain what came back."""
+        touching = self.touching(losses)
+        if touching not in self.known:
+            try:
+                self.known[touching] = not verify.compare(self.table, self.got, self.target, touching).problems
+            except Exception:
+                self.known[touching] = False  # a relation that does not go with what came back explains nothing
+        return self.known[touching]
 
 
 def records(variant: str, adapter: TabularFormat, target: Target, folder: Path) -> list[Fidelity]:
@@ -90,113 +84,109 @@ def report(adapter: TabularFormat, undeclared: Sequence[Fidelity], folder: Path)
 
 def _advice(adapter: TabularFormat, undeclared: Iterable[Fidelity], folder: Path) -> str:
     """What to paste into the module for these changes, and what is left for which nothing ready-made fits."""
-    candidates = list(_candidates())
-    changed = sorted({(record.kind, record.target, record.nulls) for record in undeclared})
-    unexplained: list[tuple[str, str, bool]] = []
-    for kind, target, nulls in changed:
-        fitting = _fitting(adapter, kind, Target(target), nulls, candidates, folder)
-        for candidate in fitting:
-            candidate.explained.add((kind, target))
-        if not fitting:
-            unexplained.append((kind, target, nulls))
-    chosen = _fewest(candidates, {(kind, target) for kind, target, _ in changed})
+    trips = sorted({Trip(record.kind, record.target, record.nulls) for record in undeclared})
+    returned = {trip: _returned(adapter, trip, folder) for trip in trips}
+    chosen = _chosen(list(candidates(trips)), returned)
     said = []
     if chosen:
-        said += ["these ready-made losses fit what came back; paste what you find true:", "", _IMPORTS, ""]
-        said += ["losses = (", *(candidate.line() for candidate in chosen), ")"]
-    if unexplained:
-        names = ", ".join(dict.fromkeys(kind for kind, _, _ in unexplained))
+        tried = {trip.target for trip in trips}
+        lines = "\n".join(["losses = (", *(candidate.line(tried) for candidate in chosen), ")"])
+        said += ["these ready-made losses fit what came back, in this order; paste what you find true:", ""]
+        said += [*imports(lines), "", lines]
+    if unexplained := {trip.kind: None for trip in trips if not returned[trip].fits(_losses(chosen))}:
+        names = ", ".join(unexplained)
         said += ["", f"nothing ready-made fits {names}: mend the call, refuse the type in `refusal`, write a relation"]
-        said += ["(adapters/relations.py shows how), or name the kind in `known_faults`"]
+        said += ["(adapters/relations/ shows how), or name the kind in `known_faults`"]
     return "\n".join([*said, "see 'Losses' in docs/adding-a-format.md"])
 
 
-def _fitting(
-    adapter: TabularFormat, kind: str, target: Target, nulls: bool, candidates: list[_Candidate], folder: Path
-) -> list[_Candidate]:
-    """The candidates that explain what becomes of this kind, beside what is declared already."""
-    table = KINDS[kind].table(nulls)
+def _returned(adapter: TabularFormat, trip: Trip, folder: Path) -> _Returned:
+    """Make the trip again."""
+    table, target = KINDS[trip.kind].table(trip.nulls), Target(trip.target)
     targets.apply_strings(target)
-    location = folder / f"{kind}-{target.kind}-{nulls}{adapter.suffix}"
+    location = folder / f"{trip.kind}-{trip.target}-{trip.nulls}{adapter.suffix}"
     adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
     got = targets.from_native(adapter.read(location), target, adapter.native_read)
-    return [candidate for candidate in candidates if _explains(candidate, adapter, table, got, target)]
+    return _Returned(table, got, target, adapter.losses)
 
 
-def _explains(candidate: _Candidate, adapter: TabularFormat, table: pa.Table, got: Any, target: Target) -> bool:
-    loss = candidate.ready or Loss("tried", "", Cause.CALL, candidate.relation, frozenset())
-    if not loss.holds_for(target.kind, target.strings, target.nulls):
-        return False
-    try:
-        return not verify.compare(table, got, target, (*adapter.losses, loss)).problems
-    except Exception:
-        return False  # a relation that cannot be had of this column does not explain it
+def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[Candidate]:
+    """Candidates that together explain all that can be, in the order in which they are to be declared.
 
-
-def _fewest(candidates: list[_Candidate], wanted: set[tuple[str, str]]) -> list[_Candidate]:
-    """Candidates that together explain all that can be: in turn the one that explains most, a ready-made one before
-    others."""
-    chosen: list[_Candidate] = []
-    usable = [candidate for candidate in candidates if _is_honest(candidate)]
-    while usable and (best := max(usable, key=lambda each: _worth(each, wanted))).explained & wanted:
-        chosen.append(best)
-        wanted = wanted - best.explained
+    First come those that explain a kind with nulls and without: else one may be taken that fits only because the tests
+    have nulls.
+    """
+    for candidate in pool:
+        _try(candidate, returned)
+    tried = {trip.target for trip in returned}
+    usable = [candidate for candidate in pool if candidate.is_honest(tried)]
+    chosen: list[Candidate] = []
+    left = set(returned)
+    while usable := [each for each in usable if each.explained & left]:
+        # What touches something else that is still to be explained may be in its way.
+        careful = [each for each in usable if not (each.touched - each.explained) & left]
+        best = max(careful or usable, key=lambda each: _worth(each, left))
+        usable.remove(best)
+        with_best = _with(best, chosen, returned, left)
+        if with_best is not None:
+            chosen = with_best
+            left = {trip for trip in left if not returned[trip].fits(_losses(chosen))}
+    for candidate in list(chosen):
+        chosen = max(chosen, [candidate, *_without(candidate, chosen)], key=lambda order: _fitting(order, returned))
+    fitting = [trip for trip in returned if returned[trip].fits(_losses(chosen))]
     for candidate in chosen:
-        if candidate.ready is None:
-            # What an earlier one explains need not be said again.
-            earlier = set().union(*(each.explained for each in chosen[: chosen.index(candidate)]))
-            candidate.explained -= earlier
-    # Losses are tried in their order, each on what the one before has made of the column: the special ones come first.
-    return sorted(chosen, key=lambda each: len(each.explained))
+        # Where one before has explained it, there is nothing left to be seen; and what one before makes of the column
+        # is told with that one.
+        seen = {trip for trip in fitting if candidate.loss in returned[trip].touching(_losses(chosen))}
+        candidate.explained = seen & candidate.touched or seen
+    return [candidate for candidate in chosen if candidate.explained]
 
 
-def _worth(candidate: _Candidate, wanted: set[tuple[str, str]]) -> tuple[int, bool, int]:
-    return len(candidate.explained & wanted), candidate.ready is not None, -len(candidate.spelled)
+def _try(candidate: Candidate, returned: Mapping[Trip, _Returned]) -> None:
+    """Find which trips a candidate touches, and which of them it explains beside what is declared already."""
+    for trip, came_back in returned.items():
+        if candidate.loss in came_back.touching([candidate.loss]):
+            candidate.touched.add(trip)
+            if came_back.fits([candidate.loss]):
+                candidate.explained.add(trip)
 
 
-def _is_honest(candidate: _Candidate) -> bool:
-    """Whether a ready-made loss names no kind on which it was not seen: that would be an error of its own."""
-    return candidate.ready is None or candidate.ready.kinds <= {kind for kind, _ in candidate.explained}
+def _with(
+    best: Candidate, chosen: list[Candidate], returned: Mapping[Trip, _Returned], left: set[Trip]
+) -> list[Candidate] | None:
+    """The chosen ones and this at the last place at which all fits that did, and what it explains; None where there is
+    none. Relations that name types go into one."""
+    wanted = (returned.keys() - left) | best.explained
+    trials = [[*chosen[:place], best, *chosen[place:]] for place in range(len(chosen), -1, -1)]
+    for place, other in enumerate(chosen):
+        if best.types and other.types and other.loss.relation.parse is best.loss.relation.parse:
+            trials.insert(0, [*chosen[:place], merged([other, best]), *chosen[place + 1 :]])
+    return next((trial for trial in trials if all(returned[trip].fits(_losses(trial)) for trip in wanted)), None)
 
 
-def _candidates() -> Iterator[_Candidate]:
-    for module, losses in _MODULES.items():
-        for name, value in vars(losses).items():
-            if isinstance(value, Loss):
-                yield _Candidate(f"{module}.{name}", value.relation, value)
-    missing = pandas_losses.missing_words(pandas_losses.READ_CSV_WORDS)
-    yield _Candidate("shared.missing_words(shared.READ_CSV_WORDS)", missing.relation, missing)
-    wider = pandas_losses.float32_as_float64(bound="the same number as float64")
-    yield _Candidate('shared.float32_as_float64(bound="the same number as float64")', wider.relation, wider)
-    for name, function in _relations():
-        yield _Candidate(f"Relation({name})", Relation(function))
-        for argument, values in {
-            "relative_tolerance=2.0**-24": {"relative_tolerance": 2.0**-24},
-            'nulls="numpy"': {"nulls": "numpy"},
-            "parse=written.parse_text": {"parse": written.parse_text},
-        }.items():
-            relation = Relation(function, **values)
-            yield _Candidate(f"Relation({name}, {argument})", relation)
-    for to_unit in _UNITS:
-        others = [unit for unit in _UNITS if unit != to_unit]
-        for zone in (None, "UTC"):
-            arguments = f'{others}, "{to_unit}"'.replace("'", '"') + (f', "{zone}"' if zone else "")
-            relation = Relation(times.timestamps_in(others, to_unit, zone))
-            yield _Candidate(f"Relation(times.timestamps_in({arguments}))", relation)
+def _without(candidate: Candidate, chosen: Iterable[Candidate]) -> list[Candidate]:
+    return [each for each in chosen if each is not candidate]
 
 
-def _relations() -> Iterator[tuple[str, Any]]:
-    """Every ready-made relation that takes a column alone, under the name by which a format uses it."""
-    for module, content in RELATIONS.items():
-        for name, function in vars(content).items():
-            of_this_module = inspect.isfunction(function) and function.__module__ == content.__name__
-            if of_this_module and not name.startswith("_") and [*_parameters(function)] == ["column"]:
-                yield f"{module}.{name}", function
+def _losses(chosen: Iterable[Candidate]) -> list[Loss]:
+    return [candidate.loss for candidate in chosen]
 
 
-def _parameters(function: Any) -> Iterator[str]:
-    yield from inspect.signature(function).parameters
+def _fitting(chosen: Sequence[Candidate], returned: Mapping[Trip, _Returned]) -> int:
+    return sum(came_back.fits(_losses(chosen)) for came_back in returned.values())
 
 
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+def _worth(candidate: Candidate, left: set[Trip]) -> tuple[float, ...]:
+    """Rather what explains a kind whole; of those what is ready-made, then helpers; then what explains most, touches
+    least beside it, and is shortest."""
+    whole, explained = _whole(candidate, left), len(candidate.explained & left)
+    rank = (candidate.is_ready, candidate.is_helper, len(whole), explained)
+    return bool(whole), *rank, -len(candidate.touched - candidate.explained), -len(candidate.spelled)
+
+
+def _whole(candidate: Candidate, left: set[Trip]) -> set[tuple[str, str]]:
+    """Kinds and targets of which nothing is left that the candidate does not explain."""
+    explained = candidate.explained & left
+    return {(trip.kind, trip.target) for trip in explained} - {
+        (trip.kind, trip.target) for trip in left - candidate.explained
+    }

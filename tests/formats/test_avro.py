@@ -1,9 +1,13 @@
 """Avro keeps the contract."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from adapters.errors import RefusedData
+from bench_runner.operations import targets
+from bench_runner.operations.targets import Target
 from formats.avro import arrow_schema, avro_schema
 from formats.registry import FORMATS
 from tests.contracts.tabular import TabularFormatContract
@@ -37,6 +41,7 @@ def test_a_field_is_a_union_only_where_it_may_be_null() -> None:
 @pytest.mark.parametrize(
     "arrow_type",
     [
+        pa.null(),
         pa.int32(),
         pa.float32(),
         pa.date32(),
@@ -51,6 +56,14 @@ def test_a_field_is_a_union_only_where_it_may_be_null() -> None:
 def test_schemas_there_and_back(arrow_type: pa.DataType) -> None:
     schema = pa.schema({"a": arrow_type})
     assert arrow_schema(avro_schema(schema)) == schema
+
+
+def test_polars_takes_no_column_of_nulls_without_another_type(tmp_path: Path) -> None:
+    adapter = FORMATS.build("avro[engine=polars]")
+    adapter.load_library()
+    table = pa.table({"a": [1, 2], "odd": pa.nulls(2)})
+    with pytest.raises(RefusedData, match="column odd"):
+        adapter.save(targets.to_native(table, Target("arrow"), adapter.native), tmp_path / "t.avro")
 
 
 @pytest.mark.parametrize(

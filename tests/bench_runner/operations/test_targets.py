@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Native
+from adapters.contract import Native, Records
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
@@ -110,6 +110,17 @@ def test_records_come_back_in_order_over_batches() -> None:
     rows = targets.RECORDS_PER_BATCH + 10
     table = pa.table({"a": range(rows)})
     assert exchanged(table, Target("arrow"), Native.RECORDS)["a"].equals(table["a"])
+
+
+def test_records_without_a_schema_have_the_types_that_their_values_suggest() -> None:
+    # The last row is in no batch with the first one.
+    rows = [{"a": 1, "b": None}] * targets.RECORDS_PER_BATCH + [{"a": 0.5, "b": "x"}]
+    for result in (Records(None, iter(rows)), targets.select(Records(None, rows), Native.RECORDS, ["b", "a"])):
+        table = targets.from_native(result, Target("arrow"), Native.RECORDS)
+        assert (table["a"].type, table["b"].type) == (pa.float64(), pa.string())
+        assert table.slice(len(rows) - 2).to_pylist() == [{"a": 1.0, "b": None}, rows[-1]]
+    assert table.column_names == ["b", "a"]
+    assert targets.from_native(Records(None, []), Target("arrow"), Native.RECORDS).column_names == []
 
 
 # --- buffers -------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from adapters.contract import Native, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
-from adapters.relations import texts
+from adapters.relations import nulls, texts
 from bench_runner.operations.targets import Target, apply_strings
 from bench_runner.worker import fidelity
 from bench_runner.worker.fidelity import Verdict, probe
@@ -75,7 +74,7 @@ def without_dictionaries(table: pa.Table) -> pa.Table:
 
 def test_all_kinds_are_exact_where_nothing_changes(tmp_path: Path) -> None:
     records = found(Memory(), ARROW, tmp_path)
-    assert list(records) == list(itertools.product(KINDS, (False, True)))
+    assert list(records) == [(kind.name, nulls) for kind in KINDS.values() for nulls in kind.nulls]
     assert {record.outcome for record in records.values()} == {"exact"}
 
 
@@ -100,6 +99,12 @@ def test_an_undeclared_change_is_an_error(tmp_path: Path) -> None:
 def test_a_declared_loss_that_does_not_occur_is_an_error(tmp_path: Path) -> None:
     record = found(Memory(lambda table: table, DICTIONARY), ARROW, tmp_path)["categorical", False]
     assert (record.outcome, record.how) == ("error", "declared, but did not occur: categoricals become text")
+
+
+def test_so_it_is_of_a_kind_that_has_no_value(tmp_path: Path) -> None:
+    of_nulls = Loss("no type", "", Cause.FORMAT, Relation(nulls.nulls_as_null), frozenset({"date-null"}))
+    record = found(Memory(lambda table: table, of_nulls), ARROW, tmp_path)["date-null", True]
+    assert (record.outcome, record.how) == ("error", "declared, but did not occur: no type")
 
 
 def test_an_error_of_the_call_is_a_refusal(tmp_path: Path) -> None:

@@ -385,6 +385,16 @@ def test_whether_a_categorical_is_ordered_counts(target: Target) -> None:
     assert compare(stored, targets.make(other, target), target).outcome == "different"
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_categorical_may_have_no_value_and_no_categories(ordered: bool) -> None:
+    stored = pa.table({"c": pa.nulls(3, pa.dictionary(pa.int32(), pa.string(), ordered))})
+    frame = targets.make(stored, PANDAS)
+    assert compare(stored, pa.Table.from_pandas(frame).to_pandas(), PANDAS) == Comparison("exact")
+    frame["c"] = frame["c"].cat.add_categories(["low"])
+    frame.loc[1, "c"] = "low"
+    assert compare(stored, frame, PANDAS).outcome == "different"
+
+
 def test_ordered_categories_may_come_in_chunks() -> None:
     whole = categorical(VALUES, ["low", "high", "mid"], True)
     first, second = categorical(VALUES[:2], ["low", "high"], True), categorical(VALUES[2:], ["mid", "low"], True)

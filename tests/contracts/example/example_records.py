@@ -22,6 +22,7 @@ class JsonDocument(TabularFormat):
     maturity = Maturity(Stage.ESTABLISHED, "RFC 8259; every language reads it")
     capabilities = frozenset({Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     losses = (
+        text.NULLS_AS_NULL,
         shared.float32_as_float64(bound="the same number as float64"),
         shared.DICTIONARY_AS_TEXT,
         text.INTEGERS_AS_INT64,
@@ -33,13 +34,10 @@ class JsonDocument(TabularFormat):
         return {"map": "maps come back as structs that have every key of the column"}
 
     def load_library(self) -> None:
-        """Import json, and pyarrow for the schema."""
+        """Import json."""
         import json
 
-        import pyarrow
-
         self._json = json
-        self._arrow = pyarrow
 
     def save(self, table: Records, location: Path) -> None:
         """Write all rows; what JSON has no notation for is refused by an error."""
@@ -47,10 +45,9 @@ class JsonDocument(TabularFormat):
             self._json.dump(list(table.rows), file)
 
     def read(self, location: Path) -> Records:
-        """Read all rows. The file has no schema, so it is what the values suggest."""
+        """Read all rows. The file has no schema."""
         with location.open() as file:
-            rows = self._json.load(file)
-        return Records(self._arrow.Table.from_pylist(rows).schema, rows)
+            return Records(None, self._json.load(file))
 
 
 ENGINES = (JsonDocument,)

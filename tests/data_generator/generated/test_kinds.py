@@ -11,12 +11,20 @@ from data_generator.generated.kinds import KINDS, ROWS
 @pytest.mark.parametrize("name", KINDS)
 def test_each_kind_is_a_key_and_a_value(name: str) -> None:
     kind = KINDS[name]
-    for nulls in (False, True):
+    for nulls in kind.nulls:
         table = kind.table(nulls)
         table.validate(full=True)
         assert table.schema == pa.schema({"key": pa.int64(), "value": kind.type})
         assert table["key"].to_pylist() == list(range(ROWS))
         assert (table["value"].null_count > 0) == nulls
+
+
+def test_columns_may_have_no_value_at_all() -> None:
+    without = [kind for kind in KINDS.values() if kind.nulls == (True,)]
+    assert {"string-null", "float64-null", "int64-null", "timestamp-us-null"} <= {kind.name for kind in without}
+    for kind in without:
+        assert kind.table(True)["value"].null_count == ROWS
+        assert KINDS[kind.name.removesuffix("-null")].type == kind.type
 
 
 @pytest.mark.parametrize("name", KINDS)

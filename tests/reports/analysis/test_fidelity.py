@@ -48,6 +48,19 @@ def test_a_loss_only_with_nulls_says_so() -> None:
     assert list(matrix.details("json[engine=pandas]").values()) == [("float64 with nulls",)]
 
 
+def test_a_kind_that_has_no_value_has_one_verdict() -> None:
+    run = make_run()
+    json, csv = (
+        next(each for each in run.fidelity if each.variant == f"{name}[engine=pandas]") for name in ("json", "csv")
+    )
+    lossy = changed(json, kind="string-null", nulls=True, outcome="lossy", how="no type")
+    exact = changed(csv, kind="string-null", nulls=True)
+    matrix = matrices(replace(run, fidelity=(*run.fidelity, lossy, exact)))[0]
+    assert (matrix.symbols(json.variant, "string-null"), matrix.symbols(csv.variant, "string-null")) == (" ~", " +")
+    assert ("string-null",) in matrix.details(json.variant).values()
+    assert "string-null" not in str(matrix.details(csv.variant))
+
+
 def test_the_terminal_spells_letters_out_and_names_what_the_target_loses() -> None:
     text = _shown(make_run())
     assert "b  csv" in text
