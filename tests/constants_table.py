@@ -61,7 +61,7 @@ def _numbers(node: ast.stmt) -> dict[str, int | float]:
         return {}
     value = eval(compile(ast.Expression(node.value), "<constant>", "eval"), {"__builtins__": {}})
     values = value if isinstance(target, ast.Tuple) else (value,)
-    if not all(isinstance(each, int | float) for each in values):
+    if not all(type(each) in (int, float) for each in values):
         return {}
     return dict(zip(names, values, strict=True))
 
