@@ -1,7 +1,7 @@
-"""What README and docs/ say that the registries know: `python -m tests.generated_docs` writes it anew.
+"""What README and docs/ say that the code knows better: `python -m tests.generated_docs` writes it anew.
 
 A page holds it between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; all else is written by hand. This module
-knows the registry and the blocks, and no format.
+knows the registry of formats, the table of constants and the blocks, and no format.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from adapters.contract import Adapter, Native, Stage, TabularFormat
 from bench_runner.registries import all_engines
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
+from tests import constants_table
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
-PAGES = ("README.md", "docs/operations.md", "docs/recommend.md")
+PAGES = ("docs/operations.md", "docs/recommend.md", "docs/rules-and-tests.md", "docs/what-is-measured.md")
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->)(.*?)(<!-- end: \2 -->)", re.DOTALL)
 _WIDTH = 120
@@ -101,6 +102,7 @@ def _code(call: str) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "calls": calls,
+    "constants": constants_table.table,
     "established": established,
     "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]

@@ -23,9 +23,9 @@ from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.machine import environment, folders, linux
 
-GB = 10**9
+_GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
-"""What the method's control touches, too (rule 1)."""
+"""`doctor` touches so much at once, as the control before each sample does (rule 1)."""
 
 LEVELS = ("good", "hint", "bad")
 
@@ -145,10 +145,10 @@ def _load(load: dict[str, float], cores: int) -> Finding:
 
 def _memory(available_bytes: int) -> Finding:
     measured = f"{_gb(available_bytes)} can be had"
-    if available_bytes >= 4 * GB:
+    if available_bytes >= 4 * _GB:
         return Finding("good", "memory", measured)
     remedy = "close programs, or measure fewer rows (--rows); cells that do not fit are skipped and say so"
-    return Finding("bad" if available_bytes < GB else "hint", "memory", measured, remedy)
+    return Finding("bad" if available_bytes < _GB else "hint", "memory", measured, remedy)
 
 
 def _swap(used_bytes: int) -> Finding:
@@ -185,11 +185,11 @@ def _cpu_limit(limit_cores: float | None, cores: int) -> Finding | None:
 
 def _disk(free_bytes: int, folder: Path) -> Finding:
     measured = f"{_gb(free_bytes)} free in {folder}"
-    if free_bytes >= 20 * GB:
+    if free_bytes >= 20 * _GB:
         return Finding("good", "disk space", measured)
     # Table 6.5 of the thesis: JSON Lines takes 1,270 bytes a row of webface.
     remedy = "webface at 10,000,000 rows needs 13 GB for its JSON alone; another folder: --work-dir"
-    return Finding("bad" if free_bytes < 2 * GB else "hint", "disk space", measured, remedy)
+    return Finding("bad" if free_bytes < 2 * _GB else "hint", "disk space", measured, remedy)
 
 
 def _journal(journal: bool | None) -> Finding | None:
@@ -402,7 +402,7 @@ def _timed(work: Callable[[], object]) -> int:
 
 
 def _gb(size_bytes: int) -> str:
-    return f"{size_bytes / GB:,.1f} GB"
+    return f"{size_bytes / _GB:,.1f} GB"
 
 
 def _ms(time_ns: int) -> str:

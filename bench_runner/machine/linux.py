@@ -23,7 +23,7 @@ from bench_runner.errors import BenchError
 
 PAGE_BYTES = mmap.PAGESIZE
 MANY_FILES = 1_000
-"""A stored copy of more files is synced with its whole file system."""
+"""A stored copy of more files is synced with its whole file system (rule 6)."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1

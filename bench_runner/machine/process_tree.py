@@ -17,9 +17,9 @@ from bench_runner.machine import linux
 from bench_runner.machine.linux import MemoryLevel
 
 LOOK_MS = 20
-"""The tree is walked this often, even where no process seems to have been started."""
+"""The tree of processes is walked this often, even where none seems to have been started (rule 20)."""
 INHERITED_MS = 100
-"""What a forked process still shares is asked for this often: 4 ms for 400 MB in small pages (measured)."""
+"""What a forked process still shares is asked for this often (rule 20): 4 ms for 400 MB in small pages (measured)."""
 
 NOTHING = MemoryLevel(0, 0)
 

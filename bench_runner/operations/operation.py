@@ -21,9 +21,9 @@ from bench_runner.operations import targets
 from data_generator.cache import read_table
 
 PRIMER_ROWS = 1_000
-"""Method rule 2: primed on 1,000 rows of the same schema, never at full size."""
+"""An operation is primed on so many rows of the same schema, never at full size (rule 2)."""
 PRIMER_IMAGES = 50
-"""The same for images, of which one may be as large as a thousand rows."""
+"""It is primed on so many images, of which one may be as large as a thousand rows."""
 READ_ALL = "read-all"
 """What stands for a call that the engine does not have: everything is read, and selected from afterwards."""
 

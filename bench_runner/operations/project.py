@@ -18,7 +18,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
 
 DEFAULT_COLUMNS = 4
-"""One of each type of the data set `eq`."""
+"""`project` reads so many columns where nobody says how many: one of each type of the data set `eq`."""
 
 
 @dataclass(frozen=True)

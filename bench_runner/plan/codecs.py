@@ -14,7 +14,7 @@ from adapters.spelling import parse, spell
 
 ALL = "all"
 DEFAULT_LEVELS = (1,)
-"""As the thesis: level 1, wherever a codec takes a level."""
+"""Levels that are measured of a codec that takes one, as in the thesis."""
 _UNCOMPRESSED = ("none", "auto")
 """What a setting `codec` says where none is asked for; 'auto' is a writer's own choice of encodings."""
 

@@ -46,6 +46,7 @@ __all__ = [
 
 # 1: the first shape. 2: `saw_all` and `fallback`; the yardstick is called raw-io (before: floor).
 SCHEMA = 2
+"""Version of the shape of records."""
 OLDER = (1,)
 """Versions that are read as well."""
 PACKED = ".xz"

@@ -22,21 +22,21 @@ from bench_runner.variants import (
 )
 
 LEVEL = 0.95
-"""Confidence that an interval is to reach."""
+"""The confidence that an interval is to reach (rule 17)."""
 _HALF_OUTSIDE = (1 - Fraction(str(LEVEL))) / 2
 _MOST_EXACT = 2_500
 """Products of two numbers of rounds up to which the chances of a shift are counted out."""
 FEWEST_ROUNDS = 5
-"""Under this many rounds there is no interval, no tie and no verdict."""
+"""Under so many rounds there is no interval, no tie and no verdict (rule 17)."""
 DRIFT_LIMIT = 0.10
-"""Raw I/O that changes by more than this over a run is a warning."""
+"""Raw I/O that changes by more than this over a run is a warning (rule 16)."""
 POSITION_LIMIT = 0.05
-"""A place in the round that changes times by more than this is a warning."""
+"""A place in the round that changes times by more than this is a warning (rule 15)."""
 MEMORY_DISAGREEMENT = 0.05
-"""Where peak_private and peak_rss differ by more than this, the row is marked: a part of the memory is a
+"""Where the two memory peaks differ by more than this, the row is marked (rule 13): a part of the memory is a
 file's."""
 PROBE_ERRORS = 3
-"""A memory figure counts from this many times the probe's own error."""
+"""A memory figure counts from so many times the probe's own error (rule 13)."""
 _FEWEST_FOR_POSITION = 20
 
 

@@ -27,19 +27,21 @@ from bench_runner.worker.settle import Control, Rest, Settler
 from data_generator.cache import StoredDataset
 
 WARM_RESIDENT_SHARE = 0.99
+"""So much of the stored copy must lie in the page cache before a warm read (rule 14)."""
 WARM_DEVICE_SHARE = 0.01
+"""A warm read may fetch so much of the stored copy from the device (rule 14)."""
 COLD_DEVICE_SHARE = 0.90
-"""Method rule 14."""
+"""A cold read must fetch at least so much of the stored copy from the device (rule 14)."""
 WARM_DEVICE_BYTES_PER_S = 1_000_000
-"""A long warm read may fetch this much a second: 1 % of the time, from a device of 100 MB/s."""
+"""A long warm read may fetch so much for each second of it (rule 14): 1 % of the time on a device of 100 MB/s."""
 WARM_LONG_SHARE = 0.10
-"""But never more than this share of the stored copy, or a slow read of a cold one would pass as warm."""
+"""However long it takes, a warm read may fetch no more of its copy (rule 14): else a slow cold one would pass."""
 DEVICE_SLACK_BYTES = 256 * 1024
-"""Pages of libraries may be fetched from the device at any time; this much says nothing about the stored copy."""
+"""So much may always be fetched during a warm read (rule 14), because pages of libraries may come at any time."""
 ONE_THREAD_LIMIT = 1.05
-"""Method rule 9: CPU time over wall time that one thread cannot exceed."""
+"""CPU time over wall time that one thread cannot exceed (rule 9)."""
 MEMORY_SHARE = 0.9
-"""A worker may take this share of the memory that is available when it starts."""
+"""A worker may take this share of the memory that is available when it starts (rule 5)."""
 
 
 @dataclass(frozen=True)

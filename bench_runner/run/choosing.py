@@ -26,14 +26,15 @@ SIFTING = "sifting"
 MOST_ROWS, MOST_IMAGES = 200_000, 10_000
 """What is measured of larger data unless the user says more: the default budget allows no more."""
 MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
-"""Of images so many bytes, if all were as large as the largest; so many images at least."""
+"""Of large images so many bytes are measured, as if all were as large as the largest, and so many images at least."""
 SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
+"""Larger data are sifted on so many, at most a quarter of the images."""
 LEAST_BUDGET_S = 10.0
-"""What the rounds get at least, however long the parts before them took."""
+"""The rounds of a recommendation get at least this, however long the parts before them took."""
 BASELINE_SHARE = 1 / 4
-"""Of what is left of the budget: what a round of the user's own format takes at most, or few rows have to do."""
+"""What a round of the user's own format takes at most of what is left of the budget; else few rows have to do."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
-"""About what a race does before its first round: testing its probe; and the pilot round, where nothing was sifted. For
+"""About what a race does before its first round: testing its probe, and the pilot round where nothing was sifted. For
 the least that a race may have: else it is known when they are done what they left of the budget."""
 
 

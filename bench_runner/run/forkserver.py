@@ -18,6 +18,7 @@ import warnings
 from typing import Any
 
 MESSAGE_BYTES = 1 << 20
+"""The most that a request for a worker may take."""
 
 
 def preload(variants: list[str]) -> dict[str, str]:

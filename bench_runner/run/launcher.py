@@ -28,8 +28,9 @@ from bench_runner.run.forkserver import MESSAGE_BYTES
 from bench_runner.worker.jobs import PHASE_CLOCK
 
 POLL_MS = 2
+"""The memory of a worker, and of all that it started, is read this often (rule 13)."""
 KILL_LIMIT_S = 5.0
-"""A killed process is gone in milliseconds, unless the kernel holds it in a system call."""
+"""A killed process is waited for so long: it is gone in milliseconds, unless the kernel holds it in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 ONE_THREAD = dict.fromkeys(

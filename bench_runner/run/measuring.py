@@ -38,7 +38,7 @@ from bench_runner.worker.settle import Settler
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 LEFT_ALONE_S = 3.0
-"""After so long a host that takes memory back has done it (docs/method.md, rule 1)."""
+"""After so long a host that takes memory back has done it (rule 1)."""
 
 
 class Stopped(KeyboardInterrupt):

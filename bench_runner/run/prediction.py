@@ -12,17 +12,19 @@ from dataclasses import dataclass, replace
 from bench_runner.results.records import Sample
 
 PILOT_ROWS = 20_000
-"""Method rule 15."""
+"""The pilot round uses so many rows, of smaller tables a fifth (rule 15)."""
 PILOT_BYTES = 16_000_000
-"""For rows that are large, such as images: no more of them than this."""
+"""The pilot round uses no more than this of rows that are large, such as images (rule 15)."""
 SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
-"""What has at most so many rows, and so many bytes, needs no pilot round: its first counted round is as quick."""
+"""A data set of at most both has no pilot round, because its first counted round is as quick (rule 15)."""
 DEAR_NS, VERY_DEAR_NS = 10 * 10**9, 60 * 10**9
+"""An operation that is predicted to take longer is dear, or very dear; dear ones are last in a round (rule 15)."""
 ROUNDS, DEAR_ROUNDS, VERY_DEAR_ROUNDS = 7, 3, 1
+"""Counted rounds of a cell, of a dear one, and of a very dear one (rule 15)."""
 UNPILOTED_NEED = 10
-"""Memory that is made ready for a sample, as a multiple of its data, where nothing had a pilot round (rule 1)."""
+"""Memory is made ready for so many times the data where nothing had a pilot round (rule 1)."""
 MEMORY_SHARE = 0.8
-"""Method rule 5: a predicted peak over this share of the available memory is not run."""
+"""What is predicted to need more than this share of the available memory is not run (rule 5)."""
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,11 @@ from bench_runner.run.schedule import (
 from bench_runner.run.session import Session
 
 OVERHEAD_S = 0.6
-"""What a chain takes besides its operations, until it was seen to run: for the time left only."""
+"""What a chain takes besides its operations, until it was seen to run: for the time left, and for the budget."""
 DISK_SHARE = 0.9
+"""What is predicted to need more than this share of the free disk is not run (rule 5)."""
 NEED_FACTOR = 2
-"""Memory is made ready for twice what earlier samples of a chain have used: method rule 1."""
+"""Memory is made ready for so many times what earlier samples of a chain have used (rule 1)."""
 
 
 def pilot_round(session: Session) -> dict[Chain, Prediction]:

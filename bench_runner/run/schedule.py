@@ -21,19 +21,21 @@ from bench_runner.results.statistics import half_width
 from bench_runner.run.prediction import Prediction, seen
 
 EARLY_STOP_ROUNDS = 5
+"""From so many rounds on a cell stops whose interval is narrow, and a race may drop a variant (rule 15)."""
 EARLY_STOP_HALF_WIDTH = 0.05
+"""An interval is narrow whose half is under this share of its median (rule 15)."""
 EXTRA_ROUNDS = 2
-"""Rounds beyond the planned ones that make up for samples which were not counted."""
+"""Rounds beyond the planned ones that make up for samples which were not counted (rules 1 and 15)."""
 FAILURES_ALLOWED = 2
-"""Rounds that may fail before a cell is given up; the first one where it had no pilot round."""
+"""After so many failed rounds a cell is given up, after the first where it had no pilot round (rule 15)."""
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
-"""With a budget, variants come after all others of which so many rounds would take more than this share of it, and
-which take so many times as long as the middle one."""
+"""With a budget, variants come last that are over this share of it with so many rounds, and take over so many times as
+long as the middle one (rule 15)."""
 RACE_LOOKS = 1.4
-"""A race looks who is shown to be worse after 5 rounds, and each time that it has so many times as many: looks after
-every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
+"""A race looks who is shown to be worse after 5 rounds, and each time after so many times as many (rule 15). Looks
+after every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
 MOST_RACE_ROUNDS = 200
-"""A race ends by its budget, or when it is decided; this is only its last end."""
+"""A race that neither its budget nor a decision has ended ends after so many rounds."""
 
 
 @dataclass

@@ -46,12 +46,13 @@ from data_generator.cache import StoredDataset
 
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
-TABLE_ROWS = 100_000
-IMAGES = 2_000
-"""History repeats a suite for years: a tenth of the rows of a run shows the same changes in a tenth of the time."""
+TABLE_ROWS, IMAGES = 100_000, 2_000
+"""asv measures so many rows or images where nobody says how many. History repeats a suite for years: a tenth
+of the rows of a run shows the same changes in a tenth of the time."""
 TIMEOUT_S = 3600
+"""The time limit of each phase of a sample under asv."""
 SETTLE_TRIES = 5
-"""A sample cannot be marked 'not counted' in asv, so settling is tried again before the cell is given up."""
+"""Under asv settling is tried so often before a cell is given up, because no sample can be marked as not counted."""
 
 
 def rows(suite: str) -> int:

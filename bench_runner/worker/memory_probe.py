@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 DISTURBANCE_BYTES = 500 * 10**6
+"""So much is taken and given back before each known allocation (rule 13)."""
 SIZES_BYTES = (1 * 10**6, 10 * 10**6, 100 * 10**6, 300 * 10**6)
+"""The sizes of the known allocations (rule 13)."""
 
 
 def _by_numpy(size_bytes: int) -> Any:

@@ -25,23 +25,27 @@ from bench_runner.clock import now_ns, pause
 from bench_runner.machine import linux
 
 CONTROL_BYTES = 64 * 1024 * 1024
+"""The control writes so much, and touches so much fresh memory (rule 1)."""
 BLOCK_BYTES = 1024 * 1024
+"""The control writes one block of this size many times (rule 1)."""
 UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
+"""A sample waits until at most so much of the system's page cache is unwritten (rule 1)."""
 WRITE_BACK_LIMIT_S = 30.0
+"""It waits no longer than this (rule 1)."""
 TRIES = 3
+"""Settling is tried so often before the sample is taken all the same, and not counted (rule 1)."""
 READY_LIMIT_BYTES = 900 * 1000 * 1000
-"""More memory is not made ready: a guest keeps about 1 GiB of free memory, and what goes beyond is back at the host
-before it can be used (touching 900 MB took 0.2 s, 3 GB 7 s, each time again)."""
+"""More memory is not made ready (rule 1). A guest keeps about 1 GiB of free memory, and what goes beyond is back at the
+host before it can be used (touching 900 MB took 0.2 s, 3 GB 7 s, each time again)."""
 SLOW_FACTOR = 1.5
-"""A control this many times slower than the run's best means that the machine is not at rest. Of 160 controls at rest
-about two in a hundred were (docs/method.md, rule 1)."""
+"""A control that takes so many times the run's best means that the machine is not at rest (rule 1). Of 160 controls at
+rest about two in a hundred were (docs/rules-and-tests.md)."""
 CALIBRATIONS = 5
-"""Controls before the first sample, so that the run's best is known when it begins."""
-
-
+"""So many controls come before the first sample, so that the run's best is known when it begins (rule 1)."""
 EXAMINED_BYTES = 256 * 1024 * 1024
+"""So much is touched to examine whether the host takes memory back (rule 1)."""
 GAIN_FACTOR = 1.5
-"""Memory that was left alone and takes so many times as long to touch as right after it was touched, was taken back."""
+"""Memory was taken back that takes so many times as long to touch as right after it was touched (rule 1)."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from bench_runner.results.records import Sample
 MOST_SIZES = 4
 """Of so many numbers of rows the costs of a cell are kept; the oldest goes."""
 MOST_BYTES = 16 * 10**6
+"""A larger file of costs is not read."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 

@@ -33,10 +33,10 @@ from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 
 ROUNDS_SHARE = 3 / 4
-"""Of a budget: what the rounds get where facts are missing, which come after them."""
+"""The rounds get this much of a budget where facts are missing, which come after them (rule 15)."""
 LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
-"""More processes at once are not asked for losses: each loads all libraries into a forkserver of its own."""
+"""At most so many processes look for losses at once, because each loads all libraries into a forkserver of its own."""
 PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
 
 

@@ -37,7 +37,7 @@ MACHINE = (
 )
 """Of the facts about a machine those for which what is kept holds."""
 MOST_BYTES = 4 * 10**6
-"""A kept file is some kilobytes; what is larger was not written here."""
+"""A larger file of facts is not read: one that was written here has some kilobytes."""
 
 Value = TypeVar("Value")
 

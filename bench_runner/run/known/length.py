@@ -17,11 +17,12 @@ from bench_runner.run.schedule import EARLY_STOP_ROUNDS
 from bench_runner.run.session import Options
 
 START_S = 8.0
-"""Loading the libraries, examining the machine, and the short check of the memory probe."""
+"""What a run is expected to take before its data: libraries, a look at the machine, the short check of the probe."""
 HERE_LOW, HERE_HIGH = 0.85, 1.2
-"""How far a run was from what earlier ones on the same machine told, with noise and samples made up for."""
+"""Runs took from the one to the other of what earlier ones on the same machine told: with noise, and what made up for
+samples."""
 ELSEWHERE_FACTOR = 2.0
-"""How far machines differ."""
+"""How far runs are taken to be from what other machines told."""
 
 
 @dataclass(frozen=True)

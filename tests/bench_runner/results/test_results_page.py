@@ -34,13 +34,6 @@ def test_every_figure_is_described() -> None:
         assert f"| `{name}` | {'lower' if 'lower' in figure.direction.value else ''} |" in PAGE, name
 
 
-def test_sentences_are_short() -> None:
-    """What is told of the files is looked up in a hurry."""
-    prose = re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)
-    cells = re.split(r"\n\n|\n- |\||(?<=[.:;?])\s", prose)
-    assert [cell for cell in cells if len(cell.split()) > 40] == []
-
-
 def test_the_example_loads_a_run_and_counts_as_reports_do(tmp_path: Path) -> None:
     write_run_info(tmp_path, RunInfo(id="x"))
     SampleWriter(tmp_path).append(
