@@ -58,6 +58,9 @@ def _imports(expressions: str) -> Iterator[str]:
         yield "import pyarrow as pa"
     if "pl." in expressions:
         yield "import polars as pl"
+    if "Native." in expressions:
+        yield "from adapters.contract import Native"
+        yield "from bench_runner.operations.targets import Target, from_native, to_native"
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
@@ -75,7 +78,11 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
     return Lines(tuple(sorted(set(imports))), f"{storage}.save({given}, Path({path}))", f"{held} = {read}")
 
 
+_RECORDS = {kind: f'Target("{kind}"), Native.RECORDS' for kind in ("pandas", "arrow")}
+"""Rows and their schema are the harness's own, so it makes them."""
 _GIVEN = {
+    ("pandas", Native.RECORDS): f"to_native(df, {_RECORDS['pandas']})",
+    ("arrow", Native.RECORDS): f"to_native(table, {_RECORDS['arrow']})",
     ("pandas", Native.ARROW): "pa.Table.from_pandas(df, preserve_index=False)",
     ("pandas", Native.POLARS): "pl.from_pandas(df)",
     ("arrow", Native.PANDAS): "table.to_pandas()",
@@ -83,6 +90,8 @@ _GIVEN = {
 }
 """What an adapter takes, by what the user holds."""
 _TAKEN = {
+    ("pandas", Native.RECORDS): f"from_native({{}}, {_RECORDS['pandas']})",
+    ("arrow", Native.RECORDS): f"from_native({{}}, {_RECORDS['arrow']})",
     ("pandas", Native.ARROW): "{}.to_pandas()",
     ("pandas", Native.POLARS): "{}.to_pandas()",
     ("arrow", Native.PANDAS): "pa.Table.from_pandas({}, preserve_index=False)",

@@ -73,8 +73,15 @@ def is_chosen(variant: str, formats: Sequence[str], formats_not: Sequence[str]) 
 
 
 def names_left_out(suite: Suite) -> dict[str, str]:
-    """Each format that does not take part in a suite, with why."""
-    return {name.strip(): reason for names, reason in suite.left_out.items() for name in names.split(",")}
+    """Each format that does not take part in a suite, with why: those that the suite names, and those of too few calls
+    for it, which a suite that sets calls beside each other need not name."""
+    named = {name.strip(): reason for names, reason in suite.left_out.items() for name in names.split(",")}
+    if suite.fewest_engines == 1:
+        return named
+    spelled = {parse(text)[0] for text in suite.variants}
+    others = (name for name in FORMATS if name not in spelled and not is_raw_io(name))
+    few = (name for name in others if len(FORMATS.engines(name)) < suite.fewest_engines)
+    return {**dict.fromkeys(few, f"have fewer than {suite.fewest_engines} calls"), **named}
 
 
 def _track_of_spelled(suite: Suite) -> str:
@@ -127,7 +134,7 @@ def _spelled(suite: Suite) -> Iterator[Choice]:
     known = {parse(text)[0] for text in suite.variants} | set(names_left_out(suite))
     for name in FORMATS:
         engines = FORMATS.engines(name)
-        if name in known or is_raw_io(name) or len(engines) < suite.fewest_engines:
+        if name in known or is_raw_io(name):
             continue
         for engine in engines if suite.fewest_engines > 1 else engines[:1]:
             yield track, engine, engine.plain

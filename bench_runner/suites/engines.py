@@ -12,7 +12,6 @@ SUITE = Suite(
     tracks=("plain",),
     threads=("default", "1"),
     fewest_engines=2,
-    left_out={"f3, hdf5-fixed, hdf5-table, lance, pickle, vortex": "have one call"},
     variants=(
         "avro[engine=fastavro,codec=none]",
         "avro[engine=polars,codec=none]",

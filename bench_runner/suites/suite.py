@@ -40,6 +40,7 @@ class Suite:
     variants: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     fewest_engines: int = 1
-    """A format that `variants` do not name takes part with each of its engines when it has so many."""
+    """A format that `variants` do not name takes part with each of its engines when it has so many; else it is left
+    out, without being named."""
     images: bool = False
     threads: tuple[str, ...] = ("default",)

@@ -19,6 +19,8 @@ WIDTH = 100
 
 
 def _suites() -> Iterator[str]:
+    from bench_runner.plan.candidates import names_left_out
+
     for suite in SUITES.values():
         yield f"{suite.name}: {suite.question}"
         yield from _paragraph("operations", ", ".join(suite.operations))
@@ -31,7 +33,9 @@ def _suites() -> Iterator[str]:
         yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
         for choice, reason in suite.reasons.items():
             yield from _paragraph(choice, reason)
-        for names, reason in suite.left_out.items():
+        left_out = names_left_out(suite)
+        for reason in dict.fromkeys(left_out.values()):
+            names = ", ".join(name for name in left_out if left_out[name] == reason)
             yield from _paragraph(f"without {names}", reason)
 
 

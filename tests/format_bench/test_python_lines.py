@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ MORE = [
     "vortex[engine=vortex-data,codec=compact]",
     "hdf5-fixed[engine=pandas,nulls=numpy]",
 ]
+EXAMPLE = Path(__file__).parents[1] / "contracts" / "example"
 FORMATS, STORAGES = REGISTRIES
 TABULAR = [*(engine().variant for name in FORMATS for engine in FORMATS.engines(name)), *MORE]
 STORAGE = [engine().variant for name in STORAGES for engine in STORAGES.engines(name)]
@@ -55,6 +57,21 @@ def test_the_lines_of_a_format_run_and_store_what_was_measured(variant: str, tar
     assert adapter.read(stored) is not None
     if adapter.values.get("codec") not in (None, "auto"):
         assert adapter.stored(stored).codec == adapter.values["codec"]
+
+
+@pytest.mark.parametrize("target", ["pandas", "arrow"])
+def test_the_lines_of_a_third_partys_format_of_records_run(
+    target: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no calls to show, and gives rows without a schema."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    importlib.invalidate_caches()
+    FORMATS.__dict__.pop("entries", None)
+    try:
+        test_the_lines_of_a_format_run_and_store_what_was_measured("json-document[engine=json]", target, folder)
+    finally:
+        monkeypatch.undo()
+        FORMATS.__dict__.pop("entries", None)
 
 
 @pytest.mark.parametrize("variant", [name for name in STORAGE if not name.startswith("image-raw-io")])

@@ -144,7 +144,7 @@ def test_what_is_left_out_exists(suite: str) -> None:
 def test_a_format_that_a_suite_leaves_out_says_why_and_how_to_have_it(asked: str) -> None:
     with pytest.raises(PlanError) as raised:
         plan("engines", formats=(asked,))
-    assert "'lance': the suite engines leaves it out: have one call" in str(raised.value)
+    assert "'lance': the suite engines leaves it out: have fewer than 2 calls" in str(raised.value)
     assert "--formats 'lance[engine=pylance]'" in str(raised.value)
 
 
@@ -171,6 +171,9 @@ def test_the_list_of_suites_shows_every_reason_for_leaving_out() -> None:
     for suite in SUITES.values():
         for names, reason in suite.left_out.items():
             assert f"without {names}: {reason}" in shown
+    few = [name for name, reason in candidates.names_left_out(SUITES["engines"]).items() if "calls" in reason]
+    assert {"f3", "lance", "vortex"} <= set(few)
+    assert f"without {', '.join(few)}: have fewer than 2 calls" in shown
 
 
 def test_the_list_of_cells_holds_every_suite_although_they_differ_in_rows() -> None:
@@ -236,6 +239,8 @@ def test_a_third_partys_format_takes_part(installed: Callable[[Path], None], sui
 def test_a_third_partys_format_with_one_call_says_nothing_about_calls(installed: Callable[[Path], None]) -> None:
     installed(EXAMPLE)
     assert not any(variant.startswith("arrow-stream") for variant in tracks(plan("engines")))
+    with pytest.raises(PlanError, match="'arrow-stream': the suite engines leaves it out: have fewer than 2 calls"):
+        plan("engines", formats=("arrow-stream",))
     spelled = "arrow-stream[engine=pyarrow,batch_rows=500]"
     assert tracks(plan("engines", formats=(spelled,))) == {spelled: "spelled"}
 
