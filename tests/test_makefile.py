@@ -143,8 +143,8 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     [
         ("tabular", "main.py --tabular"),
         ("test", "-m pytest --numprocesses 2"),
-        ("test-quick", '-m pytest --numprocesses 2 -m "not slow and not browser"'),
-        ("test-browser", "-m pytest --numprocesses 2 -m browser"),
+        ("test-quick", '-m pytest --numprocesses 2 --dist loadscope -m "not slow and not browser"'),
+        ("test-browser", "-m pytest --numprocesses 2 --dist loadscope -m browser"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m tests.selfbench.costs"),
