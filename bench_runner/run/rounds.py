@@ -194,17 +194,18 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
     deadline_ns = session.budget_ends_ns(share)
     slow: list[str] = []
     ends_ns = deadline_ns
-    if deadline_ns is not None and session.options.budget_s is not None and race is None:
-        slow = late(costs_s, session.options.budget_s)
-        schedule.hold_back(slow)
-        # The slow ones get their round within the budget, but no more than half of the time.
-        of_slow_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.variant in slow)
-        ends_ns = deadline_ns - int(min(of_slow_s * 1e9, max(deadline_ns - now_ns(), 0) / 2))
     first = 1
     due: list[Chain] = []
     number = 0
     while True:
         number += 1
+        # Again when the first round has shown what was not known before it.
+        if number <= 2 and not slow and deadline_ns is not None and race is None:
+            slow = late(costs_s, session.options.budget_s or 0)
+            schedule.hold_back(slow)
+            # The slow ones get their round within the budget, but no more than half of the time.
+            of_slow_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.variant in slow)
+            ends_ns = deadline_ns - int(min(of_slow_s * 1e9, max(deadline_ns - now_ns(), 0) / 2))
         if race is not None and number > look:
             look = next(look_after)
             ranked = race.contending(read_run(session.folder))

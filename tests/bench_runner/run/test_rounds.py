@@ -14,7 +14,7 @@ from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, changed
 from bench_runner.run import rounds
 from bench_runner.run.known.costs import Cost, Costs, KnownCosts
-from bench_runner.run.prediction import Prediction, used_bytes
+from bench_runner.run.prediction import Prediction, used_bytes, without_pilot
 from bench_runner.run.session import Options, Race
 from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
 
@@ -201,3 +201,21 @@ def test_memory_is_made_ready_for_twice_what_was_used(
     rounds.count_rounds(session(None, rounds=2), {CHAINS[0]: Prediction({"save": 1, "read": 1}, 10**9, 10**6)})
     assert needs[0] == 10**9 + 10**6
     assert needs[1] == 2 * (3000 + used_bytes(samples(CHAINS[0], (1, 1), 1)) - 7)
+
+
+def test_what_only_the_first_round_shows_to_be_slow_waits_from_then_on(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0]
+    told = rounds._execution
+
+    def execution(session: Any, of: Chain, **asked: Any) -> list[Sample]:
+        clock[0] += (20 if of.variant == "csv" else 1) * SECOND
+        return told(session, of, **asked)
+
+    monkeypatch.setattr(rounds, "_execution", execution)
+    monkeypatch.setattr(rounds, "now_ns", lambda: clock[0])
+    costs = {each: without_pilot({"save": 0, "read": 0}, 1000) for each in CHAINS}
+    rounds.count_rounds(session(None, rounds=5, budget_s=80.0), costs)
+    assert ran(executed, "feather") == ran(executed, "orc") == [1, 2, 3, 4, 5]
+    assert ran(executed, "csv") == [1, 6, 7]
