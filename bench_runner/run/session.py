@@ -45,7 +45,7 @@ class Options:
     fresh: bool = False
     """What is kept from earlier runs (bench_runner.run.known.kept_facts) is measured again."""
     brief: bool = False
-    """A run that only sifts: its memory probe is not tested, imports are not timed, small data have no pilot round."""
+    """A run that only sifts: its memory probe is not tested, imports are not timed."""
 
     @property
     def rounds_asked(self) -> int | None:

@@ -52,7 +52,7 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
         found.append(
             Remark(
                 f"{unsettled} of {len(run.samples)} samples are not counted: the machine was not at rest,"
-                " or a warm read not warm",
+                " a warm read not warm, or all garbage was collected",
                 "stop other work on the machine",
             )
         )

@@ -23,7 +23,7 @@ FALLBACK_MEANING = (
     f"{FALLBACK} read-all: the call reads everything, and the columns or rows are selected afterwards; not ranked with "
     "the others"
 )
-NOT_COUNTED = "not counted (machine not at rest, read not warm, or read not passed)"
+NOT_COUNTED = "not counted (machine not at rest, read not warm, garbage collected, or read not passed)"
 BLOCKS_WORTH_TELLING = 1.05
 """Blocks that exceed the bytes in them by more than this are told."""
 LONG_NS = 10_000_000_000

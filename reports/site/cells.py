@@ -61,7 +61,7 @@ def _state(sample: Sample, has_figure: bool, last: Mapping[int, int]) -> str:
     if sample.failure is not None:
         return f"{sample.failure.kind}: {sample.failure.reason}"
     if sample.unsettled:
-        return "not counted: the machine was not at rest, or a warm read not warm"
+        return "not counted: the machine was not at rest, a warm read not warm, or all garbage was collected"
     if not has_figure:
         return "not counted: its read did not pass"
     return "counted" if last[sample.round] == sample.position else "not counted: measured again later"
