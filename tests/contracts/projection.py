@@ -149,8 +149,9 @@ class ProjectionContract(AdapterContract):
         self.stored_table(projecting, target, table, location)
         read = self.given(projecting, target, projecting.read(location))
         with opened(projecting, location) as project:
-            for name in table.column_names:
-                assert_same(read, self.given(projecting, target, project([name])), [name])
+            for start in range(7):
+                few = table.column_names[start::7]
+                assert_same(read, self.given(projecting, target, project(few)), few)
             # Some readers leave names in the file's order where they are in the order of the alphabet.
             for columns in (sorted(table.column_names), sorted(table.column_names)[::-2]):
                 assert_same(read, self.given(projecting, target, project(columns)), columns)
