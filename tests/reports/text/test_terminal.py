@@ -123,7 +123,8 @@ def test_what_is_not_counted_is_named_and_is_no_failure() -> None:
     )
     text = shown(replace(make_run(), samples=samples))
     assert "FAILED" not in text
-    note = "not counted (machine not at rest, read not warm, garbage collected, or read not passed): parquet (read, 1 of 1 rounds)"
+    reasons = "machine not at rest, read not warm, garbage collected, or read not passed"
+    note = f"not counted ({reasons}): parquet (read, 1 of 1 rounds)"
     assert note in " ".join(text.split())
 
 
