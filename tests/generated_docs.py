@@ -15,7 +15,7 @@ from adapters.contract import Adapter, Native, Stage, TabularFormat
 from bench_runner.registries import all_engines
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
-from tests import constants_table
+from tests import constants_table, findings_table
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
@@ -103,6 +103,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "calls": calls,
     "constants": constants_table.table,
+    "reference": findings_table.measured,
+    "wins": findings_table.wins,
     "established": established,
     "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]

@@ -100,7 +100,7 @@ def measure(
                 known = facts.taken(session)
                 preparation.warn_of_failed_loading(session, launchers)
                 predictions = rounds.pilot_round(session)
-                rounds.count_rounds(session, predictions, facts.ROUNDS_SHARE if known.missing else 1.0)
+                rounds.count_rounds(session, predictions, facts.share_of_rounds(known))
                 facts.measure_missing(known)
                 _keep_costs(session)
                 info.partial = False

@@ -32,6 +32,8 @@ from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 
+MOST_FACTS_S = 60.0
+"""Facts take no longer, so that the rounds of a long budget leave no more for them."""
 ROUNDS_SHARE = 3 / 4
 """The rounds get this much of a budget where facts are missing, which come after them (rule 15)."""
 LEFT_OUT = "left out to keep the budget"
@@ -87,6 +89,14 @@ def taken(session: Session) -> Facts:
             session.writer.append(*records.value)
     session.save_info()
     return facts
+
+
+def share_of_rounds(facts: Facts) -> float:
+    """How much of the budget the rounds may use."""
+    budget_s = facts.session.options.budget_s
+    if not facts.missing or budget_s is None:
+        return 1.0
+    return max(ROUNDS_SHARE, 1 - MOST_FACTS_S / budget_s)
 
 
 def measure_missing(facts: Facts) -> None:

@@ -139,6 +139,16 @@ def test_all_losses_are_looked_for_where_time_allows_and_what_was_left_out_is_fo
     assert resumed.info.warnings == [other]
 
 
+@pytest.mark.parametrize(("budget_s", "share"), [(None, 1.0), (60.0, 0.75), (240.0, 0.75), (600.0, 0.9)])
+def test_the_rounds_leave_of_a_budget_what_facts_need(
+    budget_s: float | None, share: float, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
+) -> None:
+    known = taken(session(tmp_path, budget_s=budget_s, brief=True))
+    assert facts.share_of_rounds(known) == share
+    facts.measure_missing(known)
+    assert facts.share_of_rounds(taken(session(tmp_path, budget_s=budget_s, brief=True))) == 1.0
+
+
 def test_what_was_found_is_taken_from_then_on_and_fresh_finds_it_again(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
 ) -> None:

@@ -1,0 +1,75 @@
+"""Who wins at what in the reference run, as a table for docs/findings.md: names, figures, intervals of its samples.
+
+It knows the reference run and how reports rank; it writes no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench_runner.results.records import Run
+from bench_runner.results.reference import PLACE, reference_runs
+from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
+from reports.analysis.tables import Table, tables, unit_of, value_text
+from reports.analysis.units import number_text
+
+HEADS = {
+    READ_TIME: "reads fastest",
+    SAVE_TIME: "saves fastest",
+    SIZE: "smallest",
+    READ_PEAK: "least memory to read",
+    SAVE_PEAK: "least memory to save",
+}
+MOST_TIED = 3
+
+
+def wins() -> str:
+    """One row for each data set without a codec: the best, who is tied with it, and who comes next by how much."""
+    lines = [f"| data | {' | '.join(HEADS.values())} |", f"|{' --- |' * (1 + len(HEADS))}"]
+    for table in _plain():
+        cells = [_winner(table, column) for column in HEADS]
+        lines.append(f"| `{table.dataset}` | {' | '.join(cells)} |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def measured() -> str:
+    """When, on what and with how many rounds the reference run was measured, suite by suite."""
+    lines = ["| suite | measured | machine | samples | rounds of a cell |", "| --- | --- | --- | --- | --- |"]
+    for run in _runs():
+        rounds = [len({sample.round for sample in run.samples if sample.counted and not sample.in_service})]
+        about = run.info.machine
+        machine = f"{about.cpu}, {about.cores} cores, {(about.memory_bytes or 0) / 1e9:.0f} GB"
+        day = (run.info.started or "").partition("T")[0]
+        lines.append(f"| `{run.folder.name}` | {day} | {machine} | {len(run.samples):,} | at most {max(rounds)} |")
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def _runs() -> list[Run]:
+    return reference_runs() if PLACE.exists() else []
+
+
+def _plain() -> Iterator[Table]:
+    for run in _runs():
+        if "tabular" in run.info.suites:
+            yield from (table for table in tables(run) if table.conditions.track == "plain")
+
+
+def _winner(table: Table, column: Column) -> str:
+    ranks = table.ranks(column)
+    if not ranks:
+        return "-"
+    labels = {row.variant: row for row in table.rows}
+    first, *others = ranks
+    unit = unit_of(table, column)
+    value = value_text(table, labels[first], column, unit)
+    told = f"**{labels[first].label}** {value} {unit.name}"
+    tied = [labels[name].label for name in others if table.mark(column, name) == "="]
+    if tied:
+        told += f", tied with {', '.join(tied[:MOST_TIED])}" + (" and others" if len(tied) > MOST_TIED else "")
+    after = next((name for name in others if table.mark(column, name) == ""), None)
+    if after is not None:
+        ratio = ranks[after]
+        told += f"; {labels[after].label} {number_text(ratio.ratio)} times"
+        if ratio.low is not None and ratio.high is not None:
+            told += f" ({number_text(ratio.low)} to {number_text(ratio.high)})"
+    return told
