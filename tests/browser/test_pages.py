@@ -204,9 +204,14 @@ def test_the_first_view_is_soon_there(open_page: OpenPage) -> None:
     for name in NAMES:
         page = open_page(name)
         painted = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
-        # A busy machine has loaded the page before it paints it.
-        page.wait_for_function(painted)
-        took_ms = page.evaluate(painted)
+        # A busy machine has loaded the page before it paints it. Waiting inside the page is against its own policy.
+        took_ms = None
+        for _ in range(100):
+            took_ms = page.evaluate(painted)
+            if took_ms is not None:
+                break
+            page.wait_for_timeout(100)
+        assert took_ms is not None
         print(f"{name}: first view after {took_ms:.0f} ms")
         # The aim is 1,500 ms on an idle machine; tests share theirs.
         assert took_ms < 10_000
