@@ -343,7 +343,8 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
 
     Ranked is what has the figure, without raw I/O, the variants that stand apart and fallbacks. The cells must differ
     in their variant alone (one operation, data set and set of conditions): the caller groups them. Values
-    under `least` count as `least`: what the probe cannot tell apart is tied.
+    under `least` count as `least`: what the probe cannot tell apart is tied. What has no round in common with the best,
+    as slow variants under a budget, has the ratio of the medians without an interval, and no verdict.
     """
     ranked = [
         summary
@@ -361,8 +362,13 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
     if not ranked:
         return {}
     best = values[ranked[0].cell]
-    ratios = {cell: ratio_interval(numbers, best) for cell, numbers in values.items()}
+    ratios = {cell: ratio_interval(numbers, best) or _unpaired(numbers, best) for cell, numbers in values.items()}
     return {cell: ratio for cell, ratio in ratios.items() if ratio is not None}
+
+
+def _unpaired(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Ratio | None:
+    below = statistics.median(denominator.values())
+    return Ratio(statistics.median(numerator.values()) / below, None, None, 0, None) if below > 0 else None
 
 
 def smallest_shown(info: RunInfo) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from bench_runner.clock import now_ns
 from bench_runner.conditions import Conditions
@@ -77,8 +77,7 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
 def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
     """What each operation of the chain took in earlier runs, scaled; 0 where nothing is known."""
     found = {
-        operation: session.costs.expected(operation, chain.variant, chain.dataset, rows)
-        for operation in chain.operations
+        operation: session.costs.expected(operation, chain, rows) for operation in chain.operations
     }
     return {operation: each.cost.timed_ns if each else 0 for operation, each in found.items()}
 
@@ -201,9 +200,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         if number <= 2 and not slow and deadline_ns is not None and race is None:
             slow = late(costs_s, session.options.budget_s or 0)
             schedule.hold_back(slow)
-            # The slow ones get their round within the budget, but no more than half of the time.
-            of_slow_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.variant in slow)
-            ends_ns = deadline_ns - int(min(of_slow_s * 1e9, max(deadline_ns - now_ns(), 0) / 2))
+            ends_ns = deadline_ns - _reserved_ns(slow, costs_s, deadline_ns)
         if race is not None and number > look:
             look = next(look_after)
             ranked = race.contending(read_run(session.folder))
@@ -246,6 +243,12 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.learn(chain, samples)
             used[chain] = max(used[chain], used_bytes(samples))
+
+
+def _reserved_ns(slow: Collection[str], costs_s: Mapping[Chain, float], deadline_ns: int) -> int:
+    """For one round of the slow variants within the budget, but no more than half of what is left of it."""
+    of_slow_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.variant in slow)
+    return int(min(of_slow_s * 1e9, max(deadline_ns - now_ns(), 0) / 2))
 
 
 def _in_front(

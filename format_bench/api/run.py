@@ -171,7 +171,8 @@ def run(
         check_matplotlib()
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(options)))
-    if told := length_text(run_length(plan, options), options.budget_s):
+    # Of a run that goes on nobody knows how much is left of it.
+    if not resume and (told := length_text(run_length(plan, options), options.budget_s)):
         watcher.note(f"this run: {told}")
     try:
         asked = command or [call_text(run, suites, given)]

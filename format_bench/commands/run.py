@@ -89,14 +89,16 @@ def _show_partial(folder: Path) -> None:
 
 
 def _show_part(folder: Path, *, report: bool) -> None:
-    """What is measured, while what is slow is still to come."""
+    """What is measured, while what is slow is still to come: the files, and the tables for who sits before them. A pipe
+    gets whole runs alone."""
     from bench_runner.results.records import read_run
     from format_bench.api.report import files_of
 
     so_far = read_run(folder)
     files_of(so_far, folder, csv=True, pdf=report)
     click.echo(f"results so far: {folder}; the slow ones follow, and Ctrl-C keeps all that is there", err=True)
-    _show(so_far)
+    if sys.stdout.isatty():
+        _show(so_far)
 
 
 def _show(measured: Run) -> None:

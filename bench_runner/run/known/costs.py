@@ -1,7 +1,7 @@
 """How long things take, as earlier runs have seen it: for what comes last, and for saying how long a run will take.
 
 The costs of a machine lie in the user's cache folder, and every run adds its own. A cost is no figure: it is scaled by
-rows, over libraries of all versions, and decides nothing but order and words. This module knows no plan of rounds.
+rows, over libraries of all versions, and decides nothing but order and words. This module knows no rounds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 
 import data_generator.cache as data_cache
+from bench_runner.conditions import Conditions
+from bench_runner.plan.chain import Chain
 from bench_runner.results import reference
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample
@@ -51,7 +53,7 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True):
-    """By operation, variant and data set: what a sample of each number of rows took, the latest last."""
+    """By operation, variant, conditions and data set: what a sample of each number of rows took, the latest last."""
 
     cells: dict[str, list[Cost]] = {}
 
@@ -60,18 +62,18 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True):
         found: dict[tuple[str, int], list[Cost]] = {}
         for sample in samples:
             if "wall_ns" in sample.figures:
-                name = _name(sample.operation, sample.variant, sample.dataset)
+                name = _name(sample.operation, sample.variant, sample.conditions, sample.dataset)
                 found.setdefault((name, sample.rows), []).append(_cost(sample))
         for (name, rows), costs in found.items():
             others = [cost for cost in self.cells.get(name, []) if cost.rows != rows]
             self.cells[name] = [*others, _middle(costs)][-MOST_SIZES:]
 
-    def expected(self, operation: str, variant: str, dataset: str, rows: int) -> Cost | None:
+    def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
         """What a sample will take, by the nearest number of rows that is known, or on other data sets; None where
         nothing is known of the variant."""
-        known = self.cells.get(_name(operation, variant, dataset))
+        known = self.cells.get(_name(operation, variant, how, dataset))
         if known is None:
-            start = _name(operation, variant, "")
+            start = _name(operation, variant, how, "")
             others = [costs for name, costs in self.cells.items() if name.startswith(start)]
             if not others:
                 return None
@@ -94,12 +96,13 @@ class KnownCosts:
     here: Costs = field(default_factory=Costs)
     elsewhere: Costs = field(default_factory=Costs)
 
-    def expected(self, operation: str, variant: str, dataset: str, rows: int) -> Expected | None:
-        """None where nothing is known of the variant."""
-        cost = self.here.expected(operation, variant, dataset, rows)
+    def expected(self, operation: str, chain: Chain, rows: int) -> Expected | None:
+        """None where nothing is known of the chain's variant."""
+        asked = operation, chain.variant, chain.conditions, chain.dataset, rows
+        cost = self.here.expected(*asked)
         if cost is not None:
             return Expected(cost, here=True)
-        cost = self.elsewhere.expected(operation, variant, dataset, rows)
+        cost = self.elsewhere.expected(*asked)
         return None if cost is None else Expected(cost, here=False)
 
 
@@ -108,8 +111,10 @@ def known(machine: MachineInfo) -> KnownCosts:
     return KnownCosts(of_machine(machine), _read(reference.COSTS))
 
 
-def _name(operation: str, variant: str, dataset: str) -> str:
-    return f"{operation} {variant} {dataset}"
+def _name(operation: str, variant: str, how: Conditions, dataset: str) -> str:
+    # Records say 'cold (guest)' where a plan says 'cold'.
+    cache = how.cache.partition(" ")[0]
+    return f"{operation} {variant} {cache} {how.threads} {how.target} {dataset}"
 
 
 def _cost(sample: Sample) -> Cost:

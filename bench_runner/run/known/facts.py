@@ -31,6 +31,7 @@ from bench_runner.run import probe_check
 from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept, noted, today
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
+from bench_runner.worker.fidelity import ERROR
 
 MOST_FACTS_S = 60.0
 """Facts take no longer, so that the rounds of a long budget leave no more for them."""
@@ -278,6 +279,10 @@ def _keep_fidelity(facts: Facts, chain: Chain, outcome: Outcome) -> None:
         session.warn(
             f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure[1]}", remedy
         )
+        return
+    if any(record.outcome == ERROR and not record.cause for record in records):
+        # News, which may be mended or an accident by the next run, is not taken for known.
+        noted(session.info, FIDELITY, today(), facts.kept.digest, new=True)
         return
     _keep(facts, FIDELITY, _fidelity_name(chain), records, chain)
 

@@ -52,22 +52,20 @@ def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
     for chain in plan.chains:
         rows = plan.datasets[chain.dataset].rows
         found = {
-            operation: costs.expected(operation, chain.variant, chain.dataset, rows)
-            for operation in chain.needed_for(chain.operations)
+            operation: costs.expected(operation, chain, rows) for operation in chain.needed_for(chain.operations)
         }
-        known = {operation: each for operation, each in found.items() if each is not None}
+        known = {operation: each.cost for operation, each in found.items() if each is not None}
         if not known:
             unknown.append(chain.variant)
             continue
-        here = here and all(each.here for each in known.values())
-        each_s = {operation: one.cost.total_ns / 1e9 for operation, one in known.items()}
-        fewest, most = _rounds(chain, {operation: one.cost for operation, one in known.items()}, options)
-        pilot_s = 0.0
-        if rows > SMALL_ROWS:
-            pilot_s = sum(one.cost.at(pilot_rows(rows, 0)).total_ns for one in known.values()) / 1e9
-        least_s += fewest * sum(each_s.values()) + pilot_s
-        most_s += most * sum(each_s.values()) + pilot_s
-        by_format[chain.variant.partition("[")[0]] += most * sum(each_s.values()) + pilot_s
+        here = here and all(each is None or each.here for each in found.values())
+        round_s = sum(cost.total_ns for cost in known.values()) / 1e9
+        on_few = [cost.at(pilot_rows(rows, 0)) for cost in known.values()] if rows > SMALL_ROWS else []
+        pilot_s = sum(cost.total_ns for cost in on_few) / 1e9
+        fewest, most = _rounds(chain, known, options)
+        least_s += fewest * round_s + pilot_s
+        most_s += most * round_s + pilot_s
+        by_format[chain.variant.partition("[")[0]] += most * round_s + pilot_s
     low, high = (HERE_LOW, HERE_HIGH) if here else (1 / ELSEWHERE_FACTOR, ELSEWHERE_FACTOR)
     dearest = dict(sorted(by_format.items(), key=lambda each: -each[1]))
     return Length(low * least_s, high * most_s, dearest, here, tuple(dict.fromkeys(unknown)))

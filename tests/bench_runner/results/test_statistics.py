@@ -226,6 +226,19 @@ class TestRanking:
         ranks = statistics.ranking(statistics.summarise(samples).values(), "peak_private_bytes", least=4)
         assert [(cell.variant, ratio.ratio) for cell, ratio in ranks.items()] == [("a", 1), ("b", 1), ("c", 9 / 4)]
 
+    def test_without_a_common_round_there_is_a_ratio_and_no_verdict(self) -> None:
+        """Slow variants under a budget have rounds of their own. However many these are, nothing is paired."""
+        samples = [
+            make_sample(variant=variant, round=first + number, figures={"wall_ns": value})
+            for variant, first, values in (("best", 0, [9, 10, 11, 10, 12]), ("late", 5, [30, 31, 29, 30, 30]))
+            for number, value in enumerate(values, start=1)
+        ]
+        ranks = statistics.ranking(statistics.summarise(samples).values(), "wall_ns")
+        assert [(cell.variant, ratio.ratio, ratio.tied) for cell, ratio in ranks.items()] == [
+            ("best", 1, True),
+            ("late", 3, None),
+        ]
+
     def test_under_five_rounds_nothing_is_tied(self) -> None:
         assert {ratio.tied for ratio in self._ranks({"a": [1, 2], "b": [1, 2]}).values()} == {None}
 

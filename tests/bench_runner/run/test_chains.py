@@ -23,7 +23,7 @@ from bench_runner.run import rounds
 from bench_runner.run.chains import Bench, ChainFailed, execute, refuse_more_than_one_core
 from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.run.prediction import Prediction
-from bench_runner.worker.settle import Control, Settler
+from bench_runner.worker.settle import Control, Readiness, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import Executor, chain_of
@@ -100,6 +100,34 @@ class Spying:
     def notes(self) -> list[dict[str, Any]]:
         """What the calls of `faulty[fault=notes]` printed of their conditions."""
         return [json.loads(line) for outcome in self.outcomes for line in outcome.printed.splitlines()]
+
+
+def test_workers_settle_as_the_run_has_found_and_it_learns_from_them(run_faulty: Executor, bench: Bench) -> None:
+    """A slow control that only touching has cured makes the run touch from then on."""
+    bench.settler.readiness = Readiness(False, "nothing was taken back")
+
+    def cured(task: Mapping[str, Any], outcome: Outcome) -> None:
+        if task["operation"] == "save":
+            outcome.answer("measured")["rest"]["tries"] = 2
+
+    spying = Spying(bench, after=cured)
+    run_faulty("none", on=spying.bench())
+    assert [task["readiness"]["touches"] for task in spying.tasks] == [False, True]
+
+
+def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
+    run_faulty: Executor, bench: Bench
+) -> None:
+    def collected(task: Mapping[str, Any], outcome: Outcome) -> None:
+        outcome.answer("measured")["collected"] = task["operation"] == "read" and not task["thorough"]
+
+    spying = Spying(bench, after=collected)
+    save, read = run_faulty("none", on=spying.bench())
+    assert (save.unsettled, read.unsettled) == (False, True)
+    assert any("collection of garbage" in warning for warning in read.warnings)
+    save, read = run_faulty("none", on=spying.bench())
+    assert (save.unsettled, read.unsettled) == (False, False)
+    assert [task["thorough"] for task in spying.tasks] == [False, False, False, True]
 
 
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:

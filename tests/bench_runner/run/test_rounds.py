@@ -157,7 +157,8 @@ def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[st
 
 def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(executed: list[tuple[str, int, int]]) -> None:
     run = session(None)
-    seen = Costs({"read csv eq": [Cost(rows=100_000, timed_ns=4 * SECOND, verified_ns=0, fixed_ns=0)]})
+    cost = Cost(rows=100_000, timed_ns=4 * SECOND, verified_ns=0, fixed_ns=0)
+    seen = Costs({"read csv warm default pandas eq": [cost]})
     run.costs = KnownCosts(seen)
     predictions = rounds.pilot_round(run)
     assert executed == []

@@ -282,6 +282,25 @@ def test_containers_are_counted_and_many_of_them_collect() -> None:
     assert gc.get_stats()[2]["collections"] == collections, len(made)
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_what_priming_makes_tells_whether_all_garbage_is_collected(
+    many: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many objects for each row as would lead to a full collection inside the clock; or next to none."""
+    collected: list[bool] = []
+    kept: list[object] = []
+    monkeypatch.setattr(worker, "clean_slate", lambda thorough: collected.append(thorough))
+
+    def save(self: SpyAdapter, held: Any, location: Path) -> None:
+        location.touch()
+        kept.extend([row] for row in range(50_000 if many else 10))
+
+    monkeypatch.setattr(SpyAdapter, "save", save)
+    gc.collect()
+    list(worker.measure({**task, "thorough": False}, phase))
+    assert collected == [many]
+
+
 @pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
 def test_a_full_collection_that_nobody_expected_is_told(
     thorough: bool, told: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch

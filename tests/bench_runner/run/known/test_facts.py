@@ -195,6 +195,21 @@ def test_what_a_third_party_s_adapter_does_is_not_kept(
     assert asked == EVERY + EVERY
 
 
+def test_an_undeclared_change_is_looked_at_again(
+    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails the run, and may be mended by the next one, or have been an accident."""
+    monkeypatch.setitem(VERDICT, "outcome", "error")
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    assert {record.outcome for record in WRITTEN} == {"error"}
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    assert asked == EVERY + EVERY
+    monkeypatch.setitem(VERDICT, "cause", "call")
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    assert asked == EVERY + EVERY + EVERY
+
+
 def test_a_cache_that_takes_nothing_costs_a_warning_alone(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

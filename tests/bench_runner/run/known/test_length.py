@@ -27,7 +27,7 @@ def known(*, here: bool = True) -> KnownCosts:
     costs = Costs()
     for each, seconds in zip(CHAINS, (1, 20, 0), strict=True):
         for operation in ("save", "read"):
-            name = f"{operation} {each.variant} eq"
+            name = f"{operation} {each.variant} warm default pandas eq"
             costs.cells[name] = [Cost(rows=1_000, timed_ns=seconds * SECOND, verified_ns=0, fixed_ns=SECOND // 10)]
     return KnownCosts(costs, Costs()) if here else KnownCosts(Costs(), costs)
 
