@@ -1,7 +1,8 @@
 """Makes the reference run: `python -m tests.selfbench.reference measure SUITE`, one suite at a time, then `... pack`.
 
 Each suite is measured whole, at full size, by the command line, on a checkout without changes; what was interrupted
-goes on. Packing puts the runs into the package, without the pilot rounds, which no report shows.
+goes on. Packing puts what is there into the package, in place of the same suites' earlier runs, without the pilot
+rounds, which no report shows.
 """
 
 from __future__ import annotations
@@ -56,16 +57,16 @@ def measure(runs: Path, suite: str, budget: str | None) -> None:
 @click.pass_obj
 def pack(runs: Path) -> None:
     """Put what is measured into the package, and print what it takes there."""
-    shutil.rmtree(PLACE, ignore_errors=True)
-    PLACE.mkdir()
-    costs = Costs()
+    PLACE.mkdir(exist_ok=True)
+    costs = msgspec.json.decode(COSTS.read_bytes(), type=Costs) if COSTS.exists() else Costs()
     for suite in SUITES:
         if not (runs / suite / "run.json").exists():
-            click.echo(f"{suite}: not measured")
+            click.echo(f"{suite}: not measured anew")
             continue
         run = read_run(runs / suite)
         costs.learn(sample for sample in run.samples if sample.round > 0)
         place = PLACE / suite
+        shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         kept = tuple(sample for sample in run.samples if sample.round > 0 or sample.failure is not None)
         pack_run(replace(run, samples=kept), place)
