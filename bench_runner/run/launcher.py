@@ -25,7 +25,7 @@ from bench_runner.errors import BenchError
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
-from bench_runner.worker.jobs import PHASE_CLOCK
+from bench_runner.worker.sample import PHASE_CLOCK
 
 POLL_MS = 2
 """The memory of a worker, and of all that it started, is read this often (rule 13)."""

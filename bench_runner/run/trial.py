@@ -40,7 +40,7 @@ from bench_runner.run.launcher import Launcher
 from bench_runner.run.prediction import UNPILOTED_NEED
 from bench_runner.run.probe_check import error_bytes, known_answers
 from bench_runner.suites import SUITES
-from bench_runner.worker import jobs
+from bench_runner.worker import sample
 from bench_runner.worker.settle import Control, Settler
 from data_generator.cache import StoredDataset
 
@@ -103,7 +103,7 @@ class Trial:
     def __init__(self, suite: str) -> None:
         """`suite` is the name of one of ours."""
         self._suite = suite
-        self._ready: jobs.Ready | None = None
+        self._ready: sample.Ready | None = None
         self._result: Any = None
         self._folder = Path()
         self._figures: Mapping[str, Mapping[str, int]] = {}
@@ -130,7 +130,7 @@ class Trial:
                 make_places(self._folder)
             task = _task(chain, operation, stored, self._folder, settler)
             try:
-                self._ready = jobs.prepare(task)
+                self._ready = sample.prepare(task)
             except BaseException:
                 self._remove_saved()
                 raise
@@ -144,7 +144,7 @@ class Trial:
             if rest.settled:
                 return
             rest = settler.settle(need_bytes)
-            jobs.clean_slate()
+            sample.clean_slate()
         if not rest.settled:
             self._remove_saved()
             raise RuntimeError(f"not measured, the machine was not at rest: {rest.why_not}")
@@ -166,11 +166,11 @@ class Trial:
         try:
             with _remembered(_marker(ready.operation.spelled, chain)):
                 if ready.operation.writes:
-                    jobs.read_back(ready.stage.adapter, ready.location)
+                    sample.read_back(ready.stage.adapter, ready.location)
                     verifying = replace(ready, operation=operation_of(VERIFYING), held=None)
-                    jobs.verified(verifying, verifying.run(Laps()), last_reader=False)
+                    sample.verified(verifying, verifying.run(Laps()), last_reader=False)
                     return
-                jobs.verified(ready, result, last_reader=False)
+                sample.verified(ready, result, last_reader=False)
         finally:
             self._remove_saved()
         size_bytes = sum(path.stat().st_size for path in linux.files_below(ready.location))

@@ -1,0 +1,317 @@
+"""The order of things around the clock, seen from inside a worker: what lies before it, in it and after it."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from adapters.contract import Native, Records, Stored, TabularFormat
+from bench_runner.clock import Laps
+from bench_runner.machine import linux
+from bench_runner.operations import PRIMER_ROWS, READ_ALL, Stage, operation_of, targets
+from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.targets import Target
+from bench_runner.worker import sample as worker
+from bench_runner.worker import verify
+from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
+from bench_runner.worker.settle import Control, Rest, Settler
+from data_generator.cache import StoredDataset, read_table
+
+ROWS = 5_000
+REST = Rest(Control(1, 1), settled=True, settle_ns=0)
+
+
+class Order:
+    """What happened, in order; each thing with the phase in which it happened."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, phase: mmap.mmap) -> None:
+        self.seen: list[tuple[str, int]] = []
+        self._patch, self._phase = patch, phase
+
+    def note(self, what: str) -> None:
+        self.seen.append((what, self._phase[0]))
+
+    def spy(self, owner: Any, name: str) -> None:
+        """Have each call of `owner.name` noted under that name, and done."""
+        real = getattr(owner, name)
+
+        def noted(*arguments: Any, **named: Any) -> Any:
+            self.note(name)
+            return real(*arguments, **named)
+
+        self._patch.setattr(owner, name, noted)
+
+
+class SpyAdapter:
+    """A format that keeps tables in memory and has its calls noted; its files are empty."""
+
+    native = native_read = Native.ARROW
+    losses = ()
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self.values: dict[str, str] = {}
+        self._kept: dict[Path, pa.Table] = {}
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        self._order.note(f"save {table.num_rows} rows")
+        location.touch()
+        self._kept[location] = table
+
+    def read(self, location: Path) -> pa.Table:
+        table = self._kept[location]
+        self._order.note(f"read {table.num_rows} rows")
+        return table
+
+    def stored(self, location: Path) -> Stored:
+        self._order.note("stored")
+        return Stored()
+
+
+@pytest.fixture
+def phase() -> Iterator[mmap.mmap]:
+    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+        yield page
+
+
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch, phase: mmap.mmap) -> Order:
+    made = Order(monkeypatch, phase)
+    adapter = SpyAdapter(made)
+    monkeypatch.setattr(worker, "loaded_adapter", lambda task: adapter)
+    made.spy(linux, "fsync_all")
+    made.spy(Settler, "settle")
+    made.spy(linux, "reset_high_water")
+    made.spy(linux, "trim_heap")
+    made.spy(targets, "make")
+    made.spy(targets, "to_native")
+    made.spy(targets, "from_native")
+    made.spy(targets, "touch")
+    made.spy(worker, "remove")
+    made.spy(verify, "compare")
+    for name in ("start", "stop"):
+        made.spy(Laps, name)
+    return made
+
+
+@pytest.fixture
+def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
+    return {
+        "job": "measure",
+        "operation": "save",
+        "variant": "spy",
+        "target": {"kind": "arrow", "strings": "str", "nulls": "masked"},
+        "dataset": str(dataset.path),
+        "digest": dataset.digest,
+        "rows": ROWS,
+        "location": str(tmp_path / "table"),
+        "primer": str(tmp_path / "primer"),
+        "last_reader": True,
+        "scratch": str(tmp_path),
+        "need_bytes": 0,
+        "best_control": None,
+        "readiness": {"touches": True, "why": ""},
+        "thorough": True,
+    }
+
+
+def test_the_life_of_a_save(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+    """Rules 1, 2, 3 and 6: primed small, the input in hand, the machine at rest, a clean slate, the reset; the sync
+    after the clock."""
+    (answer,) = worker.measure(task, phase)
+    assert order.seen == [
+        ("make", PHASE_PREPARE),
+        ("reset_high_water", PHASE_PREPARE),
+        ("start", PHASE_PREPARE),
+        ("to_native", PHASE_PREPARE),
+        (f"save {PRIMER_ROWS} rows", PHASE_PREPARE),
+        ("stop", PHASE_PREPARE),
+        ("make", PHASE_PREPARE),
+        ("settle", PHASE_PREPARE),
+        ("trim_heap", PHASE_PREPARE),
+        ("reset_high_water", PHASE_PREPARE),
+        ("start", PHASE_CLOCK),
+        ("to_native", PHASE_CLOCK),
+        (f"save {ROWS} rows", PHASE_CLOCK),
+        ("stop", PHASE_CLOCK),
+        ("fsync_all", PHASE_AFTER),
+        ("stored", PHASE_AFTER),
+    ]
+    assert {"wall_ns", "cpu_ns", "engine_ns", "convert_ns", "sync_ns", "first_call_ns"} <= set(answer["figures"])
+
+
+def test_the_life_of_a_read(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+    """Rules 7 and 11: every page touched inside the clock; verified after it, and again without the files."""
+    list(worker.measure(task, phase))
+    order.seen.clear()
+    phase[0] = PHASE_PREPARE
+    (answer,) = worker.measure(task | {"operation": "read"}, phase)
+    inside = [what for what, when in order.seen if when == PHASE_CLOCK]
+    assert inside == ["start", f"read {ROWS} rows", "from_native", "touch", "stop"]
+    before = [what for what, when in order.seen if when == PHASE_PREPARE]
+    primed = ["reset_high_water", "start", f"read {PRIMER_ROWS} rows", "from_native", "touch", "stop"]
+    assert before == [*primed, "settle", "trim_heap", "reset_high_water"]
+    assert [what for what, when in order.seen if when == PHASE_AFTER] == ["compare", "remove", "compare"]
+    assert not Path(task["location"]).exists()
+    assert answer["fidelity"] == "exact"
+    parts = ("engine_ns", "convert_ns", "touch_ns")
+    assert all(answer["figures"][part] > 0 for part in parts)
+    assert sum(answer["figures"][part] for part in parts) <= answer["figures"]["wall_ns"]
+
+
+class Keeping(TabularFormat):
+    """Keeps what it is given in memory, as the kind that `native` names; it has no call of its own for anything."""
+
+    format = "keeping"
+    engine = "memory"
+    title = "Keeping"
+    distributions = ()
+    suffix = ".kept"
+    capabilities = frozenset()
+
+    def __init__(self, native: Native) -> None:
+        super().__init__()
+        self.native = native  # type: ignore[misc]
+        self._kept: dict[Path, Any] = {}
+
+    def load_library(self) -> None:
+        """Nothing."""
+
+    def save(self, held: Any, location: Path) -> None:
+        location.touch()
+        self._kept[location] = (held.schema, list(held.rows)) if self.native is Native.RECORDS else held
+
+    def read(self, location: Path) -> Any:
+        kept = self._kept[location]
+        return Records(kept[0], iter(kept[1])) if self.native is Native.RECORDS else kept
+
+    def stored(self, location: Path) -> Stored:
+        return Stored()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+@pytest.mark.parametrize("native", [Native.PANDAS, Native.ARROW, Native.POLARS, Native.RECORDS])
+def test_without_a_call_of_its_own_columns_are_selected_from_everything(
+    native: Native, kind: str, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The right ones, in the order asked, whatever the engine gives; and the answer says so."""
+    adapter = Keeping(native)
+    monkeypatch.setattr(worker, "loaded_adapter", lambda task: adapter)
+    results: list[Any] = []
+
+    def verified(ready: worker.Ready, result: Any, **given: Any) -> worker.Answer:
+        results.append(result)
+        return real(ready, result, **given)
+
+    real = worker.verified
+    monkeypatch.setattr(worker, "verified", verified)
+    task["target"]["kind"] = kind
+    list(worker.measure(task, phase))
+    (answer,) = worker.measure(task | {"operation": "project[columns=3]"}, phase)
+    stored = read_table(Path(task["dataset"]), 0).schema
+    asked = chosen_columns(stored, task["digest"], 3)
+    assert asked != [name for name in stored.names if name in asked], "another order than the stored one"
+    (result,) = results
+    assert list(result.columns if kind == "pandas" else result.column_names) == asked
+    assert len(result) == ROWS
+    assert (answer["fallback"], answer["fidelity"], answer["saw_all"]) == (READ_ALL, "exact", False)
+
+
+def test_only_the_last_reader_removes_the_stored_copy(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+    list(worker.measure(task, phase))
+    list(worker.measure(task | {"operation": "read", "last_reader": False}, phase))
+    assert Path(task["location"]).exists()
+
+
+def test_a_table_smaller_than_the_primer_is_primed_whole(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+    list(worker.measure(task | {"rows": 10}, phase))
+    assert [what for what, _ in order.seen if what.startswith("save")] == ["save 10 rows", "save 10 rows"]
+
+
+def test_a_result_that_is_another_the_second_time_is_a_mismatch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: StoredDataset
+) -> None:
+    """Rule 11: also when both comparisons pass, but not alike."""
+    answers = [{"fidelity": "exact", "losses": []}, {"fidelity": "declared loss", "losses": ["rounded"]}]
+    monkeypatch.setattr(worker, "_compare", lambda *arguments: answers.pop(0))
+    order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
+    stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
+    location = tmp_path / "table"
+    location.touch()
+    ready = worker.Ready(stage, operation_of("read"), None, location, REST, {}, True)
+    with pytest.raises(worker.Mismatch, match="changed when its files were removed"):
+        worker.verified(ready, pa.table({}), last_reader=True)
+
+
+def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule 3: collector, then pools, then the C library's heap."""
+    done: list[str] = []
+
+    class Pool:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def release_unused(self) -> None:
+            done.append(self._name)
+
+    monkeypatch.setattr(worker, "_arrow_pools", lambda: [Pool("one"), Pool("two")])
+    monkeypatch.setattr(linux, "trim_heap", lambda: done.append("heap"))
+    monkeypatch.setattr("gc.collect", lambda generation: done.append(f"collector {generation}"))
+    worker.clean_slate()
+    assert done == ["collector 2", "one", "two", "heap"]
+    worker.clean_slate(thorough=False)
+    assert done[4:] == ["collector 1", "one", "two", "heap"]
+
+
+def test_containers_are_counted_and_many_of_them_collect() -> None:
+    before = worker.containers_made()
+    kept = [[number] for number in range(50_000)]
+    assert 49_000 < worker.containers_made() - before < 53_000, len(kept)
+    gc.collect()
+    assert not worker.may_collect(10_000)
+    assert worker.may_collect(100_000)
+    collections = gc.get_stats()[2]["collections"]
+    made = [[number] for number in range(10_000)]
+    assert gc.get_stats()[2]["collections"] == collections, len(made)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_priming_makes_tells_whether_all_garbage_is_collected(
+    many: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many objects for each row as would lead to a full collection inside the clock; or next to none."""
+    collected: list[bool] = []
+    kept: list[object] = []
+    monkeypatch.setattr(worker, "clean_slate", lambda thorough: collected.append(thorough))
+
+    def save(self: SpyAdapter, held: Any, location: Path) -> None:
+        location.touch()
+        kept.extend([row] for row in range(50_000 if many else 10))
+
+    monkeypatch.setattr(SpyAdapter, "save", save)
+    gc.collect()
+    list(worker.measure({**task, "thorough": False}, phase))
+    assert collected == [many]
+
+
+@pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
+def test_a_full_collection_that_nobody_expected_is_told(
+    thorough: bool, told: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a forked worker it would copy what the forkserver has loaded, inside the clock."""
+    monkeypatch.setattr(worker, "may_collect", lambda containers: False)
+    monkeypatch.setattr(SpyAdapter, "save", lambda self, held, location: (location.touch(), gc.collect()))
+    (answer,) = worker.measure({**task, "thorough": thorough}, phase)
+    assert answer["collected"] is told
+
+
+def test_every_pool_of_arrow_is_known() -> None:
+    names = {pool.backend_name for pool in worker._arrow_pools()}
+    assert names == {*pa.supported_memory_backends(), pa.default_memory_pool().backend_name}
+    assert "system" in names
