@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
+from adapters.predicate import Kind, Predicate
 from adapters.spelling import spell
 
 if TYPE_CHECKING:
@@ -106,10 +107,40 @@ UNDECLARED = Maturity(Stage.YOUNG, "declares none")
 """Of whoever says nothing nothing is claimed. The contract's tests ask for more."""
 
 
-class OwnCall(Enum):
-    """What an engine may have a call of its own for, beside save and read. The names are those of the operations."""
+class Reach(Enum):
+    """How much an engine reads for some rows that are named by their numbers."""
 
-    PROJECT = "project"
+    ROWS = "rows"
+    """What it needs to find those rows."""
+    GROUPS = "groups"
+    """The groups of rows that they lie in, whole: row groups, batches, stripes, blocks."""
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What an engine has calls of its own for, beside save and read. For what is not here the harness reads everything
+    and selects, and says so in every figure."""
+
+    project: bool = False
+    take: Reach | None = None
+    scan: frozenset[Kind] = frozenset()
+    """The conditions that the engine itself tests."""
+    ordered: bool = True
+    """Whether a scan gives its rows in the order in which they are stored."""
+    append: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The operations, with what limits them: for a listing."""
+        kinds = ", ".join(kind.value for kind in Kind if kind in self.scan)
+        order = "" if self.ordered else "; in any order"
+        named = {
+            "project": self.project,
+            f"take (by {self.take.value})" if self.take else "take": self.take is not None,
+            f"scan ({kinds}{order})": bool(self.scan),
+            "append": self.append,
+        }
+        return tuple(name for name, offered in named.items() if offered)
 
 
 def _nothing_to_close() -> None:
@@ -120,12 +151,17 @@ def _nothing_to_close() -> None:
 class Handle:
     """A stored copy that is open for reading in part.
 
-    Each call is there when the adapter's `own_calls` name it. What it gives is of the kind that `native_read` names, in
-    memory of its own, and stays valid after `close`.
+    Each call is there when the adapter's `offers` name it. What it gives is of the kind that `native_read` names, in
+    memory of its own, and stays valid after `close`. `columns` is never empty, and gives their order.
     """
 
     project: Callable[[Sequence[str]], Any] | None = None
-    """All rows of these columns, in the order asked."""
+    """All rows of these columns."""
+    take: Callable[[np.ndarray, Sequence[str]], Any] | None = None
+    """The rows of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
+    Raises IndexError for a number that no row has, before anything is read."""
+    scan: Callable[[Predicate, Sequence[str]], Any] | None = None
+    """The rows that meet the condition, of a kind that `offers.scan` names. Its column need not be among `columns`."""
     close: Callable[[], None] = _nothing_to_close
 
 
@@ -302,14 +338,22 @@ class TabularFormat(Adapter):
         return None
 
     @property
-    def own_calls(self) -> frozenset[OwnCall]:
-        """What `open` offers with these settings. For what is not here the harness reads everything and selects, and
-        says so in every figure."""
-        return frozenset()
+    def offers(self) -> Offers:
+        """What `open` has calls for with these settings, and whether there is `append`."""
+        return Offers()
 
     def open(self, location: Path) -> Handle:
-        """Open what lies at `location` for the calls that `own_calls` names. No schema is given, as for `read`."""
+        """Open what lies at `location` for the calls that `offers` names. No schema is given, as for `read`."""
         return Handle()
+
+    def open_rows(self, location: Path) -> Handle:
+        """As `open`, for `take` alone: other calls of some engines open the file themselves."""
+        return self.open(location)
+
+    def append(self, table: Any, location: Path) -> None:
+        """Add the rows of `table`, of the kind `native` names and with the columns of what lies at `location`, behind
+        those that are there, and close every handle. Only where `offers` names it."""
+        raise NotImplementedError(f"{self.variant} has no call that appends")
 
     takes_masked: ClassVar[bool] = True
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such

@@ -111,9 +111,8 @@ UNDER = grouped(
     click.option(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
-        default="pandas",
-        show_default=True,
-        help="What you hold and want back: a DataFrame or an Arrow table.",
+        help="What you hold and want back: a DataFrame or an Arrow table (default: the suite's, which is pandas but "
+        "for access).",
     ),
     click.option(
         "--strings",

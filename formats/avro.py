@@ -12,7 +12,7 @@ from adapters.contract import (
     Handle,
     Maturity,
     Native,
-    OwnCall,
+    Offers,
     Records,
     Setting,
     Stage,
@@ -124,7 +124,7 @@ class AvroFastavro(TabularFormat):
     library_default: ClassVar = {"codec": "none"}
     maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

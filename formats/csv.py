@@ -15,7 +15,7 @@ from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
-from formats.shared.polars_engine import PolarsEngine
+from formats.shared.polars_engine import LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         return self._csv.read_csv(location, read_options, convert_options=convert_options)
 
 
-class CsvPolars(_Csv, PolarsEngine):
+class CsvPolars(_Csv, LazyPolarsEngine):
     """polars' write_csv and read_csv."""
 
     @property
@@ -281,7 +281,7 @@ class CsvPolars(_Csv, PolarsEngine):
         """Read all columns, types guessed by the call."""
         return self._polars.read_csv(location)
 
-    def scan(self, location: Path) -> pl.LazyFrame:
+    def lazy(self, location: Path) -> pl.LazyFrame:
         """The file, types guessed by the call."""
         return self._polars.scan_csv(location)
 
@@ -322,7 +322,7 @@ class CsvDuckdb(_Csv, DuckdbEngine):
         """Write one file."""
         self.copy(table, location, "FORMAT csv, HEADER")
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file, types guessed by the call."""
         return connection.read_csv(str(location))
 

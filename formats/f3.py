@@ -5,14 +5,29 @@ The format itself is `libraries.f3`, which knows nothing of the harness; this is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Maturity, Native, OwnCall, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedData
+from formats.shared.rows import checked
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -46,7 +61,7 @@ class F3(TabularFormat):
         ours=True,
     )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True, take=Reach.GROUPS)
     syncs_on_save = True
 
     @property
@@ -93,7 +108,11 @@ class F3(TabularFormat):
         """Open the file."""
         prefer: Any = self.values["decoder"]
         file = self._f3.open(location, prefer=prefer)
-        return Handle(project=file.read, close=file.close)
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            return file.read(columns, checked(numbers, file.num_rows))
+
+        return Handle(project=file.read, take=take, close=file.close)
 
     def stored(self, location: Path) -> Stored:
         """Codec and outermost encodings of all EncUnits.

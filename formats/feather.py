@@ -6,18 +6,35 @@ By the calls of pyarrow, pandas and polars.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.losses import Loss
+from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
-from formats.shared.arrow_ipc import Message, first_batch
-from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
+from formats.shared.arrow_ipc import Message, batches_of
+from formats.shared.conditions import arrow_expression
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall, in_order
+from formats.shared.rows import located, starts_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -55,12 +72,27 @@ class _Feather(TabularFormat):
         import pyarrow as pa
 
         with pa.OSFile(str(location)) as file:
-            # A file ends with its footer, the footer's length, and 6 bytes of magic.
-            file.seek(file.size() - 10)
-            (footer_bytes,) = struct.unpack("<I", file.read(4))
-            file.seek(file.size() - 10 - footer_bytes)
-            file.seek(first_batch(file.read(footer_bytes)))
+            file.seek(_places(file)[0])
             return Stored(Message(pa.ipc.read_message(file).metadata.to_pybytes()).codec())
+
+
+def _places(file: pa.NativeFile) -> list[int]:
+    """Where the record batches lie."""
+    # A file ends with its footer, the footer's length, and 6 bytes of magic.
+    file.seek(file.size() - 10)
+    (footer_bytes,) = struct.unpack("<I", file.read(4))
+    file.seek(file.size() - 10 - footer_bytes)
+    return batches_of(file.read(footer_bytes))
+
+
+def _rows_of_batches(file: pa.NativeFile) -> list[int]:
+    """By their metadata, because pyarrow tells it of batches that it has read."""
+    rows = []
+    for place in _places(file):
+        file.seek(place)
+        _, metadata_bytes = struct.unpack("<II", file.read(8))
+        rows.append(Message(file.read(metadata_bytes)).rows)
+    return rows
 
 
 class FeatherPyarrow(ProjectsByOneCall, _Feather):
@@ -74,6 +106,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         "level": _LEVEL,
         "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
     }
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
 
     @property
     def calls(self) -> Calls:
@@ -87,10 +120,11 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.feather."""
+        """Import pyarrow.feather, and what filters such files."""
+        import pyarrow.dataset
         import pyarrow.feather
 
-        self._feather = pyarrow.feather
+        self._arrow, self._dataset, self._feather = pyarrow, pyarrow.dataset, pyarrow.feather
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
@@ -107,6 +141,31 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
             return self._read(location).select(columns)
         # Where the names asked for are in the order of the alphabet, pyarrow leaves them in the file's.
         return self._read(location, columns).select(columns)
+
+    def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
+        """Read the buffers of the columns that are needed, and filter them."""
+        table = self._dataset.dataset(str(location), format="ipc")
+        return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Open or map the file: its footer is read once."""
+        mapped = self.values["mapped"] == "true"
+        # pyarrow's readers seek by themselves.
+        source = self._arrow.memory_map(str(location)) if mapped else self._arrow.OSFile(str(location))
+        file = self._arrow.ipc.open_file(source)
+        names = file.schema.names
+        starts = starts_of(_rows_of_batches(source))
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            batches, places = located(numbers, starts)
+            reader = file
+            if list(columns) != names:
+                options = self._arrow.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns])
+                reader = self._arrow.ipc.open_file(source, options=options)
+            parts = [reader.get_batch(batch) for batch in batches]
+            return self._arrow.Table.from_batches(parts, reader.schema).select(columns).take(places)
+
+        return Handle(take=take, close=source.close)
 
     def _read(self, location: Path, columns: list[str] | None = None) -> pa.Table:
         mapped = self.values["mapped"] == "true"
@@ -162,7 +221,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         return in_order(self._pandas.read_feather(location, columns, use_threads=self.threads is None), columns)
 
 
-class FeatherPolars(_Feather, PolarsEngine):
+class FeatherPolars(_Feather, LazyPolarsEngine):
     """polars' write_ipc and read_ipc."""
 
     settings: ClassVar = {"codec": Setting(_CODEC.allowed, "none", "codec of all buffers", always_spelled=True)}
@@ -193,7 +252,7 @@ class FeatherPolars(_Feather, PolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_ipc(location)
 
-    def scan(self, location: Path) -> pl.LazyFrame:
+    def lazy(self, location: Path) -> pl.LazyFrame:
         """The file."""
         return self._polars.scan_ipc(location)
 

@@ -15,7 +15,7 @@ from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
-from formats.shared.polars_engine import PolarsEngine
+from formats.shared.polars_engine import LazyPolarsEngine
 
 if TYPE_CHECKING:
     import duckdb
@@ -170,7 +170,7 @@ class JsonPandas(_Json):
         return Stored(pandas_codecs.codec_of(location))
 
 
-class JsonPolars(_Json, PolarsEngine):
+class JsonPolars(_Json, LazyPolarsEngine):
     """polars' write_ndjson and read_ndjson."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -218,7 +218,7 @@ class JsonPolars(_Json, PolarsEngine):
         """Read all columns, types guessed by the call."""
         return self._polars.read_ndjson(location)
 
-    def scan(self, location: Path) -> pl.LazyFrame:
+    def lazy(self, location: Path) -> pl.LazyFrame:
         """The file, types guessed by the call."""
         return self._polars.scan_ndjson(location)
 
@@ -269,7 +269,7 @@ class JsonDuckdb(_Json, DuckdbEngine):
         """Write one file."""
         self.copy(table, location, "FORMAT json")
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file, types guessed by the call."""
         return connection.read_json(str(location), format="newline_delimited")
 

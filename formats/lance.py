@@ -7,10 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Calls, Can, Handle, Maturity, Native, OwnCall, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.losses import Cause, Loss, Relation
+from adapters.predicate import Kind, Predicate
+from formats.shared.conditions import minus_zero, sql_condition, sql_literal
+from formats.shared.rows import checked
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -53,7 +69,7 @@ class LancePylance(TabularFormat):
         "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), append=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -87,16 +103,42 @@ class LancePylance(TabularFormat):
     def open(self, location: Path) -> Handle:
         """Open the last version. A data set keeps no file open, so there is nothing to close."""
         dataset = self._lance.dataset(str(location))
+        rows = dataset.count_rows()
 
         def project(columns: Sequence[str]) -> pa.Table:
             # Lance takes names for expressions: what '*' adds goes, and a name that it takes otherwise is an error.
             return dataset.to_table(columns=list(columns)).select(columns)
 
-        return Handle(project=project)
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            asked = checked(numbers, rows).tolist()
+            return dataset.take(asked, columns=list(columns)).select(columns)
+
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            return dataset.to_table(columns=list(columns), filter=_condition(predicate)).select(columns)
+
+        return Handle(project=project, take=take, scan=scan)
+
+    def append(self, table: pa.Table, location: Path) -> None:
+        """Write a fragment, and a version that has it too."""
+        if self.values["codec"] != "auto":
+            table = table.cast(_with_codec(table.schema, str(self.values["codec"]), self.values["level"]))
+        self._lance.write_dataset(table, str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all pages."""
         return lance_pages.stored_of(location, self._lance.dataset(str(location)), self._lance.file.LanceFileReader)
+
+
+def _condition(predicate: Predicate) -> str:
+    """A filter of Lance's SQL, in which -0.0 is less than 0.0 and NaN is above all other numbers."""
+    name = "`" + predicate.column.replace("`", "``") + "`"
+    values = [value for value in predicate.present if value == value]
+    if predicate.kind is Kind.RANGE and len(values) == 2:
+        low, high = (minus_zero(value) for value in values)
+        return f"{name} >= {sql_literal(low)} AND {name} < {sql_literal(high)}"
+    if predicate.kind in (Kind.EQUAL, Kind.IN) and any(value == 0 and isinstance(value, float) for value in values):
+        return " OR ".join(f"({name} >= {sql_literal(minus_zero(v))} AND {name} <= {sql_literal(v)})" for v in values)
+    return sql_condition(predicate, name)
 
 
 def _with_codec(schema: pa.Schema, codec: str, level: object) -> pa.Schema:

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared import pandas_losses as shared
+from formats.shared.conditions import arrow_expression
 from formats.shared.duckdb_engine import DuckdbEngine
-from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, PolarsEngine
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall
+from formats.shared.rows import located, starts_of
 
 if TYPE_CHECKING:
     import duckdb
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -73,6 +90,7 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -109,6 +127,25 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Read the chunks of these columns alone."""
         return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
+
+    def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
+        """Read the row groups whose statistics may meet the condition, and filter them."""
+        met = arrow_expression(predicate)
+        return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Open the file: its footer is read once."""
+        file = self._parquet.ParquetFile(location)
+        footer = file.metadata
+        starts = starts_of([footer.row_group(group).num_rows for group in range(footer.num_row_groups)])
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            groups, places = located(numbers, starts)
+            read = file.read_row_groups(groups, columns=list(columns), use_threads=self.threads is None)
+            # Names asked for come in the file's order.
+            return read.select(columns).take(places)
+
+        return Handle(take=take, close=file.close)
 
 
 class ParquetPandas(ProjectsByOneCall, _Parquet):
@@ -163,7 +200,7 @@ class ParquetPandas(ProjectsByOneCall, _Parquet):
         return self._pandas.read_parquet(location, columns=columns, use_threads=self.threads is None)
 
 
-class ParquetPolars(_Parquet, PolarsEngine):
+class ParquetPolars(_Parquet, LazyPolarsEngine):
     """polars' write_parquet and read_parquet."""
 
     settings: ClassVar = {
@@ -204,7 +241,7 @@ class ParquetPolars(_Parquet, PolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_parquet(location)
 
-    def scan(self, location: Path) -> pl.LazyFrame:
+    def lazy(self, location: Path) -> pl.LazyFrame:
         """The file."""
         return self._polars.scan_parquet(location)
 
@@ -245,7 +282,7 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
         level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
         self.copy(table, location, f"FORMAT parquet, COMPRESSION {codec}{level}")
 
-    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file."""
         return connection.read_parquet(str(location))
 
@@ -258,6 +295,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     extra = "engines"
     native = Native.PANDAS
     maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
+    offers = Offers(project=True, take=Reach.GROUPS, append=True)
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
@@ -277,9 +315,10 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     def load_library(self) -> None:
         """Import fastparquet, and the file system that its calls ask for."""
         import fastparquet
+        import pandas
 
         import_module("fsspec.implementations.local")
-        self._fastparquet = fastparquet
+        self._fastparquet, self._pandas = fastparquet, pandas
 
     @property
     def calls(self) -> Calls:
@@ -299,6 +338,11 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
                 raise
             raise RefusedData(f"fastparquet does not take this data ({str(error).splitlines()[0]})") from error
 
+    def append(self, table: pd.DataFrame, location: Path) -> None:
+        """Write a row group behind the others, and the footer anew."""
+        how = self._compression()
+        self._fastparquet.write(str(location), table, compression=how, write_index=False, append=True)
+
     def _compression(self) -> Any:
         codec, level = self.values["codec"], self.values["level"]
         if codec == "none":
@@ -315,6 +359,22 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read the chunks of these columns alone."""
         return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Read the footer; each call opens the file."""
+        file = self._fastparquet.ParquetFile(str(location))
+        starts = starts_of([group.num_rows for group in file.row_groups])
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
+            groups, places = located(numbers, starts)
+            if len(groups) < len(file.row_groups):
+                parts = [file[group].to_pandas(columns=list(columns)) for group in groups or [0]]
+                read = self._pandas.concat(parts, ignore_index=True)
+            else:
+                read = file.to_pandas(columns=list(columns))
+            return read.iloc[places]
+
+        return Handle(take=take)
 
 
 ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet)

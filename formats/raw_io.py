@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Handle, Maturity, Native, OwnCall, Stage, Stored, TabularFormat
+from adapters.contract import Can, Handle, Maturity, Native, Offers, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
 from formats.shared.arrow_ipc import Message
 
@@ -54,7 +54,7 @@ class RawIO(TabularFormat):
     suffix = ".raw"
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True)
 
     def load_library(self) -> None:
         """Import pyarrow."""

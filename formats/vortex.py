@@ -5,15 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Maturity, Native, OwnCall, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.predicate import Kind, Predicate
 from adapters.relations import texts
 from formats.shared import pandas_losses as shared
+from formats.shared.conditions import minus_zero
+from formats.shared.rows import ascending, checked
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 _DENSE = {"vortex.pco", "vortex.zstd", "vortex.zstd_buffers"}
@@ -48,7 +64,7 @@ class VortexData(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind))
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -67,11 +83,13 @@ class VortexData(TabularFormat):
 
     def load_library(self) -> None:
         """Import vortex; with threads=1 its pool of workers, beside the calling thread, is emptied."""
-        import pyarrow.types  # noqa: F401  # the types of columns are told apart by it
+        import pyarrow
+        import pyarrow.types  # the types of columns are told apart by it
         import vortex
+        import vortex.expr
         import vortex.io
 
-        self._vortex = vortex
+        self._arrow, self._vortex = pyarrow, vortex
         if self.threads == 1:
             vortex.set_worker_threads(0)
 
@@ -89,12 +107,41 @@ class VortexData(TabularFormat):
     def open(self, location: Path) -> Handle:
         """Open the file. Vortex has no call that closes one: it is closed when nobody holds it."""
         opened = [self._vortex.open(str(location))]
+        rows = len(opened[0])
 
         def project(columns: Sequence[str]) -> pa.Table:
             (file,) = opened
             return _without_views_in_lists(file.to_arrow(list(columns)).read_all())
 
-        return Handle(project=project, close=opened.clear)
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            (file,) = opened
+            # A number that is too large ends the process.
+            unique, places = ascending(checked(numbers, rows))
+            asked = self._vortex.array(self._arrow.array(unique))
+            read = file.to_arrow(list(columns), indices=asked).read_all()
+            read = _without_views_in_lists(read)
+            return read if places is None else _plain_views(read).take(places)
+
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            (file,) = opened
+            return _without_views_in_lists(file.to_arrow(list(columns), expr=self._condition(predicate)).read_all())
+
+        return Handle(project=project, take=take, scan=scan, close=opened.clear)
+
+    def _condition(self, predicate: Predicate) -> Any:
+        expr = self._vortex.expr
+        column = expr.column(predicate.column)
+        if predicate.kind is Kind.NULL:
+            return expr.is_null(column)
+        if predicate.kind is Kind.PREFIX:
+            return expr.like(column, re.sub(r"([\\%_])", r"\\\1", predicate.values[0]) + "%")
+        values = [value for value in predicate.present if value == value]
+        if predicate.kind is Kind.RANGE and len(values) == 2:
+            # To Vortex -0.0 is less than 0.0.
+            return expr.and_(column >= minus_zero(values[0]), column < minus_zero(values[1]))
+        if predicate.kind is Kind.RANGE or not values:
+            return expr.and_(expr.is_null(column), expr.not_(expr.is_null(column)))
+        return expr.or_collect([_equal(expr, column, value) for value in values])
 
     def stored(self, location: Path) -> Stored:
         """The encodings of the file's first chunk. A file does not tell with which strategy it was written.
@@ -119,6 +166,19 @@ def _without_views_in_lists(table: pa.Table) -> pa.Table:
             plain = _plain(field)
             table = table.set_column(position, plain, table.column(position).cast(plain.type))
     return table
+
+
+def _equal(expr: Any, column: Any, value: Any) -> Any:
+    if isinstance(value, float) and value == 0:
+        return expr.and_(column >= -0.0, column <= 0.0)
+    return column == value
+
+
+def _plain_views(table: pa.Table) -> pa.Table:
+    """The table, with plain text and bytes wherever it has views, of which pyarrow takes no rows."""
+    import pyarrow as pa
+
+    return table.cast(pa.schema([_plain(field) for field in table.schema]))
 
 
 def _has_lists_of_views(kind: pa.DataType) -> bool:

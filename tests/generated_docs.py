@@ -88,7 +88,7 @@ def calls() -> str:
         adapter = engine()
         described = (engine.__doc__ or "").partition("\n")[0].partition(". ")[0].rstrip(".")
         save, read = (adapter.calls.save, adapter.calls.read) if adapter.calls else ("", "")
-        own = ", ".join(f"`{call.value}`" for call in sorted(adapter.own_calls, key=lambda call: call.value))
+        own = ", ".join(adapter.offers.names)
         cells = (engine.title, engine.engine or "", described, _code(save), _code(read), own)
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join([*lines, ""])

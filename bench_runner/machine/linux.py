@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -224,10 +225,28 @@ def file_mappings(process: int | str = "self") -> list[tuple[int, int, str]]:
 _IS_NO_FILE = re.compile(r"/memfd:|/dev/(?!shm/)|/SYSV")
 
 
-def io_bytes() -> tuple[int, int]:
-    """(read_bytes, write_bytes) of /proc/self/io: bytes fetched from devices, and page cache dirtied."""
-    counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
-    return int(counters["read_bytes"]), int(counters["write_bytes"])
+class IoBytes(NamedTuple):
+    """What a process has moved so far, all of its threads together."""
+
+    device_read: int
+    """Fetched from devices (read_bytes)."""
+    dirtied: int
+    """Pages of the cache that were changed (write_bytes)."""
+    asked: int
+    """Given by read calls, cached or not (rchar); blind to mappings and to io_uring."""
+    look: int
+    """What looking here has asked for itself, which is in what is asked from then on."""
+
+    def asked_since(self, before: IoBytes) -> int:
+        """Given by read calls since an earlier look, without that look."""
+        return self.asked - before.asked - before.look
+
+
+def io_bytes() -> IoBytes:
+    """By /proc/self/io."""
+    text = Path("/proc/self/io").read_text()
+    counters = dict(line.split(": ") for line in text.splitlines())
+    return IoBytes(int(counters["read_bytes"]), int(counters["write_bytes"]), int(counters["rchar"]), len(text))
 
 
 # --- the system's memory and write-back ------------------------------------------------------------------------

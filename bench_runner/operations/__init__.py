@@ -7,19 +7,36 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
+from typing import Any
 
 from adapters.errors import SpellingError
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
-from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, Stage
+from bench_runner.operations import parameters
+from bench_runner.operations.append import Append
+from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, RepeatedOperation, Stage
 from bench_runner.operations.project import Project
 from bench_runner.operations.read import Read
 from bench_runner.operations.save import Save
+from bench_runner.operations.scan import Scan
+from bench_runner.operations.take import Take
 
-__all__ = ["OPERATIONS", "PRIMER_ROWS", "READ_ALL", "SAVE", "VERIFYING", "Operation", "Stage", "operation_of"]
+__all__ = [
+    "OPERATIONS",
+    "PRIMER_ROWS",
+    "READ_ALL",
+    "SAVE",
+    "VERIFYING",
+    "Operation",
+    "RepeatedOperation",
+    "Stage",
+    "operation_of",
+]
 
-OPERATIONS: Mapping[str, type[Operation]] = {operation.name: operation for operation in (Save, Read, Project)}
+OPERATIONS: Mapping[str, type[Operation]] = {
+    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append)
+}
 SAVE = Save().spelled
 VERIFYING = Read().spelled
 """What is executed, uncounted, where nothing else sees all of the data that was saved."""
@@ -36,7 +53,8 @@ def operation_of(spelled: str) -> Operation:
         near = difflib.get_close_matches(name, OPERATIONS, n=1)
         guess = f" (did you mean {near[0]!r}?)" if near else ""
         raise PlanError(f"no operation is called {name!r}{guess}\n  known: {', '.join(OPERATIONS)}")
-    known = [item.name for item in fields(OPERATIONS[name])]
+    known = {item.name: item for item in fields(OPERATIONS[name])}
+    values: dict[str, Any] = {}
     for key, value in given.items():
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
@@ -45,6 +63,15 @@ def operation_of(spelled: str) -> Operation:
                 f"--operations {spelled}: {name} has no parameter {key!r}{guess}\n"
                 f"  it has: {', '.join(known) or 'none'}"
             )
-        if not (value.isdecimal() and int(value) > 0):
-            raise PlanError(f"--operations {spelled}: {key}={value} is not a number from 1 on, e.g. {key}=10")
-    return OPERATIONS[name](**{key: int(value) for key, value in given.items()})
+        values[key] = _value(spelled, known[key], value)
+    return OPERATIONS[name](**values)
+
+
+def _value(spelled: str, item: Field[Any], text: str) -> int | float | str:
+    how = parameters.of(item)
+    try:
+        return how.parse(text)
+    except ValueError:
+        raise PlanError(
+            f"--operations {spelled}: {item.name}={text} is not {how.allowed}\n  e.g. {item.name}={how.example}"
+        ) from None

@@ -7,17 +7,18 @@ the worker brings those around `run`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, OwnCall, TabularFormat
+from adapters.contract import Handle, ImageStorage, TabularFormat
 from adapters.spelling import spell
 from bench_runner.clock import Laps
-from bench_runner.operations import targets
+from bench_runner.operations import parameters, targets
 from data_generator.cache import read_table
 
 PRIMER_ROWS = 1_000
@@ -60,24 +61,25 @@ class Operation(ABC):
     name: ClassVar[str]
     writes: ClassVar[bool] = False
     """Whether it makes a stored copy; else it needs one."""
+    changes: ClassVar[bool] = False
+    """Whether it changes a stored copy: one of its own, which `prepare` makes, and of which it returns the place."""
     sees_all: ClassVar[bool] = False
     """Whether its answer is all of the data: then what passes verifies the save as well."""
     of_images: ClassVar[bool] = False
     """Whether it can be done with images too."""
-    own_call: ClassVar[OwnCall | None] = None
-    """The call that an engine may have of its own for it; without one everything is read and selected from."""
+    arrow_only: ClassVar[bool] = False
+    """Whether it gives Arrow tables alone: making a DataFrame of few rows takes longer than reading them."""
     meaning: ClassVar[str]
     """One sentence for readers of a report."""
 
     @property
-    def parameters(self) -> Mapping[str, object]:
-        """Its parameters by name."""
-        return asdict(self)
-
-    @property
     def spelled(self) -> str:
-        """'read', 'project[columns=10]'."""
-        return spell(self.name, self.parameters)
+        """'read', 'project[columns=10]': the parameters that are always spelled, and those that are not the default."""
+        said = {item.name: (getattr(self, item.name), item.default, parameters.of(item)) for item in fields(self)}
+        return spell(
+            self.name,
+            {name: value for name, (value, default, how) in said.items() if how.always_spelled or value != default},
+        )
 
     @property
     def title(self) -> str:
@@ -90,13 +92,15 @@ class Operation(ABC):
 
     def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
         """What stands for the engine's own call where it has none, '' where it has, or none is needed."""
-        if self.own_call is None or not isinstance(adapter, TabularFormat):
-            return ""
-        return "" if self.own_call in adapter.own_calls else READ_ALL
+        return ""
 
     @abstractmethod
     def take_input(self, stage: Stage, rows: int) -> Any:
         """Before the clock: what the user holds, in private memory."""
+
+    def prepare(self, location: Path) -> None:
+        """Before the clock, where it changes a stored copy: one of its own."""
+        raise NotImplementedError(f"{self.name} changes nothing")
 
     @abstractmethod
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
@@ -107,5 +111,29 @@ class Operation(ABC):
         """The names and order of the columns of the right answer; empty when there is nothing to compare."""
 
     def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
-        """After the clock: the right answer for some of its columns, computed in memory."""
+        """After the clock: some columns of the right answer, computed in memory, or of what it is rows of."""
         return stage.table(stage.rows, columns)
+
+    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray | None:
+        """The numbers of the rows of `expected` that are the right answer, in their order; None for all of them."""
+        return None
+
+
+class RepeatedOperation(Operation):
+    """One that is short, and is called several times in one process, each time with another input (method rule 19)."""
+
+    @abstractmethod
+    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
+        """What each repetition asks for, among the first `rows` rows."""
+
+    @abstractmethod
+    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
+        """Whether the stored copy is opened before the clock, once for all repetitions; else inside each clock."""
+
+    @abstractmethod
+    def open(self, stage: Stage, location: Path) -> Handle | None:
+        """The stored copy open for reading in part; None where everything is read."""
+
+    @abstractmethod
+    def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
+        """One repetition on what is open, inside the clock."""

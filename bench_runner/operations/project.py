@@ -12,10 +12,11 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from adapters.contract import OwnCall, TabularFormat
+from adapters.contract import ImageStorage, TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Operation, Stage
+from bench_runner.operations.operation import READ_ALL, Operation, Stage
+from bench_runner.operations.parameters import count
 
 DEFAULT_COLUMNS = 4
 """`project` reads so many columns where nobody says how many: one of each type of the data set `eq`."""
@@ -26,10 +27,9 @@ class Project(Operation):
     """From the stored copy to some of its columns in private memory, in the order asked. Opening it lies inside the
     clock. An engine without a call for it reads everything, and the columns are selected before they are converted."""
 
-    columns: int = DEFAULT_COLUMNS
+    columns: int = count(DEFAULT_COLUMNS, spelled=True)
 
     name: ClassVar[str] = "project"
-    own_call: ClassVar[OwnCall] = OwnCall.PROJECT
     meaning: ClassVar[str] = "read some columns of all rows, chosen by the digest of the data from all types alike"
 
     @property
@@ -42,6 +42,10 @@ class Project(Operation):
         if self.columns <= len(schema):
             return None
         return f"{self.columns} columns are asked for, the table has {len(schema)}"
+
+    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+        """What stands for the engine's own call where it has none."""
+        return "" if isinstance(adapter, TabularFormat) and adapter.offers.project else READ_ALL
 
     def take_input(self, stage: Stage, rows: int) -> list[str]:
         """The names of the columns."""

@@ -270,6 +270,10 @@ def touch(held: Any) -> int:
 
 
 def _touch_pages(address: int, size_bytes: int) -> int:
+    if size_bytes <= PAGE_BYTES:
+        # It lies in two pages at most. A view of numpy's would take longer than a short call.
+        ends = address, address + size_bytes - 1
+        return sum(ctypes.c_uint8.from_address(place).value for place in ends)
     memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
     to_next_page = -address % PAGE_BYTES
     return int(memory[0]) + int(memory[to_next_page::PAGE_BYTES].sum())

@@ -170,7 +170,7 @@ def _check_images(suites: Sequence[Suite], request: Request) -> None:
     if not for_images:
         return
     for option, value, default in (
-        ("--target", request.target, "pandas"),
+        ("--target", request.target, None),
         ("--strings", request.strings, "str"),
         ("--track", request.tracks, ()),
         ("--webface", request.webface, None),
@@ -207,7 +207,7 @@ def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
     """What is in hand: the user's choice for tables, which raw I/O takes as they are kept; arrays for images."""
     if suite.images:
         return "images"
-    return "arrow" if adapter.native is Native.BUFFERS else request.target
+    return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
 
 
 def _parts(
@@ -239,11 +239,20 @@ def _parts(
     elif (reason := _refusal(adapter, dataset)) is not None:
         yield Excluded(chain, Failure(kind="refused", reason=reason))
     else:
-        refused = {name: operation_of(name).refusal(dataset.schema, dataset.rows) for name in operations}
+        refused = {name: _operation_refusal(name, dataset, conditions) for name in operations}
         for name, reason in refused.items():
             if reason is not None:
                 yield Excluded(replace(chain, operations=(name,)), Failure(kind="refused", reason=reason))
         yield replace(chain, operations=tuple(name for name, reason in refused.items() if reason is None))
+
+
+def _operation_refusal(spelled: str, dataset: Dataset, conditions: Conditions) -> str | None:
+    operation = operation_of(spelled)
+    if operation.arrow_only and conditions.target != "arrow":
+        return f"{operation.name} gives Arrow tables alone: measure it with --target arrow"
+    if operation.changes and conditions.cache != "warm":
+        return f"{operation.name} changes a copy made for it, which lies in the page cache: measure it warm"
+    return operation.refusal(dataset.schema, dataset.rows)
 
 
 def _refusal(adapter: Adapter, dataset: Dataset) -> str | None:

@@ -25,7 +25,8 @@ class Request:
     cache: str = "warm"
     threads: str | None = None
     """None: the suite's."""
-    target: str = "pandas"
+    target: str | None = None
+    """None: the suite's."""
     tracks: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()

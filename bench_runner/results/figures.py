@@ -29,7 +29,9 @@ class Figure:
 _LOW, _IS = Direction.LOWER, Direction.NEITHER
 
 FIGURES: Mapping[str, Figure] = {
-    "wall_ns": Figure("ns", _LOW, "time", "wall clock of the operation, conversion to and from the target included"),
+    "wall_ns": Figure(
+        "ns", _LOW, "time", "wall clock of the operation, or the median of its calls; with conversion"
+    ),
     "cpu_ns": Figure(
         "ns",
         _LOW,
@@ -56,6 +58,19 @@ FIGURES: Mapping[str, Figure] = {
     "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy"),
     "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of the file system that those files take"),
     "files_count": Figure("count", _IS, "files", "number of files of the stored copy"),
+    "p90_ns": Figure("ns", _LOW, "90th percentile", "of the calls whose median is wall_ns"),
+    "first_ns": Figure("ns", _LOW, "first", "the first call on the open copy, which is not among those"),
+    "open_ns": Figure("ns", _LOW, "open", "opening the copy that is kept open, before the first call"),
+    "open_private_bytes": Figure("bytes", _LOW, "open memory", "what opening adds to resident minus shared memory"),
+    "open_asked_bytes": Figure("bytes", _LOW, "open reads", "bytes that read calls gave while the copy was opened"),
+    "repetitions": Figure("count", _IS, "calls", "how many calls wall_ns is the median of"),
+    "calls_ns": Figure("ns", _IS, "all calls", "wall clock of those calls together"),
+    "empty_ns": Figure("ns", _IS, "empty call", "what the clock takes around a call, with touching its result"),
+    "result_bytes": Figure("bytes", _IS, "result", "values, offsets and nulls of what a call gave"),
+    "asked_bytes": Figure(
+        "bytes", _LOW, "bytes read", "rchar of /proc/self/io: given by read calls, cached or not; blind to mappings"
+    ),
+    "growth_bytes": Figure("bytes", _LOW, "growth", "what the stored copy takes more than before"),
     "dirtied_bytes": Figure("bytes", _IS, "dirtied", "write_bytes of /proc/self/io: page cache, not the device"),
     "device_read_bytes": Figure("bytes", _IS, "device reads", "read_bytes of /proc/self/io during the operation"),
     "resident_before_bytes": Figure("bytes", _IS, "cached before", "bytes of the stored copy in the page cache"),

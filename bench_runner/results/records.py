@@ -88,6 +88,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """Whether what was verified was all of the data: then the save of its chain is verified too."""
     fallback: str = ""
     """What stood for a call that the engine does not have: 'read-all' read everything and selected afterwards."""
+    cached: bool = False
+    """Whether later calls of a block found what earlier ones had read in the library's own memory."""
     in_service: bool = False
     """Whether nobody asked for this: it was executed because another operation needs a stored copy, or the save has to
     be verified."""
@@ -113,6 +115,12 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     def counted(self) -> bool:
         """Whether statistics may use it: a settled execution of a counted round, without a failure."""
         return self.round > 0 and self.failure is None and not self.unsettled
+
+    @property
+    def clocked_ns(self) -> int:
+        """How long clocks ran for it: of a block of calls all of them, of a save its sync too."""
+        of_calls = self.figures.get("first_ns", 0) + self.figures.get("calls_ns", 0)
+        return (of_calls or self.figures.get("wall_ns", 0)) + self.figures.get("sync_ns", 0)
 
     @property
     def cell(self) -> Cell:

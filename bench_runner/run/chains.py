@@ -219,6 +219,7 @@ def worker_task(
         "best_control": asdict(settler.best) if settler.best else None,
         "readiness": asdict(settler.readiness),
         "thorough": thorough,
+        "cold": chain.conditions.cache == "cold",
     }
 
 
@@ -268,13 +269,19 @@ def _operation(
     else:
         # Of a part of the data less than the whole copy may be fetched, however cold it was.
         part = not operation.sees_all
-        why_not = why_not or _device_doubt(figures, chain.conditions.cache, part=part)
+        moved = figures
+        if "device_bytes_of_all" in answer:
+            moved = {**figures, "device_read_bytes": answer["device_bytes_of_all"], "wall_ns": figures["calls_ns"]}
+        size_bytes = figures.pop("size_bytes")
+        if not operation.changes:
+            why_not = why_not or _device_doubt(moved, size_bytes, chain.conditions.cache, part=part)
     if answer["collected"]:
         bench.thorough.add((chain.variant, operation.spelled))
         why_not = why_not or "a full collection of garbage came into the clock, from the next sample on before it"
     if chain.conditions.threads == "1":
         refuse_more_than_one_core(figures)
-    accounted = sum(figures.get(part, 0) for part in ("wall_ns", "sync_ns", "prepare_ns", "settle_ns", "verify_ns"))
+    sample = changed(blank, figures=figures)
+    accounted = sample.clocked_ns + sum(figures.get(part, 0) for part in ("prepare_ns", "settle_ns", "verify_ns"))
     figures["harness_ns"] = max(now_ns() - began - accounted, 0)
     return changed(
         blank,
@@ -282,6 +289,7 @@ def _operation(
         fidelity=answer.get("fidelity"),
         saw_all=answer.get("saw_all", False),
         fallback=answer.get("fallback", ""),
+        cached=answer.get("cached", False),
         losses=tuple(answer.get("losses", ())),
         codec=answer.get("codec"),
         encodings=tuple(answer.get("encodings", ())),
@@ -292,7 +300,8 @@ def _operation(
 
 def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
     """Rule 9: under threads=1 a sample whose CPU time exceeds its wall time is not one."""
-    cores = figures["cpu_ns"] / max(figures["wall_ns"], 1)
+    wall_ns = figures["calls_ns"] / figures["repetitions"] if "repetitions" in figures else figures["wall_ns"]
+    cores = figures["cpu_ns"] / max(wall_ns, 1)
     if cores > ONE_THREAD_LIMIT:
         raise ChainFailed(Failure(kind="threads", reason=f"used {cores:.2f} cores under the condition threads=1"))
 
@@ -301,8 +310,9 @@ def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) ->
     highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
     # What the worker has started has no high-water mark of its own that could be read when it has ended.
     of_the_tree = outcome.peak_tree_resident_bytes - answer["resident_before_bytes"]
+    private = {"peak_private_bytes": max(highest - answer["private_before_bytes"], 0)}
     return {
-        "peak_private_bytes": max(highest - answer["private_before_bytes"], 0),
+        **({} if answer.get("no_private_memory") else private),
         "peak_rss_bytes": max(answer["figures"]["peak_rss_bytes"], of_the_tree),
         "prepare_ns": answer["started_ns"] - outcome.launched_ns - rest.settle_ns,
         "settle_ns": rest.settle_ns,
@@ -369,13 +379,12 @@ def _residency(location: Path) -> tuple[int, int]:
     return sum(linux.resident_file_bytes(path) for path in files), sum(path.stat().st_size for path in files)
 
 
-def _device_doubt(figures: dict[str, int], wanted: str, *, part: bool = False) -> str:
+def _device_doubt(figures: Mapping[str, int], size: int, wanted: str, *, part: bool = False) -> str:
     """Why a warm read is not counted: the device was read from while it ran. Empty where all is well.
 
     It is no failure of the format: the pages are mostly those of libraries that a large worker drove out of the page
     cache, and the next round finds them there. A cold read that was not cold is one, because nothing would mend it.
     """
-    size = figures.pop("size_bytes")
     fetched = figures["device_read_bytes"]
     if wanted == "cold" and fetched < (1 if part else COLD_DEVICE_SHARE * size):
         reason = f"a cold read fetched only {fetched:,} of {size:,} bytes from the device"

@@ -103,7 +103,7 @@ def predict(samples: Sequence[Sample], rows: int) -> Prediction:
     scale = rows / max(samples[0].rows, 1)
     return Prediction(
         walls_ns={operation: int(wall_ns * scale) for operation, wall_ns in _walls_ns(samples).items()},
-        peak_bytes=int(max(sample.figures["peak_private_bytes"] for sample in samples) * scale),
+        peak_bytes=int(max(sample.figures.get("peak_private_bytes", 0) for sample in samples) * scale),
         size_bytes=int(max(sample.figures.get("allocated_bytes", 0) for sample in samples) * scale),
     )
 

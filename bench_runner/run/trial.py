@@ -198,9 +198,9 @@ class Trial:
     def peak_memory(self, operation: str) -> float:
         """Peak private memory of the execution in bytes; not a number, which asv shows as n/a, where the probe cannot
         tell it (rule 13)."""
-        if operation not in self._figures:
+        peak_bytes = self._figures.get(operation, {}).get("peak_private_bytes")
+        if peak_bytes is None:
             return math.nan
-        peak_bytes = self._figures[operation]["peak_private_bytes"]
         return peak_bytes if peak_bytes >= PROBE_ERRORS * _probe_error_bytes() else math.nan
 
     def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:

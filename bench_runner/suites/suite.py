@@ -44,3 +44,5 @@ class Suite:
     out, without being named."""
     images: bool = False
     threads: tuple[str, ...] = ("default",)
+    target: str = "pandas"
+    """What is in hand where nobody says."""

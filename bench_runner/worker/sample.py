@@ -19,11 +19,11 @@ import pyarrow as pa
 
 from adapters.contract import Adapter, ImageStorage, TabularFormat
 from bench_runner import registries
-from bench_runner.clock import Laps, now_ns
+from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
-from bench_runner.operations import Operation, Stage, operation_of, targets
-from bench_runner.worker import image_verify, verify
+from bench_runner.operations import VERIFYING, Operation, RepeatedOperation, Stage, operation_of, targets
+from bench_runner.worker import block, image_verify, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
 
@@ -51,7 +51,10 @@ class Ready:
     """Whether all garbage was collected before the clock."""
 
     def run(self, laps: Laps) -> Any:
-        """What lies inside the clock; the result is to be given to `verified`."""
+        """What lies inside the clock; the result is to be given to `verified`. Of what is repeated one call, with its
+        opening and closing."""
+        if isinstance(self.operation, RepeatedOperation):
+            return [self.operation.run(self.stage, self.held[0], self.location, laps)]
         return self.operation.run(self.stage, self.held, self.location, laps)
 
 
@@ -65,7 +68,12 @@ def prepare(task: Mapping[str, Any]) -> Ready:
     before = containers_made()
     first_call = _prime(stage, operation, Path(task["primer"]))
     made = containers_made() - before
-    held = operation.take_input(stage, stage.rows)
+    if isinstance(operation, RepeatedOperation):
+        held = operation.inputs(stage, stage.rows, 1 + block.REPETITIONS)
+    else:
+        held = operation.take_input(stage, stage.rows)
+    if operation.changes:
+        operation.prepare(Path(task["location"]))
     rest = _settle(task)
     thorough = task["thorough"] or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
@@ -73,16 +81,12 @@ def prepare(task: Mapping[str, Any]) -> Ready:
 
 
 def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
-    """One operation under the rules 2, 3, 6, 7, 11, 13 and 20. Yields one answer with everything that was seen."""
+    """One operation under the rules 2, 3, 6, 7, 11, 13, 19 and 20. Yields one answer with everything that was seen."""
     ready = prepare(task)
-    figures = dict(ready.first_call)
-    # First, so that looking at other processes takes no memory between the reset and the clock.
-    started_cpu_before_ns, started_before = started_cpu_ns(), started_memory()
-    linux.reset_high_water()
-    high_water_before = linux.high_water_bytes()
-    before = linux.own_memory()
-    device_read_before, dirtied_before = linux.io_bytes()
-    collections_before = _full_collections()
+    if isinstance(ready.operation, RepeatedOperation):
+        yield _calls(ready, ready.operation, task, phase)
+        return
+    watch = _Watch()
     laps = Laps()
 
     phase[0] = PHASE_CLOCK
@@ -90,41 +94,130 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     started = now_ns()
     result = ready.run(laps)
     laps.stop()
-    at_end = linux.own_memory()
-    high_water = linux.high_water_bytes()
-    collected = _full_collections() > collections_before
+    watch.stop()
     phase[0] = PHASE_AFTER
-    # Never before the worker's own figures, which must be the same whether anything was started or not.
-    laps.parts["cpu_ns"] += max(started_cpu_ns() - started_cpu_before_ns, 0)
-    tree_before, tree_at_end = total((before, started_before)), total((at_end, started_memory()))
-
-    device_read, dirtied = linux.io_bytes()
-    figures |= laps.parts
-    figures["peak_rss_bytes"] = max(high_water - high_water_before, 0)
-    answer: Answer = {
-        "event": "measured",
-        "started_ns": started,
-        "private_before_bytes": tree_before.private_bytes,
-        "private_end_bytes": tree_at_end.private_bytes,
-        "resident_before_bytes": tree_before.resident_bytes,
-        "rest": asdict(ready.rest),
-        "collected": collected and not ready.thorough,
-    }
-    if ready.operation.writes:
-        figures["dirtied_bytes"] = dirtied - dirtied_before
+    laps.parts["cpu_ns"] += watch.started_cpu_ns()
+    figures = {**ready.first_call, **laps.parts, **watch.figures()}
+    answer = watch.answer(ready, started)
+    moved, before = linux.io_bytes(), watch.moved
+    if ready.operation.writes or ready.operation.changes:
+        figures["dirtied_bytes"] = moved.dirtied - before.dirtied
+        written = result if ready.operation.changes else ready.location
         sync_started = now_ns()
-        linux.fsync_all(ready.location)
+        linux.fsync_all(written)
         figures["sync_ns"] = now_ns() - sync_started
+    else:
+        figures["device_read_bytes"] = moved.device_read - before.device_read
+        figures["asked_bytes"] = moved.asked_since(before)
+    if ready.operation.writes:
         answer |= read_back(ready.stage.adapter, ready.location)
     else:
-        figures["device_read_bytes"] = device_read - device_read_before
-        verify_started = now_ns()
-        answer |= verified(ready, result, last_reader=task["last_reader"])
-        figures["verify_ns"] = now_ns() - verify_started
-        answer["saw_all"] = ready.operation.sees_all
-        answer["fallback"] = ready.operation.fallback(ready.stage.adapter)
+        if ready.operation.changes:
+            figures["growth_bytes"] = _size_bytes(result) - _size_bytes(ready.location)
+            result = operation_of(VERIFYING).run(ready.stage, None, result, Laps())
+        answer |= _verification(ready, result, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
     yield answer
+
+
+def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], phase: mmap.mmap) -> Answer:
+    """A sample of short calls (rule 19)."""
+    stage, location = ready.stage, ready.location
+    opened = block.open_copy(operation, stage, location)
+
+    def call(held: Any) -> tuple[Any, dict[str, int]]:
+        return block.one_call(operation, stage, opened, held, location)
+
+    inputs, first = ready.held, block.Block()
+    figures = {**ready.first_call, **opened.figures}
+    if task["cold"]:
+        # After one call the next one finds its pages in the cache.
+        inputs = inputs[:1]
+    else:
+        first = block.call_all(call, inputs[:1])
+        figures["first_ns"] = first.walls_ns[0]
+        calls = block.calls_that_fit(first.walls_ns[0], first.results[0].nbytes, kept=opened.handle is not None)
+        inputs = inputs[1 : 1 + calls]
+    watch = _Watch()
+
+    phase[0] = PHASE_CLOCK
+    started = now_ns()
+    cpu_before_ns = cpu_ns()
+    seen = block.call_all(call, inputs)
+    own_cpu_ns = cpu_ns() - cpu_before_ns
+    watch.stop()
+    phase[0] = PHASE_AFTER
+    figures |= seen.figures(own_cpu_ns + watch.started_cpu_ns()) | watch.figures()
+    results = [*first.results, *seen.results]
+    held_bytes = watch.at_end.private_bytes - opened.private_before_bytes - sum(each.nbytes for each in results)
+    if opened.handle is not None:
+        opened.handle.close()
+    figures["result_bytes"] = sum(each.nbytes for each in seen.results) // len(seen.results)
+    figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
+    answer = watch.answer(ready, started)
+    if figures["calls_ns"] < block.PRIVATE_FROM_NS:
+        answer["no_private_memory"] = True
+    answer["device_bytes_of_all"] = seen.device_bytes
+    answer["cached"] = opened.handle is not None and block.is_cached(seen, held_bytes, _size_bytes(location))
+    answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
+    answer["figures"] = figures
+    return answer
+
+
+def _verification(ready: Ready, result: Any, figures: dict[str, int], *, last_reader: bool) -> Answer:
+    """What the comparison says, and how long it took."""
+    started = now_ns()
+    answer = verified(ready, result, last_reader=last_reader)
+    figures["verify_ns"] = now_ns() - started
+    answer["saw_all"] = ready.operation.sees_all
+    answer["fallback"] = ready.operation.fallback(ready.stage.adapter)
+    return answer
+
+
+def _size_bytes(location: Path) -> int:
+    return sum(path.stat().st_size for path in linux.files_below(location))
+
+
+class _Watch:
+    """What the process had before the clock, and has after it: memory, bytes moved, processes started."""
+
+    def __init__(self) -> None:
+        """Look at everything; the last thing before the clock."""
+        # First, so that looking at other processes takes no memory between the reset and the clock.
+        self._started_cpu_ns, self._started = started_cpu_ns(), started_memory()
+        linux.reset_high_water()
+        self._high_water_bytes = linux.high_water_bytes()
+        self._before = linux.own_memory()
+        self.moved = linux.io_bytes()
+        self._collections = _full_collections()
+
+    def stop(self) -> None:
+        """The first thing after the clock."""
+        self.at_end = linux.own_memory()
+        self._peak_bytes = linux.high_water_bytes()
+        self._collected = _full_collections() > self._collections
+
+    def started_cpu_ns(self) -> int:
+        """CPU time of what the library has started. Never before the worker's own figures, which must be the same
+        whether anything was started or not."""
+        return max(started_cpu_ns() - self._started_cpu_ns, 0)
+
+    def figures(self) -> dict[str, int]:
+        """Of memory."""
+        return {"peak_rss_bytes": max(self._peak_bytes - self._high_water_bytes, 0)}
+
+    def answer(self, ready: Ready, started_ns: int) -> Answer:
+        """What the parent is told besides figures."""
+        before, at_end = total((self._before, self._started)), total((self.at_end, started_memory()))
+        return {
+            "event": "measured",
+            "started_ns": started_ns,
+            "private_before_bytes": before.private_bytes,
+            "private_end_bytes": at_end.private_bytes,
+            "resident_before_bytes": before.resident_bytes,
+            "rest": asdict(ready.rest),
+            "collected": self._collected and not ready.thorough,
+        }
 
 
 def _settle(task: Mapping[str, Any]) -> Rest:
@@ -144,6 +237,8 @@ def loaded_adapter(task: Mapping[str, Any]) -> Any:
 def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
     """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
     held = operation.take_input(stage, stage.primer_rows)
+    if operation.changes:
+        operation.prepare(primer)
     linux.reset_high_water()
     before = linux.high_water_bytes()
     laps = Laps()
@@ -205,12 +300,15 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
 
     Raises Mismatch.
     """
+    held = ready.held
+    if isinstance(ready.operation, RepeatedOperation):
+        held, result = _together(ready, result)
     if ready.stage.adapter.values.get("mapped") != "true":
         _refuse_mapped(result)
-    answer = _compare(ready.stage, ready.operation, result)
+    answer = _compare(ready.stage, ready.operation, held, result)
     if last_reader:
         remove(ready.location)
-        again = _compare(ready.stage, ready.operation, result)
+        again = _compare(ready.stage, ready.operation, held, result)
         if again != answer:
             raise Mismatch("the result changed when its files were removed")
     return answer
@@ -229,7 +327,18 @@ def _refuse_mapped(result: Any) -> None:
             )
 
 
-def _compare(stage: Stage, operation: Operation, result: Any) -> Answer:
+def _together(ready: Ready, results: list[Any]) -> tuple[np.ndarray, pa.Table]:
+    """All that was asked for, and all that was given, one behind the other: each must have given its own."""
+    asked = ready.held[: len(results)]
+    for place, (numbers, result) in enumerate(zip(asked, results, strict=True)):
+        if len(result) != len(numbers):
+            raise Mismatch(f"call {place + 1} gave {len(result):,} rows, {len(numbers):,} were asked for")
+        if result.schema.types != results[0].schema.types:
+            raise Mismatch(f"call {place + 1} gave other types than the first: {result.schema.types}")
+    return np.concatenate(asked), pa.concat_tables(results)
+
+
+def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
     if stage.target.is_images:
         return _compare_images(stage, result)
@@ -238,11 +347,12 @@ def _compare(stage: Stage, operation: Operation, result: Any) -> Answer:
     if found != names:
         raise Mismatch(f"columns differ: expected {_few(names)}, came back {_few(found)}")
     losses: dict[str, None] = {}
+    rows = operation.expected_rows(stage, held)
     declared = cast(TabularFormat, stage.adapter).losses
     for group in _column_groups(names, stage.dataset.stat().st_size):
         part = result[group] if stage.target.kind == "pandas" else result.select(group)
         expected = operation.expected(stage, group)
-        comparison = verify.compare(expected, part, stage.target, declared)
+        comparison = verify.compare(expected, part, stage.target, declared, rows)
         if comparison.problems:
             raise Mismatch(f"round trip differs: {'; '.join(comparison.problems[:3])}")
         losses |= dict.fromkeys(comparison.losses)

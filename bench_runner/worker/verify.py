@@ -39,23 +39,26 @@ class Comparison:
     problems: tuple[str, ...] = ()
 
 
-def compare(expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = ()) -> Comparison:
-    """Compare a DataFrame or Table with what was stored.
+def compare(
+    expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = (), rows: np.ndarray | None = None
+) -> Comparison:
+    """Compare a DataFrame or Table with what was stored, or with those of its rows that have these numbers.
 
     A column that is not exact may have suffered `losses`: then it must be what their relations make of the expected
-    column, exactly or within their tolerance.
+    column, exactly or within their tolerance; of the whole column, because a loss may follow from all of its values.
     """
-    problems = _shape_problems(expected, got, target)
+    chosen = None if rows is None else pa.array(rows, pa.int64())
+    problems = _shape_problems(expected, got, target, expected.num_rows if rows is None else len(rows))
     if problems:
         return Comparison(DIFFERENT, problems=problems)
     seen: dict[str, None] = {}
     wrong: list[str] = []
     for name in expected.column_names:
         stored = expected.column(name)
-        problem = _compare_column(stored, got[name], target)
+        problem = _compare_column(_chosen(stored, chosen), got[name], target)
         if problem is None:
             continue
-        suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses)
+        suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses, chosen)
         if lossy_problem is None and suffered:
             seen |= dict.fromkeys(loss.what for loss in suffered)
         else:
@@ -65,7 +68,7 @@ def compare(expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss]
     return Comparison(DECLARED if seen else EXACT, tuple(seen))
 
 
-def _shape_problems(expected: pa.Table, got: Any, target: Target) -> tuple[str, ...]:
+def _shape_problems(expected: pa.Table, got: Any, target: Target, wanted_rows: int) -> tuple[str, ...]:
     wanted = pd.DataFrame if target.kind == "pandas" else pa.Table
     if not isinstance(got, wanted):
         return (f"came back as {type(got).__name__}, not as {wanted.__name__}",)
@@ -73,8 +76,8 @@ def _shape_problems(expected: pa.Table, got: Any, target: Target) -> tuple[str, 
     if names != expected.column_names:
         return (f"columns: stored {expected.column_names}, came back {names}",)
     rows = len(got)
-    if rows != expected.num_rows:
-        return (f"rows: stored {expected.num_rows:,}, came back {rows:,}",)
+    if rows != wanted_rows:
+        return (f"rows: stored {wanted_rows:,}, came back {rows:,}",)
     if target.kind == "pandas" and not _counts_rows(got.index):
         return ("index: came back as something else than the default one, integers from 0 without a name",)
     return ()
@@ -89,7 +92,7 @@ def _counts_rows(index: pd.Index) -> bool:
 
 
 def _compare_lossy(
-    stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss]
+    stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss], rows: pa.Array | None
 ) -> tuple[list[Loss], str | None]:
     """The losses that may have touched the column, and what is wrong even so."""
     suffered = []
@@ -107,8 +110,12 @@ def _compare_lossy(
         target = replace(target, nulls=loss.relation.nulls or target.nulls)
         if loss.relation.parse is not None:
             # Once a column is text, no later loss can know what it was.
-            return suffered, _compare_parsed(expected, got, target, loss.relation.parse)
-    return suffered, _compare_column(expected, got, target, bound)
+            return suffered, _compare_parsed(_chosen(expected, rows), got, target, loss.relation.parse)
+    return suffered, _compare_column(_chosen(expected, rows), got, target, bound)
+
+
+def _chosen(column: pa.ChunkedArray, rows: pa.Array | None) -> pa.ChunkedArray:
+    return column if rows is None else column.take(rows)
 
 
 def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: Parse) -> str | None:

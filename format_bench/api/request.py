@@ -41,7 +41,7 @@ def requested(
     levels: Sequence[int] = (),
     cache: str = "warm",
     threads: str | None = None,
-    target: str = "pandas",
+    target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
 ) -> Request:
@@ -58,7 +58,7 @@ def requested(
         rows=at_least("--rows", rows, 1),
         cache=one_of("--cache", cache, ("warm", "cold")),
         threads=None if threads is None else one_of("--threads", threads, ("default", "1")),
-        target=one_of("--target", target, ("pandas", "arrow")),
+        target=None if target is None else one_of("--target", target, ("pandas", "arrow")),
         tracks=tuple(one_of("--track", track, ("plain", "default", "equal")) for track in texts("--track", tracks)),
         codecs=several("--codecs", codecs, str, "('zstd', 'gzip')"),
         levels=several("--levels", levels, int, "(1, 3, 9)"),

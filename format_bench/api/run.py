@@ -89,7 +89,7 @@ def run(
     levels: Sequence[int] = (),
     cache: str = "warm",
     threads: str | None = None,
-    target: str = "pandas",
+    target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
     rounds: int | None = None,
@@ -116,7 +116,8 @@ def run(
     sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression.
 
     Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
-    or 'arrow'; `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of its own.
+    or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of
+    its own.
 
     How: `rounds` for every cell, or `quick`, which is one; `budget_s` are seconds for all of it from `began_ns` on
     (a moment of bench_runner.clock; None: now), with one round of everything at least; `timeout_s` seconds for one

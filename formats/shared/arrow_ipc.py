@@ -39,6 +39,12 @@ class Message:
         place = _field(self.metadata, _root(self.metadata), 1)
         return place is not None and self.metadata[place] == _RECORD_BATCH
 
+    @property
+    def rows(self) -> int:
+        """Rows of a record batch (RecordBatch.length is field 0)."""
+        place = _field(self.metadata, self._batch(), 0)
+        return 0 if place is None else int(struct.unpack_from("<q", self.metadata, place)[0])
+
     def codec(self) -> str:
         """The codec of a record batch (RecordBatch.compression is field 3, BodyCompression.codec is field 0)."""
         compression = _field(self.metadata, self._batch(), 3)
@@ -76,13 +82,15 @@ class Message:
             yield from struct.iter_unpack(layout, self.metadata[start + 4 : stop])
 
 
-def first_batch(footer: bytes) -> int:
-    """Where the first record batch of a file lies, by its footer (Footer.recordBatches is field 3, a vector of blocks
-    that begin with their offset)."""
+def batches_of(footer: bytes) -> list[int]:
+    """Where the record batches of a file lie, by its footer (Footer.recordBatches is field 3, a vector of blocks of an
+    offset, the length of the metadata with padding, and that of the body)."""
     blocks = _field(footer, _root(footer), 3)
-    assert blocks is not None  # a save has written a batch, if one without rows
-    (offset,) = struct.unpack_from("<q", footer, _followed(footer, blocks) + 4)
-    return int(offset)
+    if blocks is None:
+        return []
+    start = _followed(footer, blocks)
+    (length,) = struct.unpack_from("<I", footer, start)
+    return [offset for offset, _, _ in struct.iter_unpack("<qqq", footer[start + 4 : start + 4 + 24 * length])]
 
 
 def _buffers_of(kind: pa.DataType) -> tuple[int, int]:

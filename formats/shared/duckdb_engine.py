@@ -11,7 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Handle, Native, OwnCall, TabularFormat
+from adapters.contract import Handle, Native, Offers, TabularFormat
+from adapters.predicate import Kind, Predicate
+from formats.shared.conditions import sql_condition
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,7 +27,7 @@ class DuckdbEngine(TabularFormat):
     distributions: ClassVar = ("duckdb",)
     extra = "engines"
     native = Native.ARROW
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True, scan=frozenset(Kind))
 
     def load_library(self) -> None:
         """Import duckdb."""
@@ -50,24 +52,28 @@ class DuckdbEngine(TabularFormat):
             connection.execute(f"COPY saved TO '{place}' ({options})")
 
     @abstractmethod
-    def scan(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file as a relation, of which nothing is read but what tells its columns."""
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns; of text the call guesses the types."""
         with self.connection() as connection:
-            return self.scan(connection, location).to_arrow_table()
+            return self.relation(connection, location).to_arrow_table()
 
     def open(self, location: Path) -> Handle:
         """Keep a connection, and the relation that stands for the file."""
         with ExitStack() as opened:
-            relation = self.scan(opened.enter_context(self.connection()), location)
+            relation = self.relation(opened.enter_context(self.connection()), location)
             close = opened.pop_all().close
 
         def project(columns: Sequence[str]) -> pa.Table:
             return relation.project(_selected(columns, relation.columns)).to_arrow_table()
 
-        return Handle(project=project, close=close)
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            condition = sql_condition(predicate, _selected([predicate.column], relation.columns))
+            return relation.filter(condition).project(_selected(columns, relation.columns)).to_arrow_table()
+
+        return Handle(project=project, scan=scan, close=close)
 
 
 def _selected(columns: Sequence[str], known: Sequence[str]) -> str:

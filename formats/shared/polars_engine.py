@@ -7,15 +7,18 @@ may call it while it is being loaded, because threads do not survive a fork.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Native
+from adapters.contract import Native, Offers
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
+from formats.shared.conditions import polars_expression
 from formats.shared.projection import ProjectsByOneCall
 
 if TYPE_CHECKING:
@@ -66,14 +69,6 @@ class PolarsEngine(ProjectsByOneCall):
 
         self._polars = polars
 
-    def scan(self, location: Path) -> pl.LazyFrame:
-        """The file as a lazy frame, for `project`: what polars calls scanning."""
-        raise NotImplementedError
-
-    def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Read these columns alone. Plain names will not do: polars takes '*' and '^..$' for patterns."""
-        return self.scan(location).select(self._polars.selectors.by_name(*columns)).collect()
-
     @contextmanager
     def refusing(self) -> Iterator[None]:
         """Turn what polars says of data that a call does not take into RefusedData."""
@@ -81,3 +76,22 @@ class PolarsEngine(ProjectsByOneCall):
             yield
         except self._polars.exceptions.ComputeError as error:
             raise RefusedData(f"polars does not take this data ({str(error).splitlines()[0]})") from error
+
+
+class LazyPolarsEngine(PolarsEngine):
+    """A format that polars reads lazily: of a frame that is asked for less, it reads less."""
+
+    offers = Offers(project=True, scan=frozenset(Kind))
+
+    def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
+        """Read these columns alone. Plain names will not do: polars takes '*' and '^..$' for patterns."""
+        return self.lazy(location).select(self._polars.selectors.by_name(*columns)).collect()
+
+    def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pl.DataFrame:
+        """Read the rows that meet the condition, by a lazy frame."""
+        met = self.lazy(location).filter(polars_expression(predicate, self._polars))
+        return met.select(self._polars.selectors.by_name(*columns)).collect()
+
+    @abstractmethod
+    def lazy(self, location: Path) -> pl.LazyFrame:
+        """The file as a lazy frame."""

@@ -1,4 +1,4 @@
-"""Reading some columns, for engines whose call opens the file itself: what such adapters have in common.
+"""Reading some columns, or rows that meet a condition, for engines whose calls open the file themselves.
 
 It knows the contract's handle and how columns are brought into the order asked; it knows no format and no library.
 """
@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.contract import Handle, OwnCall, TabularFormat
+from adapters.contract import Handle, Offers, TabularFormat
+from adapters.predicate import Predicate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +21,24 @@ if TYPE_CHECKING:
 class ProjectsByOneCall(TabularFormat):
     """A call that takes the file and the columns: nothing stays open between two of them."""
 
-    own_calls = frozenset({OwnCall.PROJECT})
+    offers = Offers(project=True)
 
     @abstractmethod
     def project(self, location: Path, columns: list[str]) -> Any:
         """Return all rows of these columns, in the order asked, as `native_read` names it. Raises whatever the call
         raises for a column that is not there."""
 
+    def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
+        """Return the rows that meet the condition, of these columns. Only where `offers` names such conditions."""
+        raise NotImplementedError(f"{self.variant} has no call that tests {predicate.kind.value}")
+
     def open(self, location: Path) -> Handle:
         """Keep the place alone."""
-        return Handle(project=partial(self._project, location))
+        scan = partial(self._scan, location) if self.offers.scan else None
+        return Handle(project=partial(self._project, location), scan=scan)
+
+    def _scan(self, location: Path, predicate: Predicate, columns: Sequence[str]) -> Any:
+        return self.scan(location, predicate, list(columns))
 
     def _project(self, location: Path, columns: Sequence[str]) -> Any:
         return self.project(location, list(columns))

@@ -78,7 +78,7 @@ def _kept_remark(info: RunInfo) -> list[Remark]:
 def _account(run: Run) -> list[Remark]:
     """How much of the run's time was spent inside the clock, and what took the rest."""
     whole_ns = sum(run.info.stages_ns.values())
-    timed_ns = _sum_of(run, "wall_ns", "sync_ns")
+    timed_ns = sum(sample.clocked_ns for sample in run.samples)
     if not whole_ns or not timed_ns:
         return []
     rest = {

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Handle, OwnCall, TabularFormat
+from adapters.contract import Handle, TabularFormat
 from bench_runner.machine.linux import file_mappings
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
@@ -76,7 +76,7 @@ class ProjectionContract(AdapterContract):
 
     @pytest.fixture
     def projecting(self, adapter: TabularFormat) -> TabularFormat:
-        if OwnCall.PROJECT not in adapter.own_calls:
+        if not adapter.offers.project:
             pytest.skip("has no call of its own for some columns")
         return adapter
 
@@ -94,7 +94,7 @@ class ProjectionContract(AdapterContract):
         self.stored_table(adapter, Target("arrow"), mixed_table(), location)
         handle = adapter.open(location)
         assert isinstance(handle, Handle)
-        assert callable(handle.project) == (OwnCall.PROJECT in adapter.own_calls)
+        assert callable(handle.project) == adapter.offers.project
         handle.close()
         assert left_open(place) == []
 

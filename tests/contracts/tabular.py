@@ -26,6 +26,7 @@ from formats.registry import FORMATS
 from tests.contracts import declarations
 from tests.contracts.adapters import left_open, open_below, run
 from tests.contracts.projection import ProjectionContract
+from tests.contracts.selection import SelectionContract
 
 TARGETS = (Target("pandas"), Target("arrow"))
 
@@ -67,7 +68,7 @@ def ordinary_table(rows: int = 2_000) -> pa.Table:
 
 
 @pytest.mark.filterwarnings("ignore")
-class TabularFormatContract(ProjectionContract):
+class TabularFormatContract(ProjectionContract, SelectionContract):
     """Inherit, and set `variant`. What holds for reading some columns stands in `ProjectionContract`."""
 
     registry: ClassVar[Registry] = FORMATS

@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters.contract import Can, Handle, Native, OwnCall, Setting, Stored, TabularFormat
+from adapters.contract import Can, Handle, Native, Offers, Reach, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.predicate import Kind, Predicate
+from bench_runner.operations import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
@@ -57,6 +59,20 @@ FAULTS = (
     "does_not_take_it",
     "does_not_read_it",
     "exits_on_read",
+    "takes",
+    "take_sorted",
+    "take_drops_one",
+    "take_of_the_call_before",
+    "take_holds",
+    "take_keeps_what_it_has_read",
+    "scans",
+    "scan_drops_nulls",
+    "scan_drops_the_last",
+    "scan_unordered",
+    "appends",
+    "append_replaces",
+    "append_before",
+    "append_twice",
     "nothing_written",
     "wrong_codec",
     "busy_threads",
@@ -86,6 +102,9 @@ FAULTS = (
     "project_beside_a_read_that_exits",
     "project_beside_a_read_that_drops",
 )
+TAKING = tuple(fault for fault in FAULTS if fault.startswith("take"))
+SCANNING = tuple(fault for fault in FAULTS if fault.startswith("scan"))
+APPENDING = tuple(fault for fault in FAULTS if fault.startswith("append"))
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
 """With these there is a call of its own for some columns; with the others there is none."""
 
@@ -260,14 +279,68 @@ class Faulty(TabularFormat):
         return table
 
     @property
-    def own_calls(self) -> frozenset[OwnCall]:
-        return frozenset({OwnCall.PROJECT} if self.fault in PROJECTING else ())
+    def offers(self) -> Offers:
+        fault = self.fault
+        return Offers(
+            project=fault in PROJECTING,
+            take=Reach.ROWS if fault in TAKING else None,
+            scan=frozenset(Kind) if fault in SCANNING else frozenset(),
+            append=fault in APPENDING,
+        )
 
     def open(self, location: Path) -> Handle:
         def project(columns: Sequence[str]) -> Any:
             return self._project(location, list(columns))
 
-        return Handle(project=project)
+        def scan(predicate: Predicate, columns: Sequence[str]) -> Any:
+            return self._scan(location, predicate, list(columns))
+
+        return Handle(project=project, scan=scan)
+
+    def open_rows(self, location: Path) -> Handle:
+        kept: dict[str, Any] = {}
+
+        def take(numbers: Any, columns: Sequence[str]) -> Any:
+            fault = self.fault
+            if fault == "take_holds":
+                # Written to, so that it takes memory.
+                kept.setdefault("block", bytearray(b"x" * 20_000_000))
+            table = kept.get("table")
+            if table is None:
+                table = self._pa.feather.read_table(location, memory_map=False)
+            kept["calls"] = kept.get("calls", 0) + 1
+            if fault == "take_keeps_what_it_has_read" and kept["calls"] > 10:
+                kept["table"] = table
+            if fault == "take_sorted":
+                numbers = sorted(numbers)
+            if fault == "take_drops_one":
+                numbers = numbers[:-1]
+            asked, kept["before"] = numbers, numbers
+            if fault == "take_of_the_call_before" and kept["calls"] == 7:
+                asked = kept["earlier"]
+            kept["earlier"] = kept["before"]
+            return table.select(list(columns)).take(self._pa.array(asked))
+
+        return Handle(take=take)
+
+    def _scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
+        table = self._pa.feather.read_table(location, memory_map=False)
+        met = self._pc.fill_null(predicates.mask(table.column(predicate.column), predicate), False)
+        rows = self._pc.indices_nonzero(met).to_pylist()
+        if self.fault == "scan_drops_nulls":
+            others = [name for name in table.column_names if name != predicate.column]
+            rows = [row for row in rows if all(table.column(name)[row].is_valid for name in others)]
+        if self.fault == "scan_drops_the_last":
+            rows.pop()
+        if self.fault == "scan_unordered":
+            rows.reverse()
+        return table.select(columns).take(rows)
+
+    def append(self, table: Any, location: Path) -> None:
+        before = self._pa.feather.read_table(location, memory_map=False)
+        parts = {"append_replaces": [table], "append_before": [table, before], "append_twice": [before, table, table]}
+        both = self._pa.concat_tables(parts.get(self.fault, [before, table]))
+        self._pa.feather.write_feather(both, location, compression="uncompressed")
 
     def _project(self, location: Path, columns: list[str]) -> Any:
         fault = self.fault

@@ -121,7 +121,7 @@ def _cost(sample: Sample) -> Cost:
     figures = sample.figures
     return Cost(
         rows=sample.rows,
-        timed_ns=figures["wall_ns"] + figures.get("sync_ns", 0),
+        timed_ns=sample.clocked_ns,
         verified_ns=figures.get("verify_ns", 0),
         fixed_ns=sum(figures.get(name, 0) for name in ("prepare_ns", "settle_ns", "harness_ns")),
     )

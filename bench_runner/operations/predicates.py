@@ -1,0 +1,166 @@
+"""Conditions that filter a data set, and their answers computed in memory.
+
+A condition follows from the data alone, so that all variants, rounds and machines are asked the same: the column that
+gives the share of rows asked for most nearly, ties decided by the digest. It knows Arrow's columns, and no engine.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.errors import RefusedData
+from adapters.predicate import Kind, Predicate
+
+MOST_OFF = 2.0
+"""A condition may give so many times more or fewer rows than were asked for; else the data cannot give it."""
+MOST_VALUES = 20
+"""IN has at most so many values."""
+MOST_PREFIX = 8
+"""A prefix has at most so many letters."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A condition, and the rows that meet it."""
+
+    predicate: Predicate
+    rows: int
+
+
+def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
+    """Which rows meet a condition: booleans without nulls. NaN meets nothing, a null IS NULL alone, -0.0 equals 0.0."""
+    if predicate.kind is Kind.NULL:
+        return pc.is_null(column)
+    values = [pa.scalar(value, column.type) for value in predicate.present]
+    if predicate.kind is Kind.RANGE:
+        low, high = values
+        met = pc.and_(pc.greater_equal(column, low), pc.less(column, high))
+    elif predicate.kind is Kind.PREFIX:
+        met = pc.starts_with(column, pattern=predicate.values[0])
+    else:
+        # Not is_in, to which -0.0 and 0.0 are two values, and NaN one that equals itself.
+        met = pa.chunked_array([pa.repeat(False, len(chunk)) for chunk in column.chunks] or [[]], pa.bool_())
+        for value in values:
+            met = pc.or_kleene(met, pc.equal(column, value))
+    return pc.fill_null(met, False)
+
+
+def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, digest: str) -> Chosen:
+    """The condition of this kind that is met by about `selectivity` of the rows of a table.
+
+    `stored` is 'sorted' for a column whose values lie in ascending order, 'shuffled' for one where they do not. Raises
+    RefusedData, with the nearest that there is, where no column gives half to twice as many rows.
+    """
+    names = list(table.column_names)
+    random.Random(f"{digest}/scan").shuffle(names)
+    wanted = max(selectivity * table.num_rows, 1.0)
+    best: Chosen | None = None
+    for name in names:
+        column = table.column(name).combine_chunks()
+        if not _takes(column.type, kind) or _is_sorted(column) != (stored == "sorted"):
+            continue
+        for values in _candidates(column, kind, wanted):
+            predicate = Predicate(name, kind, values)
+            rows = int(pc.sum(mask(pa.chunked_array([column]), predicate)).as_py() or 0)
+            if rows and (best is None or _off(rows, wanted) < _off(best.rows, wanted)):
+                best = Chosen(predicate, rows)
+        if best is not None and _off(best.rows, wanted) < 1.1:
+            break
+    if best is None:
+        raise RefusedData(f"no {stored} column takes a condition of the kind {kind.value}")
+    if _off(best.rows, wanted) > MOST_OFF:
+        raise RefusedData(
+            f"no {stored} column gives {selectivity:g} of the rows by {kind.value}; the nearest is "
+            f"{best.rows / table.num_rows:.2g} by {best.predicate.column}"
+        )
+    return best
+
+
+def _off(rows: int, wanted: float) -> float:
+    return max(rows / wanted, wanted / rows)
+
+
+def _takes(kind_of_column: pa.DataType, kind: Kind) -> bool:
+    of = pa.types
+    number = of.is_integer(kind_of_column) or kind_of_column in (pa.float32(), pa.float64())
+    text = of.is_string(kind_of_column) or of.is_large_string(kind_of_column)
+    time = of.is_timestamp(kind_of_column) or of.is_date32(kind_of_column)
+    if kind is Kind.NULL:
+        return True
+    if kind is Kind.RANGE:
+        return bool(number or time)
+    if kind is Kind.PREFIX:
+        return bool(text)
+    # Equality of floats is asked by nobody who has read them from a file.
+    return bool(of.is_integer(kind_of_column) or text)
+
+
+def _is_sorted(column: pa.Array) -> bool:
+    """Whether no value is less than the one before it; a column of one value or with nulls in between is not sorted."""
+    if column.null_count or len(column) < 2 or not _takes(column.type, Kind.RANGE):
+        return False
+    ascending = pc.all(pc.less_equal(column[:-1], column[1:])).as_py()
+    return bool(ascending and column[0] != column[-1])
+
+
+def _candidates(column: pa.Array, kind: Kind, wanted: float) -> Iterator[tuple[Any, ...]]:
+    if kind is Kind.NULL:
+        yield ()
+    elif kind is Kind.RANGE:
+        yield from _ranges(column, wanted)
+    elif kind is Kind.PREFIX:
+        yield from _prefixes(column, wanted)
+    else:
+        yield from _sets(column, wanted, 1 if kind is Kind.EQUAL else MOST_VALUES)
+
+
+def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
+    """From about a third of the values on: neither end of the file, nor its middle."""
+    present = column.drop_null()
+    if pa.types.is_floating(present.type):
+        present = present.filter(pc.invert(pc.is_nan(present)))
+    if len(present) < 2:
+        return
+    ordered = present.take(pc.sort_indices(present))
+    start = max(min(len(ordered) // 3, len(ordered) - 1 - round(wanted)), 0)
+    stop = min(start + max(round(wanted), 1), len(ordered) - 1)
+    low, high = ordered[start].as_py(), ordered[stop].as_py()
+    if low != high:
+        yield low, high
+
+
+def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...]]:
+    """The values whose rows together are about as many as wanted, the rarest last; and the value that is by itself."""
+    counted = sorted(
+        ((each["counts"], each["values"]) for each in pc.value_counts(column.drop_null()).to_pylist()),
+        key=lambda each: (-each[0], str(each[1])),
+    )
+    if not counted:
+        return
+    if most == 1:
+        yield (min(counted, key=lambda each: _off(each[0], wanted))[1],)
+        return
+    chosen: list[Any] = []
+    left = wanted
+    for rows, value in counted:
+        if rows <= left * MOST_OFF and len(chosen) < most:
+            chosen.append(value)
+            left -= rows
+        if left <= 0:
+            break
+    if chosen:
+        yield tuple(chosen)
+
+
+def _prefixes(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
+    present = column.drop_null()
+    for letters in range(1, MOST_PREFIX + 1):
+        yield from (
+            (text,) for (text,) in _sets(pc.utf8_slice_codeunits(present, 0, letters), wanted, 1) if text
+        )

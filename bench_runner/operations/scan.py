@@ -1,0 +1,107 @@
+"""Reading the rows that meet a condition on one column.
+
+Which condition is decided by the data (see predicates), so that all variants, rounds, runs and machines ask the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import ImageStorage, TabularFormat
+from adapters.errors import RefusedData
+from adapters.predicate import Kind, Predicate
+from bench_runner.clock import Laps
+from bench_runner.operations import predicates, selection, targets
+from bench_runner.operations.operation import READ_ALL, Operation, Stage
+from bench_runner.operations.parameters import ALL, count, share, word
+from bench_runner.operations.project import chosen_columns
+from data_generator.cache import read_table
+
+
+@dataclass(frozen=True)
+class Scan(Operation):
+    """From the stored copy to the rows that meet a condition, in private memory, in their stored order. Opening it lies
+    inside the clock. An engine that does not test such a condition reads everything, which is filtered in memory."""
+
+    selectivity: float = share(0.01)
+    kind: str = word(Kind.RANGE.value, *(kind.value for kind in Kind if kind is not Kind.RANGE), spelled=True)
+    stored: str = word("shuffled", "sorted")
+    columns: int | str = count(ALL, ALL)
+
+    name: ClassVar[str] = "scan"
+    arrow_only: ClassVar[bool] = True
+    meaning: ClassVar[str] = "read the rows that meet a condition on one column, chosen by the data"
+
+    @property
+    def title(self) -> str:
+        """'scan 1% by range', 'scan 1% by range of a sorted column, 2 columns'."""
+        told = f"scan {self.selectivity * 100:g}% by {self.kind}" + " of a sorted column" * (self.stored == "sorted")
+        return told + (f", {self.columns} columns" if self.columns != ALL else "")
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """There must be as many columns."""
+        if isinstance(self.columns, int) and self.columns > len(schema):
+            return f"{self.columns} columns are asked for, the table has {len(schema)}"
+        return None
+
+    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+        """What stands for the engine's own call where it does not test such a condition."""
+        own = isinstance(adapter, TabularFormat) and Kind(self.kind) in adapter.offers.scan
+        return "" if own else READ_ALL
+
+    def take_input(self, stage: Stage, rows: int) -> Predicate:
+        """The condition, which is that of the whole data whatever `rows` is.
+
+        Raises RefusedData where the data has none such, or the variant changes the column that it is about.
+        """
+        chosen = _chosen(stage.dataset, stage.rows, stage.digest, self)
+        adapter = cast(TabularFormat, stage.adapter)
+        column = stage.table(stage.rows, [chosen.column]).column(0)
+        of = stage.target
+        for loss in adapter.losses:
+            if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
+                raise RefusedData(f"the condition is on {chosen.column}, which this variant changes: {loss.what}")
+        return chosen
+
+    def run(self, stage: Stage, held: Predicate, location: Path, laps: Laps) -> Any:
+        """Open, read the rows, convert to the target, touch one byte in each page of the result."""
+        adapter = cast(TabularFormat, stage.adapter)
+        columns = self.expected_columns(stage)
+        if self.fallback(adapter):
+            native = selection.matching(adapter.read(location), adapter.native_read, held, columns)
+        else:
+            handle = adapter.open(location)
+            assert handle.scan is not None
+            native = handle.scan(held, columns)
+            handle.close()
+        laps.lap("engine_ns")
+        result = targets.from_native(native, stage.target, adapter.native_read)
+        del native
+        laps.lap("convert_ns")
+        targets.touch(result)
+        laps.lap("touch_ns")
+        return result
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """Those that were asked for."""
+        if self.columns == ALL:
+            return list(stage.schema.names)
+        return chosen_columns(stage.schema, stage.digest, int(self.columns))
+
+    def expected_rows(self, stage: Stage, held: Predicate) -> np.ndarray:
+        """Those that meet the condition."""
+        met = predicates.mask(stage.table(stage.rows, [held.column]).column(0), held)
+        return np.flatnonzero(met.to_numpy())
+
+
+@lru_cache(maxsize=1)
+def _chosen(dataset: Path, rows: int, digest: str, scan: Scan) -> Predicate:
+    # Asked for twice in a worker: for the primer, and for the copy.
+    table = read_table(dataset, rows)
+    return predicates.choose(table, Kind(scan.kind), scan.selectivity, stored=scan.stored, digest=digest).predicate

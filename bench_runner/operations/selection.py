@@ -1,0 +1,45 @@
+"""Selecting rows of what a read returned, where an engine has no call of its own for it. Inside the clock.
+
+Whatever the library of the result, what a condition means is said by predicates alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import Native, Records
+from adapters.predicate import Predicate
+from bench_runner.operations import predicates, targets
+
+
+def rows_of(result: Any, native: Native, numbers: np.ndarray) -> Any:
+    """The rows of these numbers, in that order."""
+    if native is Native.RECORDS:
+        rows = list(result.rows)
+        return Records(result.schema, [rows[number] for number in numbers.tolist()])
+    if native is Native.PANDAS:
+        return result.iloc[numbers]
+    return result.take(pa.array(numbers)) if isinstance(result, pa.Table) else result[numbers]
+
+
+def matching(result: Any, native: Native, predicate: Predicate, columns: Sequence[str]) -> Any:
+    """The rows that meet a condition, of these columns in this order."""
+    if native is Native.RECORDS:
+        rows = list(result.rows)
+        kind = None if result.schema is None else result.schema.field(predicate.column).type
+        asked = pa.chunked_array([pa.array([row[predicate.column] for row in rows], kind)])
+        met = predicates.mask(asked, predicate).to_numpy()
+        return targets.select(Records(result.schema, list(itertools.compress(rows, met))), native, list(columns))
+    if native is Native.PANDAS:
+        asked = pa.chunked_array([pa.array(result[predicate.column].array, from_pandas=True)])
+        return result.loc[predicates.mask(asked, predicate).to_numpy(), list(columns)]
+    if isinstance(result, pa.Table):
+        return result.select(list(columns)).filter(predicates.mask(result.column(predicate.column), predicate))
+    asked = result.get_column(predicate.column).to_arrow()
+    met = predicates.mask(pa.chunked_array([asked]), predicate)
+    return result.select(list(columns)).filter(met.to_numpy())

@@ -1,0 +1,166 @@
+"""Reading some rows by their numbers.
+
+Which rows is decided by the digest of the data and the number of the repetition, so that all variants, rounds, runs
+and machines take the same ones. How repetitions are clocked is the worker's business (method rule 19).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import Handle, ImageStorage, TabularFormat
+from bench_runner.clock import Laps
+from bench_runner.operations import selection, targets
+from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
+from bench_runner.operations.parameters import ALL, count, word
+from bench_runner.operations.project import chosen_columns
+
+RUN_ROWS = 10
+"""In the pattern `clustered` so many neighbours are taken together."""
+ZIPF_EXPONENT = 1.1
+"""In the pattern `zipf` the row of rank r is asked for in proportion to 1 / r to this power."""
+
+
+@dataclass(frozen=True)
+class Take(RepeatedOperation):
+    """From an open stored copy, or a closed one, to some rows in private memory, in the order asked."""
+
+    rows: int = count(100, spelled=True)
+    pattern: str = word("uniform", "clustered", "zipf")
+    order: str = word("unsorted", "sorted")
+    handle: str = word("kept", "reopened", spelled=True)
+    columns: int | str = count(ALL, ALL)
+
+    name: ClassVar[str] = "take"
+    arrow_only: ClassVar[bool] = True
+    meaning: ClassVar[str] = "read some rows by their numbers, chosen by the digest of the data"
+
+    @property
+    def title(self) -> str:
+        """'take 100 rows', 'take 100 rows, sorted, reopened, 2 columns'."""
+        told = [f"take {self.rows:,} row{'s' * (self.rows != 1)}"]
+        told += [self.pattern] * (self.pattern != "uniform") + [self.order] * (self.order == "sorted")
+        told += ["reopened"] * (self.handle == "reopened")
+        told += [f"{self.columns} columns"] * (self.columns != ALL)
+        return ", ".join(told)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """There must be as many rows and columns."""
+        if self.rows > rows:
+            return f"{self.rows:,} rows are asked for, the table has {rows:,}"
+        if isinstance(self.columns, int) and self.columns > len(schema):
+            return f"{self.columns} columns are asked for, the table has {len(schema)}"
+        return None
+
+    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+        """What stands for the engine's own call where it has none."""
+        return "" if isinstance(adapter, TabularFormat) and adapter.offers.take is not None else READ_ALL
+
+    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
+        """Not where everything is read: opening would read all of it, outside the clock."""
+        return self.handle == "kept" and not self.fallback(adapter)
+
+    def take_input(self, stage: Stage, rows: int) -> np.ndarray:
+        """The numbers of the first repetition, among the first `rows` rows."""
+        return self.inputs(stage, rows, 1)[0]
+
+    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[np.ndarray]:
+        """The numbers of each repetition: int64 among the first `rows` rows, disjoint while there are enough, but in
+        the pattern `zipf`."""
+        wanted = min(self.rows, rows)
+        chosen = {"uniform": _uniform, "clustered": _clustered, "zipf": _zipf}[self.pattern](
+            _generator(stage.digest, self.spelled), rows, wanted, repetitions
+        )
+        return [np.sort(numbers) for numbers in chosen] if self.order == "sorted" else chosen
+
+    def open(self, stage: Stage, location: Path) -> Handle | None:
+        """The stored copy open for reading in part; None where everything is read."""
+        adapter = cast(TabularFormat, stage.adapter)
+        return None if self.fallback(adapter) else adapter.open_rows(location)
+
+    def call(self, stage: Stage, handle: Handle | None, held: np.ndarray, location: Path, laps: Laps) -> Any:
+        """Take, convert to the target, touch one byte in each page of the result."""
+        adapter = cast(TabularFormat, stage.adapter)
+        columns = self.expected_columns(stage)
+        if handle is None:
+            everything = targets.select(adapter.read(location), adapter.native_read, columns)
+            native = selection.rows_of(everything, adapter.native_read, held)
+        else:
+            assert handle.take is not None
+            native = handle.take(held, columns)
+        laps.lap("engine_ns")
+        result = targets.from_native(native, stage.target, adapter.native_read)
+        del native
+        laps.lap("convert_ns")
+        targets.touch(result)
+        laps.lap("touch_ns")
+        return result
+
+    def run(self, stage: Stage, held: np.ndarray, location: Path, laps: Laps) -> Any:
+        """Open, call once, close."""
+        handle = self.open(stage, location)
+        result = self.call(stage, handle, held, location, laps)
+        if handle is not None:
+            handle.close()
+            laps.lap("engine_ns")
+        return result
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """Those that were asked for."""
+        if self.columns == ALL:
+            return list(stage.schema.names)
+        return chosen_columns(stage.schema, stage.digest, int(self.columns))
+
+    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+        """Those of these numbers."""
+        return cast(np.ndarray, held)
+
+
+def _generator(digest: str, spelled: str) -> np.random.Generator:
+    seed = int.from_bytes(hashlib.sha256(f"{digest}/{spelled}".encode()).digest()[:8], "little")
+    return np.random.default_rng(seed)
+
+
+def _uniform(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
+    """From shuffled rows, one after the other; shuffled again when they are used up."""
+    return _dealt(lambda: random.permutation(rows), wanted, repetitions)
+
+
+def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
+    """From shuffled runs of neighbours."""
+
+    def shuffled() -> np.ndarray:
+        starts = random.permutation(-(-rows // RUN_ROWS)) * RUN_ROWS
+        numbers = (starts[:, None] + np.arange(RUN_ROWS)).reshape(-1)
+        return numbers[numbers < rows]
+
+    return _dealt(shuffled, wanted, repetitions)
+
+
+def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
+    """Few rows often, wherever they lie."""
+    weights = np.cumsum(np.arange(1, rows + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
+    of_rank = random.permutation(rows)
+    return [
+        of_rank[np.searchsorted(weights, random.random(wanted) * weights[-1])].astype(np.int64)
+        for _ in range(repetitions)
+    ]
+
+
+def _dealt(shuffled: Callable[[], np.ndarray], wanted: int, repetitions: int) -> list[np.ndarray]:
+    """Hands of `wanted` numbers, which are all different within one pass through the rows."""
+    hands: list[np.ndarray] = []
+    pile = shuffled()
+    for _ in range(repetitions):
+        if len(pile) < wanted:
+            pile = shuffled()
+        hands.append(np.ascontiguousarray(pile[:wanted], dtype=np.int64))
+        pile = pile[wanted:]
+    return hands

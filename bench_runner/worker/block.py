@@ -1,0 +1,162 @@
+"""A block of short calls in one process, each clocked alone (method rule 19).
+
+What is kept open is opened before the first call, whose time is a figure of its own; the calls after it make one value
+of the sample, their median. It knows clocks and calls; rest, probes and verification come around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from adapters.contract import Handle
+from adapters.errors import RefusedData
+from bench_runner.clock import Laps, now_ns
+from bench_runner.machine import linux
+from bench_runner.operations import RepeatedOperation, Stage, targets
+
+REPETITIONS = 30
+"""Calls of a block (rule 19)."""
+MOST_NS, MOST_RESULT_BYTES = 10 * 10**9, 64 * 10**6
+"""A block has fewer calls where so many would take longer, or give more, by what the first one shows (rule 19)."""
+FEWEST_KEPT = 3
+"""With fewer calls there is no figure for a handle that is kept (rule 19)."""
+PRIVATE_FROM_NS = 50 * 10**6
+"""From this length on a block has a figure of private memory, which is looked for every 2 ms (rule 19)."""
+CACHED_SHARE = 0.5
+"""A second half that asks for less than this share of the bytes of the first reads from what the library keeps
+(rule 19)."""
+HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
+"""So does a handle that holds more than this, and than this share of the copy (rule 19)."""
+
+
+@dataclass
+class Opened:
+    """A stored copy that is open, or None where each call opens it; and what opening took."""
+
+    handle: Handle | None
+    private_before_bytes: int
+    figures: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Block:
+    """What the calls of a block gave and took; the first call, which is in no figure but its own, before the others."""
+
+    results: list[Any] = field(default_factory=list)
+    laps: list[dict[str, int]] = field(default_factory=list)
+    asked_bytes: list[int] = field(default_factory=list)
+    """Of the first half, and of the second."""
+    device_bytes: int = 0
+
+    @property
+    def walls_ns(self) -> list[int]:
+        """Of each call."""
+        return [each["wall_ns"] for each in self.laps]
+
+    def figures(self, cpu_ns: int) -> dict[str, int]:
+        """A sample's: medians and means of a call. `cpu_ns` is of all calls, with what they have started."""
+        walls, calls = self.walls_ns, len(self.laps)
+        parts = {
+            name: int(median(each.get(name, 0) for each in self.laps))
+            for name in ("engine_ns", "convert_ns", "touch_ns")
+        }
+        return parts | {
+            "wall_ns": int(median(walls)),
+            "p90_ns": int(quantiles(walls, n=10, method="inclusive")[-1]) if calls > 1 else walls[0],
+            "cpu_ns": cpu_ns // calls,
+            "repetitions": calls,
+            "calls_ns": sum(walls),
+            "asked_bytes": sum(self.asked_bytes) // calls,
+            "device_read_bytes": self.device_bytes // calls,
+        }
+
+
+def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Opened:
+    """Open the copy where the operation keeps it open, and say what that took."""
+    private_before_bytes = linux.own_memory().private_bytes
+    if not operation.keeps_handle(stage.adapter):
+        return Opened(None, private_before_bytes)
+    before = linux.io_bytes()
+    started = now_ns()
+    handle = operation.open(stage, location)
+    open_ns = now_ns() - started
+    asked_bytes = linux.io_bytes().asked_since(before)
+    private_bytes = max(linux.own_memory().private_bytes - private_before_bytes, 0)
+    figures = {"open_ns": open_ns, "open_asked_bytes": asked_bytes, "open_private_bytes": private_bytes}
+    return Opened(handle, private_before_bytes, figures)
+
+
+def one_call(
+    operation: RepeatedOperation, stage: Stage, opened: Opened, held: Any, location: Path
+) -> tuple[Any, dict[str, int]]:
+    """One repetition under its own clock: what it gave, and what it took."""
+    laps = Laps()
+    laps.start()
+    if opened.handle is None:
+        result = operation.run(stage, held, location, laps)
+    else:
+        result = operation.call(stage, opened.handle, held, location, laps)
+    laps.stop()
+    return result, laps.parts
+
+
+def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool) -> int:
+    """How many calls a block has, by what the first one took and gave. Raises RefusedData where they are too few for a
+    handle that is kept."""
+    calls = min(REPETITIONS, MOST_NS // max(first_ns, 1), MOST_RESULT_BYTES // max(result_bytes, 1))
+    if kept and calls < FEWEST_KEPT:
+        raise RefusedData(
+            f"a call takes {first_ns / 1e9:.1f} s and gives {result_bytes / 1e6:.0f} MB: fewer than {FEWEST_KEPT} fit "
+            f"into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; measure it with handle=reopened"
+        )
+    return max(calls, 1)
+
+
+def call_all(call: Callable[[Any], tuple[Any, dict[str, int]]], inputs: Sequence[Any]) -> Block:
+    """The block: nothing but calls between its first clock and its last, and one look at the counters halfway."""
+    block = Block()
+    half = (len(inputs) + 1) // 2
+    before = linux.io_bytes()
+    look = before
+    for place, held in enumerate(inputs):
+        if place == half:
+            look, previous = linux.io_bytes(), look
+            block.asked_bytes.append(look.asked_since(previous))
+        result, laps = call(held)
+        block.results.append(result)
+        block.laps.append(laps)
+    end = linux.io_bytes()
+    block.asked_bytes.append(end.asked_since(look))
+    block.device_bytes = end.device_read - before.device_read
+    return block
+
+
+def is_cached(block: Block, held_bytes: int, copy_bytes: int) -> bool:
+    """Whether later calls found what earlier ones had read in the library's own memory."""
+    if held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):
+        return True
+    if len(block.asked_bytes) < 2:
+        return False
+    first, second = block.asked_bytes
+    calls = len(block.laps)
+    # An odd number of calls has one more in the first half.
+    return second / (calls // 2) < CACHED_SHARE * first / ((calls + 1) // 2)
+
+
+def empty_call_ns(result: Any) -> int:
+    """What a call takes of which nothing is asked: clocks, laps, and touching a result that is there (rule 19)."""
+    walls = []
+    for _ in range(REPETITIONS):
+        laps = Laps()
+        laps.start()
+        laps.lap("engine_ns")
+        laps.lap("convert_ns")
+        targets.touch(result)
+        laps.lap("touch_ns")
+        laps.stop()
+        walls.append(laps.parts["wall_ns"])
+    return int(median(walls))

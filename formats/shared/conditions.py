@@ -1,0 +1,105 @@
+"""Conditions in the words of libraries that several formats use: Arrow's expressions, polars' and SQL.
+
+Each says what adapters.predicate means by them: NaN meets nothing, a null IS NULL alone, -0.0 equals 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from adapters.predicate import Kind, Predicate
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow.compute as pc
+
+
+def arrow_expression(predicate: Predicate) -> pc.Expression:
+    """For pyarrow's data sets."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pc.field(predicate.column)
+    if predicate.kind is Kind.NULL:
+        return column.is_null()
+    if predicate.kind is Kind.PREFIX:
+        return pc.starts_with(column, pattern=predicate.values[0])
+    values = predicate.present
+    if predicate.kind is Kind.RANGE:
+        return (column >= values[0]) & (column < values[1])
+    if values and not _has_floats(values):
+        return column.isin(list(values))
+    # isin takes -0.0 and 0.0 for two values, and NaN for one that equals itself.
+    met = pc.scalar(pa.scalar(False))
+    for value in values:
+        met = met | (column == value)
+    return met
+
+
+def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
+    """For lazy frames. Plain names will not do: polars takes '*' and '^..$' for patterns."""
+    column = polars.selectors.by_name(predicate.column).as_expr()
+    if predicate.kind is Kind.NULL:
+        return column.is_null()
+    if predicate.kind is Kind.PREFIX:
+        return column.str.starts_with(predicate.values[0])
+    if predicate.kind is Kind.RANGE:
+        low, high = predicate.values
+        # Polars has NaN above all other numbers.
+        return polars.lit(False) if _is_nan(low) or _is_nan(high) else (column >= low) & (column < high)
+    values = [value for value in predicate.present if not _is_nan(value)]
+    if values and not _has_floats(values):
+        return column.is_in(values)
+    met = polars.lit(False)
+    for value in values:
+        met = met | (column == value)
+    return met
+
+
+def sql_condition(predicate: Predicate, name: str) -> str:
+    """For DuckDB, to which the column is known by `name`. Raises ValueError for a value that SQL cannot write."""
+    if predicate.kind is Kind.NULL:
+        return f"{name} IS NULL"
+    if predicate.kind is Kind.PREFIX:
+        return f"starts_with({name}, {sql_literal(predicate.values[0])})"
+    if predicate.kind is Kind.RANGE:
+        low, high = predicate.values
+        # DuckDB has NaN above all other numbers.
+        if _is_nan(low) or _is_nan(high):
+            return "FALSE"
+        return f"{name} >= {sql_literal(low)} AND {name} < {sql_literal(high)}"
+    values = [sql_literal(value) for value in predicate.present if not _is_nan(value)]
+    return f"{name} IN ({', '.join(values)})" if values else "FALSE"
+
+
+def sql_literal(value: Any) -> str:
+    """A value as SQL writes it. Raises ValueError for one of another type than those below."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"CAST('{value!r}' AS DOUBLE)" if math.isinf(value) else f"CAST({value!r} AS DOUBLE)"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, datetime):
+        kind = "TIMESTAMP" if value.tzinfo is None else "TIMESTAMP WITH TIME ZONE"
+        return f"{kind} '{value.isoformat(' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    raise ValueError(f"SQL has no way here to write a {type(value).__name__}")
+
+
+def minus_zero(value: Any) -> Any:
+    """The value, -0.0 for both zeros: as a bound for engines to which -0.0 is less than 0.0."""
+    return -0.0 if isinstance(value, float) and value == 0 else value
+
+
+def _has_floats(values: Any) -> bool:
+    return any(isinstance(value, float) for value in values)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

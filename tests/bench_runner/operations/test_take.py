@@ -1,0 +1,118 @@
+"""Which rows a take asks for: the same for all, disjoint, in their pattern."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapters.contract import Offers, Reach
+from bench_runner.operations import Stage, operation_of
+from bench_runner.operations.take import RUN_ROWS, Take
+from formats.registry import FORMATS
+
+ROWS = 10_000
+
+
+def hands(spelled: str, *, rows: int = ROWS, repetitions: int = 31, digest: str = "9f2c") -> list[np.ndarray]:
+    operation = cast(Take, operation_of(spelled))
+    return operation.inputs(cast(Stage, SimpleNamespace(digest=digest)), rows, repetitions)
+
+
+@pytest.mark.parametrize("pattern", ["uniform", "clustered", "zipf"])
+def test_numbers_are_rows_of_the_table(pattern: str) -> None:
+    for numbers in hands(f"take[rows=100,pattern={pattern}]"):
+        assert numbers.dtype == np.int64
+        assert numbers.shape == (100,)
+        assert numbers.min() >= 0
+        assert numbers.max() < ROWS
+
+
+def test_the_same_data_is_asked_for_the_same_rows() -> None:
+    first, again = hands("take[rows=20]"), hands("take[rows=20]")
+    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+    others = hands("take[rows=20]", digest="9f2d")
+    assert any((one != other).any() for one, other in zip(first, others, strict=True))
+
+
+def test_the_choice_of_a_known_digest_is_pinned() -> None:
+    """Another choice would be another measurement under the same name."""
+    assert hands("take[rows=5]", repetitions=1)[0].tolist() == PINNED
+
+
+PINNED = [6797, 472, 6858, 9801, 6036]
+
+
+@pytest.mark.parametrize("pattern", ["uniform", "clustered"])
+def test_no_row_is_taken_twice_while_there_are_enough(pattern: str) -> None:
+    taken = np.concatenate(hands(f"take[rows=300,pattern={pattern}]"))
+    assert len(np.unique(taken)) == len(taken) == 9_300
+
+
+def test_they_begin_anew_when_rows_are_used_up() -> None:
+    for numbers in hands("take[rows=100]", rows=250):
+        assert len(np.unique(numbers)) == 100
+
+
+def test_uniform_rows_come_from_everywhere_and_unsorted() -> None:
+    taken = np.concatenate(hands("take[rows=300]"))
+    assert 800 < np.count_nonzero(taken < 1_000) < 1_000
+    assert not (np.diff(taken[:300]) > 0).all()
+
+
+def test_sorted_ones_ascend() -> None:
+    assert all((np.diff(numbers) > 0).all() for numbers in hands("take[rows=300,order=sorted]"))
+
+
+def test_clustered_rows_have_their_neighbours() -> None:
+    numbers = hands("take[rows=100,pattern=clustered]")[0]
+    assert np.count_nonzero(np.diff(numbers) == 1) == 100 - 100 // RUN_ROWS
+
+
+def test_zipf_asks_for_few_rows_often() -> None:
+    taken = np.concatenate(hands("take[rows=300,pattern=zipf]"))
+    _, times = np.unique(taken, return_counts=True)
+    assert times.max() > 500
+    assert len(times) > 500
+
+
+def test_a_primer_with_fewer_rows_takes_them_all() -> None:
+    operation = cast(Take, operation_of("take[rows=100]"))
+    stage = cast(Stage, SimpleNamespace(digest="9f2c"))
+    assert sorted(operation.take_input(stage, 7).tolist()) == list(range(7))
+
+
+@pytest.mark.parametrize(
+    ("spelled", "rows", "words"),
+    [
+        ("take[rows=101]", 100, "101 rows are asked for, the table has 100"),
+        ("take[rows=1,columns=3]", 100, "3 columns are asked for, the table has 2"),
+        ("scan[columns=3]", 100, "3 columns are asked for, the table has 2"),
+        ("append[rows=101]", 100, "101 rows are to be added, the table has 100"),
+        ("take[rows=100,columns=2]", 100, None),
+    ],
+)
+def test_what_the_data_cannot_give_is_refused(spelled: str, rows: int, words: str | None) -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    assert operation_of(spelled).refusal(schema, rows) == words
+
+
+def test_a_fallback_is_never_kept_open() -> None:
+    """Opening would read everything outside the clock."""
+    operation = cast(Take, operation_of("take[handle=kept]"))
+    lance, csv = FORMATS.build("lance"), FORMATS.build("csv")
+    assert operation.keeps_handle(lance)
+    assert not operation.keeps_handle(csv)
+    assert operation.fallback(csv) == "read-all"
+    reopened = cast(Take, operation_of("take[handle=reopened]"))
+    assert not reopened.keeps_handle(lance)
+
+
+def test_what_an_engine_offers_is_listed() -> None:
+    assert Offers().names == ()
+    assert Offers(project=True, take=Reach.GROUPS, append=True).names == ("project", "take (by groups)", "append")
+
+

@@ -1,0 +1,106 @@
+"""A block of calls: how many, what their figures are, and when a library answers from its own memory."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from adapters.errors import RefusedData
+from bench_runner.worker.block import (
+    FEWEST_KEPT,
+    HELD_BYTES,
+    MOST_NS,
+    MOST_RESULT_BYTES,
+    REPETITIONS,
+    Block,
+    call_all,
+    calls_that_fit,
+    empty_call_ns,
+    is_cached,
+)
+
+
+@pytest.mark.parametrize(
+    ("first_ns", "result_bytes", "calls"),
+    [
+        (1_000, 1_000, REPETITIONS),
+        (MOST_NS // REPETITIONS, 0, REPETITIONS),
+        (MOST_NS // 10, 1, 10),
+        (1, MOST_RESULT_BYTES // 7, 7),
+        (MOST_NS // 10, MOST_RESULT_BYTES // 5, 5),
+    ],
+)
+def test_as_many_calls_as_fit(first_ns: int, result_bytes: int, calls: int) -> None:
+    assert calls_that_fit(first_ns, result_bytes, kept=True) == calls
+
+
+def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
+    with pytest.raises(RefusedData, match=r"a call takes 4\.0 s .* measure it with handle=reopened"):
+        calls_that_fit(MOST_NS * 2 // (FEWEST_KEPT + 2), 1, kept=True)
+    assert calls_that_fit(MOST_NS * 2, 1, kept=False) == 1
+
+
+def test_a_sample_is_the_median_of_its_calls() -> None:
+    walls = [5, 1, 9, 3, 100]
+    block = Block(
+        results=[None] * 5,
+        laps=[{"wall_ns": wall, "engine_ns": wall - 1, "touch_ns": 1} for wall in walls],
+        asked_bytes=[300, 200],
+        device_bytes=50,
+    )
+    figures = block.figures(cpu_ns=1_000)
+    assert figures["wall_ns"] == 5
+    assert figures["engine_ns"] == 4
+    assert figures["touch_ns"] == 1
+    assert figures["convert_ns"] == 0
+    assert 9 < figures["p90_ns"] < 100
+    assert figures["repetitions"] == 5
+    assert figures["calls_ns"] == sum(walls)
+    assert figures["cpu_ns"] == 200
+    assert figures["asked_bytes"] == 100
+    assert figures["device_read_bytes"] == 10
+
+
+def test_each_input_is_asked_for_once_and_in_order() -> None:
+    asked = []
+
+    def call(held: int) -> tuple[int, dict[str, int]]:
+        asked.append(held)
+        return held * 2, {"wall_ns": held}
+
+    block = call_all(call, [3, 1, 2])
+    assert asked == [3, 1, 2]
+    assert block.results == [6, 2, 4]
+    assert block.walls_ns == [3, 1, 2]
+    assert len(block.asked_bytes) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked_bytes", "calls", "held_bytes", "cached"),
+    [
+        ([1_000, 1_000], 30, 0, False),
+        ([1_000, 510], 30, 0, False),
+        ([1_000, 490], 30, 0, True),
+        ([1_000, 0], 30, 0, True),
+        # Two calls against one: as much for each.
+        ([1_000, 500], 3, 0, False),
+        ([0, 0], 30, 0, False),
+        ([1_000], 1, 0, False),
+        ([1_000, 1_000], 30, HELD_BYTES + 1, True),
+        ([1_000, 1_000], 30, HELD_BYTES, False),
+    ],
+)
+def test_reading_less_and_less_or_holding_much_is_a_cache(
+    asked_bytes: list[int], calls: int, held_bytes: int, cached: bool
+) -> None:
+    block = Block(laps=[{"wall_ns": 1}] * calls, asked_bytes=asked_bytes)
+    assert is_cached(block, held_bytes, copy_bytes=10 * HELD_BYTES) == cached
+
+
+def test_a_handle_may_hold_a_tenth_of_a_large_copy() -> None:
+    block = Block(laps=[{"wall_ns": 1}] * 2, asked_bytes=[1, 1])
+    assert not is_cached(block, 5 * HELD_BYTES, copy_bytes=100 * HELD_BYTES)
+
+
+def test_an_empty_call_takes_something() -> None:
+    assert 0 < empty_call_ns(pa.table({"a": [1, 2], "b": ["x", None]})) < 10_000_000

@@ -1,0 +1,246 @@
+"""What every tabular format must hold that takes rows by their numbers, tests conditions, or appends.
+
+Inherited by the contract of tabular formats, which brings the fixtures; a format without the call skips. What a take or
+a scan gives is held against what `read` gives: what the format changes, it changes in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from adapters.contract import Handle, Reach, TabularFormat
+from adapters.predicate import Kind, Predicate
+from bench_runner.machine.linux import file_mappings
+from bench_runner.operations import predicates, targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
+from tests.contracts.adapters import AdapterContract, left_open
+from tests.contracts.projection import mixed_table, rchar
+
+ARROW = Target("arrow")
+PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+ROWS = 5_000
+
+NUMBERS = {
+    "one": [7],
+    "ascending": [0, 3, 4, 250, 299],
+    "unsorted": [250, 3, 299, 0, 4],
+    "repeated": [5, 5, 2, 5, 2],
+    "none": [],
+    "all backwards": list(range(299, -1, -1)),
+}
+
+WRONG_NUMBERS = {"too large": [0, 300], "far too large": [2**40], "negative": [5, -1]}
+
+
+def odd_table() -> pa.Table:
+    """Values at which engines differ: nulls, NaN, both zeros, infinities, letters of other alphabets, empty text."""
+    numbers = [math.nan, -0.0, 0.0, 1.5, None, -math.inf, math.inf, -2.5]
+    words = ["", "Größe", "列車", "列", None, "a%b", "a_b", "a\\b", "A", "abc", "ab", "žluť"]
+    return pa.table(
+        {
+            "f": pa.array([numbers[row % len(numbers)] for row in range(ROWS)], pa.float64()),
+            "i": pa.array([None if row % 7 == 0 else row % 50 - 25 for row in range(ROWS)], pa.int64()),
+            "s": pa.array([words[row % len(words)] for row in range(ROWS)], pa.string()),
+            "row": pa.array(range(ROWS), pa.int64()),
+            "of": pa.array([row * 0.5 for row in range(ROWS)], pa.float64()),
+        }
+    )
+
+
+PREDICATES = {
+    "range of integers": Predicate("i", Kind.RANGE, (-3, 4)),
+    "range of rows": Predicate("row", Kind.RANGE, (1_000, 1_010)),
+    "range beyond all": Predicate("row", Kind.RANGE, (10_000, 20_000)),
+    "range over zeros": Predicate("f", Kind.RANGE, (0.0, 2.0)),
+    "range below zero": Predicate("f", Kind.RANGE, (-3.0, 0.0)),
+    "range to infinity": Predicate("f", Kind.RANGE, (1.0, math.inf)),
+    "range of floats": Predicate("of", Kind.RANGE, (100.0, 110.0)),
+    "equal integer": Predicate("i", Kind.EQUAL, (3,)),
+    "equal zero": Predicate("f", Kind.EQUAL, (0.0,)),
+    "equal minus zero": Predicate("f", Kind.EQUAL, (-0.0,)),
+    "equal NaN": Predicate("f", Kind.EQUAL, (math.nan,)),
+    "equal text": Predicate("s", Kind.EQUAL, ("a%b",)),
+    "equal empty text": Predicate("s", Kind.EQUAL, ("",)),
+    "equal quoted text": Predicate("s", Kind.EQUAL, ("it's \"so\"",)),
+    "in integers": Predicate("i", Kind.IN, (1, 5, 400)),
+    "in with a null": Predicate("i", Kind.IN, (1, None)),
+    "in nothing but a null": Predicate("i", Kind.IN, (None,)),
+    "in floats": Predicate("f", Kind.IN, (0.0, 1.5, math.nan)),
+    "in texts": Predicate("s", Kind.IN, ("列", "A", None)),
+    "null integer": Predicate("i", Kind.NULL),
+    "null float": Predicate("f", Kind.NULL),
+    "null text": Predicate("s", Kind.NULL),
+    "null nowhere": Predicate("row", Kind.NULL),
+    "prefix": Predicate("s", Kind.PREFIX, ("ab",)),
+    "prefix of other letters": Predicate("s", Kind.PREFIX, ("列",)),
+    "prefix with a sign": Predicate("s", Kind.PREFIX, ("a%",)),
+    "prefix with another": Predicate("s", Kind.PREFIX, ("a_",)),
+    "prefix with a backslash": Predicate("s", Kind.PREFIX, ("a\\",)),
+    "prefix of all": Predicate("s", Kind.PREFIX, ("",)),
+}
+
+
+@contextmanager
+def opened_rows(adapter: TabularFormat, location: Path) -> Iterator[Any]:
+    """The `take` of the stored copy, which is closed afterwards."""
+    handle = adapter.open_rows(location)
+    try:
+        yield handle.take
+    finally:
+        handle.close()
+
+
+def as_arrow(adapter: TabularFormat, native: Any) -> pa.Table:
+    """What an Arrow table is made of it by the harness."""
+    if isinstance(native, pd.DataFrame):
+        native = native.reset_index(drop=True)
+    table = targets.from_native(native, ARROW, adapter.native_read)
+    # Of views pyarrow takes no rows; verification takes them as equal to plain text.
+    plain = [pa.field(each.name, PLAIN.get(each.type, each.type)) for each in table.schema]
+    return table.cast(pa.schema(plain))
+
+
+class SelectionContract(AdapterContract):
+    """Part of the contract of tabular formats; not to be inherited by itself."""
+
+    @pytest.fixture
+    def taking(self, adapter: TabularFormat) -> TabularFormat:
+        if adapter.offers.take is None:
+            pytest.skip("has no call of its own for some rows")
+        return adapter
+
+    @pytest.fixture
+    def scanning(self, adapter: TabularFormat) -> TabularFormat:
+        if not adapter.offers.scan:
+            pytest.skip("tests no conditions")
+        return adapter
+
+    def stored_copy(self, adapter: TabularFormat, table: pa.Table, place: Path) -> Path:
+        """Save the table for the target of Arrow; skips the test where the format does not take it."""
+        if refusal := adapter.refusal(table.schema, table.num_rows):
+            pytest.skip(refusal)
+        location = place / f"t{adapter.suffix}"
+        adapter.save(targets.to_native(targets.make(table, ARROW), ARROW, adapter.native), location)
+        return location
+
+    def test_its_handles_have_the_calls_that_it_names(self, adapter: TabularFormat, place: Path) -> None:
+        location = self.stored_copy(adapter, mixed_table(), place)
+        for handle, call, named in (
+            (adapter.open_rows(location), "take", adapter.offers.take is not None),
+            (adapter.open(location), "scan", bool(adapter.offers.scan)),
+        ):
+            assert isinstance(handle, Handle)
+            assert callable(getattr(handle, call)) == named
+            handle.close()
+        assert left_open(place) == []
+
+    # --- rows by their numbers ------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
+    def test_rows_come_in_the_order_asked(self, taking: TabularFormat, place: Path, numbers: list[int]) -> None:
+        location = self.stored_copy(taking, mixed_table(), place)
+        read = as_arrow(taking, taking.read(location))
+        asked = np.array(numbers, np.int64)
+        with opened_rows(taking, location) as take:
+            for columns in (["i", "f", "b", "s"], ["s", "i"]):
+                got = as_arrow(taking, take(asked, columns))
+                assert verify.compare(read.select(columns), got, ARROW, rows=asked).problems == ()
+
+    @pytest.mark.parametrize("numbers", WRONG_NUMBERS.values(), ids=WRONG_NUMBERS)
+    def test_a_number_that_no_row_has_is_an_error(self, taking: TabularFormat, place: Path, numbers: list[int]) -> None:
+        location = self.stored_copy(taking, mixed_table(), place)
+        with opened_rows(taking, location) as take, pytest.raises(IndexError, match=str(numbers[-1])):
+            take(np.array(numbers, np.int64), ["i"])
+
+    def test_rows_of_several_batches(self, taking: TabularFormat, place: Path) -> None:
+        parts = pa.concat_tables([odd_table().slice(0, 0), odd_table().slice(0, 17), odd_table().slice(17)])
+        location = self.stored_copy(taking, parts, place)
+        asked = np.random.default_rng(3).permutation(ROWS)[:500]
+        read = as_arrow(taking, taking.read(location))
+        with opened_rows(taking, location) as take:
+            for _ in range(2):
+                got = as_arrow(taking, take(asked, read.column_names))
+                assert verify.compare(read, got, ARROW, rows=asked).problems == ()
+
+    def test_rows_outlive_the_handle_and_the_files(self, taking: TabularFormat, place: Path) -> None:
+        location = self.stored_copy(taking, mixed_table(), place)
+        read = as_arrow(taking, taking.read(location))
+        asked = np.array([5, 200, 3], np.int64)
+        with opened_rows(taking, location) as take:
+            got = as_arrow(taking, take(asked, ["s", "f"]))
+        del take
+        assert left_open(place) == []
+        if taking.values.get("mapped") != "true":
+            stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(place))]
+            assert not any(
+                address < end and start < address + size_bytes
+                for address, size_bytes in targets.buffers(got)
+                for start, end in stored
+            )
+            shutil.rmtree(place)
+        assert verify.compare(read.select(["s", "f"]), got, ARROW, rows=asked).problems == ()
+
+    def test_rows_without_groups_are_not_read_whole(self, taking: TabularFormat, place: Path) -> None:
+        if taking.offers.take is not Reach.ROWS:
+            pytest.skip("reads the groups of rows that they lie in")
+        numbers = np.random.default_rng(1)
+        table = pa.table({f"c{place}": numbers.random(200_000) for place in range(5)})
+        location = self.stored_copy(taking, table, place)
+        with opened_rows(taking, location) as take:
+            take(np.array([3], np.int64), ["c1"])
+            before = rchar()
+            take(np.array([100_000, 150_000], np.int64), ["c1"])
+            asked = rchar() - before
+        assert asked < table.nbytes / 5 / 2
+
+    # --- conditions -----------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("predicate", PREDICATES.values(), ids=PREDICATES)
+    def test_a_scan_gives_the_rows_that_meet_the_condition(
+        self, scanning: TabularFormat, place: Path, predicate: Predicate
+    ) -> None:
+        if predicate.kind not in scanning.offers.scan:
+            pytest.skip(f"does not test {predicate.kind.value}")
+        table = odd_table()
+        location = self.stored_copy(scanning, table, place)
+        column = table.column(predicate.column)
+        for loss in scanning.losses:
+            if loss.holds_for("arrow", "str", "masked") and loss.relation.expect(column) is not None:
+                pytest.skip(f"changes the column: {loss.what}")
+        met = np.flatnonzero(predicates.mask(column, predicate).to_numpy())
+        read = as_arrow(scanning, scanning.read(location))
+        handle = scanning.open(location)
+        assert handle.scan is not None
+        for columns in (["row"], ["row", predicate.column] if predicate.column != "row" else ["s", "row"]):
+            got = as_arrow(scanning, handle.scan(predicate, columns))
+            if not scanning.offers.ordered:
+                got = got.sort_by("row")
+            assert verify.compare(read.select(columns), got, ARROW, rows=met).problems == ()
+        handle.close()
+        assert left_open(place) == []
+
+    # --- more rows ------------------------------------------------------------------------------------------------
+
+    def test_what_is_appended_comes_behind_what_was_there(self, adapter: TabularFormat, place: Path) -> None:
+        if not adapter.offers.append:
+            pytest.skip("has no call of its own that appends")
+        location = self.stored_copy(adapter, mixed_table(), place)
+        more = mixed_table().slice(100, 50)
+        for _ in range(2):
+            adapter.append(targets.to_native(targets.make(more, ARROW), ARROW, adapter.native), location)
+        got = as_arrow(adapter, adapter.read(location))
+        both = pa.concat_tables([mixed_table(), more, more])
+        assert verify.compare(both, got, ARROW, adapter.losses).problems == ()
+        assert left_open(place) == []
+        assert [path.name for path in place.iterdir()] == [location.name]
