@@ -17,6 +17,12 @@ from adapters.errors import RefusedData
 CODEC_KEY, LEVEL_KEY = b"lance-encoding:compression", b"lance-encoding:compression-level"
 """Keys of a field's metadata that say how Lance is to compress it (Lance documentation, file format, encodings)."""
 
+STRUCTURAL_KEY = b"lance-encoding:structural-encoding"
+"""Key of a field's metadata that says how its pages are laid out; files of version 2.0 ignore it."""
+
+LAYOUTS = {"miniblock": "MiniBlockLayout", "fullzip": "FullZipLayout"}
+"""What the pages of a layout call themselves."""
+
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
 _SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
 _DICTIONARY = "dictionary: Some("
@@ -39,6 +45,15 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
         raise RefusedData(f"Lance packs nothing of this data with {'+'.join(sorted(asked))}")
     details = {"file format": str(dataset.data_storage_version)}
     return Stored("auto" if asked == {"auto"} else codec, tuple(sorted(encodings(pages))), details)
+
+
+def check_layout(found: Iterable[str], structural: str) -> None:
+    """Whether all pages with values, of which these are the layouts and encodings, are laid out as was asked. Raises
+    RefusedData where the writer knew better, as with dictionaries."""
+    others = {name for asked, name in LAYOUTS.items() if structural != "default" and asked != structural}
+    if wrong := others.intersection(found):
+        names = ", ".join(sorted(wrong))
+        raise RefusedData(f"structural={structural} is not kept for all of this data: some pages are {names}")
 
 
 def _pages(file: Any) -> Iterator[str]:

@@ -5,9 +5,11 @@ This module imports nothing: the adapter that has loaded pyarrow hands the foote
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from adapters.contract import Setting, Stored
+from adapters.errors import AdapterError
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -21,12 +23,36 @@ LEVELS = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
 
 def stored_of(metadata: pq.FileMetaData) -> Stored:
     """Codec and encodings of all column chunks, from the footer; several codecs come joined by '+'."""
-    chunks = [
-        metadata.row_group(group).column(column)
-        for group in range(metadata.num_row_groups)
-        for column in range(metadata.num_columns)
-    ]
+    chunks = list(_chunks(metadata))
     codecs = sorted({chunk.compression.lower() for chunk in chunks})
     encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
     codec = "+".join("none" if name == "uncompressed" else name for name in codecs)
     return Stored(codec, tuple(encodings), {"row groups": str(metadata.num_row_groups)})
+
+
+def check_layout(
+    metadata: pq.FileMetaData, *, row_group_rows: int | str | None, page_index: bool, dictionary: bool, statistics: bool
+) -> None:
+    """Whether the footer tells a file that was written so. Raises AdapterError.
+
+    How many rows a page has stands in no footer; a chunk without distinct values may have no dictionary although it
+    might, and types without an order have no statistics.
+    """
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    if row_group_rows is not None and any(each != row_group_rows for each in rows[:-1]):
+        raise AdapterError(f"the file has row groups of {rows[0]:,} rows, its variant says {row_group_rows:,}")
+    if row_group_rows is not None and rows and rows[-1] > int(row_group_rows):
+        raise AdapterError(f"the file has a row group of {rows[-1]:,} rows, its variant says {row_group_rows:,}")
+    for chunk in _chunks(metadata):
+        if not dictionary and any("DICTIONARY" in encoding for encoding in chunk.encodings):
+            raise AdapterError(f"column {chunk.path_in_schema} has a dictionary, its variant says dictionary=false")
+        if not statistics and chunk.is_stats_set:
+            raise AdapterError(f"column {chunk.path_in_schema} has statistics, its variant says statistics=false")
+        if page_index and not chunk.has_offset_index:
+            raise AdapterError(f"column {chunk.path_in_schema} has no page index, its variant says page_index=true")
+
+
+def _chunks(metadata: pq.FileMetaData) -> Iterator[pq.ColumnChunkMetaData]:
+    for group in range(metadata.num_row_groups):
+        for column in range(metadata.num_columns):
+            yield metadata.row_group(group).column(column)

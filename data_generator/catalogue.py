@@ -132,6 +132,27 @@ CATALOGUE: Mapping[str, Entry] = {
         None,
         (Parameter("scale", ("0.01", "0.1", "1", "10"), "0.1", "scale factor; 1 is 6,001,215 rows"),),
     ),
+    "vectors": Entry(
+        "vectors of 1,024 numbers, with a label each",
+        "embeddings as a search or a training loop takes them, by rows",
+        "data_generator.generated.large_values:build_vectors",
+        100_000,
+        (Parameter("dimensions", (1, 16_384), "1024", "float32 numbers of each vector"),),
+    ),
+    "texts": Entry(
+        "texts of about 10 KB, with a label each",
+        "pages and articles, of which few are read at a time",
+        "data_generator.generated.large_values:build_texts",
+        100_000,
+        (Parameter("bytes", (1, 65_536), "10000", "mean size of a text"),),
+    ),
+    "blobs": Entry(
+        "binary values of about 10 KB, with a label each",
+        "encoded images as a table holds them: no codec makes them smaller",
+        "data_generator.generated.large_values:build_blobs",
+        100_000,
+        (Parameter("bytes", (1, 65_536), "10000", "mean size of a value"),),
+    ),
     "webface": Entry(
         "WebFace10M, or a table like it",
         "33 columns by 10,000,000 rows: what face analysis says of images, or your own HDF5 file",

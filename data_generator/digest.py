@@ -55,6 +55,10 @@ class TableDigest:
         elif pt.is_struct(array.type):
             for place in range(array.type.num_fields):
                 self._update_inside(array.field(place))
+        elif pt.is_fixed_size_list(array.type):
+            # What lies below a list that is missing counts too: its place is there.
+            size = array.type.list_size
+            self._update_inside(array.values.slice(start * size, len(array) * size))
         elif pt.is_list(array.type) or pt.is_map(array.type):
             offsets = np.frombuffer(buffers[1], np.int32)[start : stop + 1]
             self._hash.update(memoryview(offsets - offsets[0]))
@@ -78,7 +82,7 @@ def _is_variable(kind: pa.DataType) -> bool:
 def _is_defined(kind: pa.DataType) -> bool:
     if pt.is_map(kind):
         return _is_defined(kind.key_type) and _is_defined(kind.item_type)
-    if pt.is_list(kind):
+    if pt.is_list(kind) or pt.is_fixed_size_list(kind):
         return _is_defined(kind.value_type)
     if pt.is_struct(kind):
         return all(_is_defined(kind.field(place).type) for place in range(kind.num_fields))

@@ -49,6 +49,8 @@ class F3(TabularFormat):
         "decoder": Setting(
             ("native", "wasm"), "native", "native: the library that is the twin of the file's code; wasm: that code"
         ),
+        "rows_per_unit": Setting(range(1, 2**21), None, "rows of an EncUnit; without it 65,536"),
+        "unit_bytes": Setting(range(1_024, 2**31), None, "bytes from which on an IOUnit is full; without it 8 MiB"),
     }
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
@@ -69,9 +71,16 @@ class F3(TabularFormat):
         """As a user writes them."""
         codec = "" if self.values["codec"] == "none" else f', codec="{self.values["codec"]}"'
         prefer = "" if self.values["decoder"] == "native" else ', prefer="wasm"'
+        units = "".join(f", {name}={value}" for name, value in self._units().items())
         return Calls(
-            ("from libraries import f3",), f"f3.write({{held}}, {{path}}{codec})", f"f3.open({{path}}{prefer}).read()"
+            ("from libraries import f3",),
+            f"f3.write({{held}}, {{path}}{codec}{units})",
+            f"f3.open({{path}}{prefer}).read()",
         )
+
+    def _units(self) -> dict[str, Any]:
+        names = ("rows_per_unit", "unit_bytes")
+        return {name: self.values[name] for name in names if self.values[name] is not None}
 
     def load_library(self) -> None:
         """Import the package, its encodings, and for decoder=wasm the runtime.
@@ -94,7 +103,7 @@ class F3(TabularFormat):
         """Write one file."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
-            self._f3.write(table, location, codec=codec)
+            self._f3.write(table, location, codec=codec, **self._units())
         except self._f3.F3Error as error:
             raise RefusedData(str(error)) from error
 

@@ -24,6 +24,7 @@ from adapters.contract import (
     Stored,
     TabularFormat,
 )
+from adapters.errors import AdapterError
 from adapters.losses import Loss
 from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
@@ -105,6 +106,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         "codec": _CODEC,
         "level": _LEVEL,
         "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
+        "batch_rows": Setting(range(1, 2**31), None, "rows of a record batch; without it 65,536"),
     }
     offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
 
@@ -113,9 +115,10 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         """As a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
+        rows = "" if self.values["batch_rows"] is None else f", chunksize={self.values['batch_rows']}"
         return Calls(
             ("from pyarrow import feather",),
-            f'feather.write_feather({{held}}, {{path}}, compression="{self.codec}"{level})',
+            f'feather.write_feather({{held}}, {{path}}, compression="{self.codec}"{level}{rows})',
             f"feather.read_table({{path}}{mapped})",
         )
 
@@ -128,7 +131,22 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
-        self._feather.write_feather(table, location, compression=self.codec, compression_level=self.values["level"])
+        self._feather.write_feather(
+            table,
+            location,
+            compression=self.codec,
+            compression_level=self.values["level"],
+            chunksize=self.values["batch_rows"],
+        )
+
+    def stored(self, location: Path) -> Stored:
+        """The codec of the first record batch. Raises AdapterError where batches have more rows than was asked for."""
+        asked = self.values["batch_rows"]
+        with self._arrow.OSFile(str(location)) as file:
+            rows = max(_rows_of_batches(file), default=0)
+        if asked is not None and rows > int(asked):
+            raise AdapterError(f"the file has batches of {rows:,} rows, its variant says {asked:,}")
+        return super().stored(location)
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file, or map them."""

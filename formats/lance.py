@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import lance_pages
 from adapters.contract import (
@@ -20,6 +20,7 @@ from adapters.contract import (
     Stored,
     TabularFormat,
 )
+from adapters.errors import AdapterError, RefusedData, RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import minus_zero, sql_condition, sql_literal
@@ -61,6 +62,10 @@ class LancePylance(TabularFormat):
             ("auto", "none", "lz4", "zstd"), "auto", "general compression of all columns; auto: the writer's own choice"
         ),
         "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "version": Setting(("2.0", "2.1", "2.2"), "2.2", "version of the data files"),
+        "structural": Setting(
+            ("default", "miniblock", "fullzip"), "default", "how pages of values are laid out; from version 2.1 on"
+        ),
     }
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
@@ -79,9 +84,18 @@ class LancePylance(TabularFormat):
     @property
     def calls(self) -> Calls | None:
         """As a user writes them; a codec goes into the metadata of every field, which takes more than a line."""
-        if self.values["codec"] != "auto":
+        if self.values["codec"] != "auto" or self.values["structural"] != "default":
             return None
-        return Calls(("import lance",), "lance.write_dataset({held}, {path})", "lance.dataset({path}).to_table()")
+        version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
+        return Calls(
+            ("import lance",), f"lance.write_dataset({{held}}, {{path}}{version})", "lance.dataset({path}).to_table()"
+        )
+
+    def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
+        values = super()._checked(given)
+        if values["version"] == "2.0" and values["structural"] != "default":
+            raise RefusedSetting(f"lance: version=2.0 ignores structural={values['structural']} (from 2.1 on)")
+        return values
 
     def load_library(self) -> None:
         """Import lance."""
@@ -92,9 +106,27 @@ class LancePylance(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write a data set of one version; Lance takes a codec from the metadata of each field."""
+        version: Any = self.values["version"]
+        try:
+            self._lance.write_dataset(self._with_metadata(table), str(location), data_storage_version=version)
+        except OSError as error:
+            if "too wide for miniblock" not in str(error):
+                raise
+            raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
+
+    def _with_metadata(self, table: pa.Table) -> pa.Table:
+        metadata = {}
         if self.values["codec"] != "auto":
-            table = table.cast(_with_codec(table.schema, str(self.values["codec"]), self.values["level"]))
-        self._lance.write_dataset(table, str(location))
+            metadata[lance_pages.CODEC_KEY] = str(self.values["codec"]).encode()
+        if self.values["level"] is not None:
+            metadata[lance_pages.LEVEL_KEY] = str(self.values["level"]).encode()
+        if self.values["structural"] != "default":
+            metadata[lance_pages.STRUCTURAL_KEY] = str(self.values["structural"]).encode()
+        if not metadata:
+            return table
+        import pyarrow as pa
+
+        return table.cast(pa.schema([field.with_metadata(metadata) for field in table.schema]))
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the last version."""
@@ -120,13 +152,19 @@ class LancePylance(TabularFormat):
 
     def append(self, table: pa.Table, location: Path) -> None:
         """Write a fragment, and a version that has it too."""
-        if self.values["codec"] != "auto":
-            table = table.cast(_with_codec(table.schema, str(self.values["codec"]), self.values["level"]))
-        self._lance.write_dataset(table, str(location), mode="append")
+        self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all pages."""
-        return lance_pages.stored_of(location, self._lance.dataset(str(location)), self._lance.file.LanceFileReader)
+        """Codec and encodings of all pages, which must have the layout and the version that the settings say.
+
+        Raises AdapterError where they have not.
+        """
+        dataset = self._lance.dataset(str(location))
+        found = lance_pages.stored_of(location, dataset, self._lance.file.LanceFileReader)
+        if found.details["file format"] != self.values["version"]:
+            raise AdapterError(f"the files have version {found.details['file format']}, not {self.values['version']}")
+        lance_pages.check_layout(found.encodings, str(self.values["structural"]))
+        return found
 
 
 def _condition(predicate: Predicate) -> str:
@@ -139,15 +177,6 @@ def _condition(predicate: Predicate) -> str:
     if predicate.kind in (Kind.EQUAL, Kind.IN) and any(value == 0 and isinstance(value, float) for value in values):
         return " OR ".join(f"({name} >= {sql_literal(minus_zero(v))} AND {name} <= {sql_literal(v)})" for v in values)
     return sql_condition(predicate, name)
-
-
-def _with_codec(schema: pa.Schema, codec: str, level: object) -> pa.Schema:
-    import pyarrow as pa
-
-    metadata = {lance_pages.CODEC_KEY: codec.encode()}
-    if level is not None:
-        metadata[lance_pages.LEVEL_KEY] = str(level).encode()
-    return pa.schema([field.with_metadata(metadata) for field in schema])
 
 
 ENGINES = (LancePylance,)

@@ -84,10 +84,21 @@ class _Parquet(TabularFormat):
         return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
 
 
+_MOST_ROWS = range(1, 2**31)
+
+
 class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     """pyarrow.parquet's write_table and read_table."""
 
     engine = "pyarrow"
+    settings: ClassVar = {
+        **_Parquet.settings,
+        "row_group_rows": Setting(_MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
+        "page_rows": Setting(_MOST_ROWS, None, "most rows of a data page; without it 20,000"),
+        "page_index": Setting(("false", "true"), "false", "whether statistics of pages lie beside the footer"),
+        "dictionary": Setting(("true", "false"), "true", "whether columns may be stored by dictionaries"),
+        "statistics": Setting(("true", "false"), "true", "whether column chunks tell their smallest and largest value"),
+    }
     distributions = ("pyarrow",)
     native = Native.ARROW
     offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
@@ -101,11 +112,23 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     def calls(self) -> Calls:
         """As a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
         return Calls(
             ("import pyarrow.parquet as pq",),
-            f'pq.write_table({{held}}, {{path}}, compression="{self.values["codec"]}"{level})',
+            f'pq.write_table({{held}}, {{path}}, compression="{self.values["codec"]}"{level}{more})',
             "pq.read_table({path})",
         )
+
+    def _writing(self) -> dict[str, Any]:
+        """What write_table is told besides the codec: what is not its default."""
+        asked: dict[str, Any] = {
+            "row_group_size": self.values["row_group_rows"],
+            "max_rows_per_page": self.values["page_rows"],
+            "write_page_index": self.values["page_index"] == "true" or None,
+            "use_dictionary": None if self.values["dictionary"] == "true" else False,
+            "write_statistics": None if self.values["statistics"] == "true" else False,
+        }
+        return {name: value for name, value in asked.items() if value is not None}
 
     def load_library(self) -> None:
         """Import pyarrow.parquet, and the data sets that its read call goes through."""
@@ -116,9 +139,23 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
-        self._parquet.write_table(
-            table, location, compression=self.values["codec"], compression_level=self.values["level"]
+        codec, level = self.values["codec"], self.values["level"]
+        self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks; the footer must tell what the settings say.
+
+        Raises AdapterError where it does not.
+        """
+        footer = self._parquet.read_metadata(location)
+        parquet_codecs.check_layout(
+            footer,
+            row_group_rows=self.values["row_group_rows"],
+            page_index=self.values["page_index"] == "true",
+            dictionary=self.values["dictionary"] == "true",
+            statistics=self.values["statistics"] == "true",
         )
+        return parquet_codecs.stored_of(footer)
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""

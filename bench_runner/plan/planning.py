@@ -200,7 +200,7 @@ def _chains(
                     strings=request.strings,
                     work_dir=work_dir,
                 )
-                yield from _parts(suite, dataset, operations, candidate, conditions)
+                yield from _parts(suite, dataset, operations, candidate, conditions, request)
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
@@ -211,7 +211,12 @@ def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
 
 
 def _parts(
-    suite: Suite, dataset: Dataset, operations: tuple[str, ...], candidate: Candidate, conditions: Conditions
+    suite: Suite,
+    dataset: Dataset,
+    operations: tuple[str, ...],
+    candidate: Candidate,
+    conditions: Conditions,
+    request: Request,
 ) -> Iterator[Chain | Excluded]:
     """The chain with the operations that can be done, and those that cannot with the reason, as far as can be known
     already: one that is refused costs its own cell alone."""
@@ -243,7 +248,24 @@ def _parts(
         for name, reason in refused.items():
             if reason is not None:
                 yield Excluded(replace(chain, operations=(name,)), Failure(kind="refused", reason=reason))
-        yield replace(chain, operations=tuple(name for name, reason in refused.items() if reason is None))
+        possible = [name for name, reason in refused.items() if reason is None]
+        if suite.fallbacks_once and not request.operations:
+            possible = _fallbacks_once(possible, adapter)
+        yield replace(chain, operations=tuple(possible))
+
+
+def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
+    """Of each operation that the adapter has no call for, the first spelling alone."""
+    kept: list[str] = []
+    seen: set[str] = set()
+    for spelled in operations:
+        operation = operation_of(spelled)
+        if isinstance(adapter, TabularFormat) and operation.fallback(adapter):
+            if operation.name in seen:
+                continue
+            seen.add(operation.name)
+        kept.append(spelled)
+    return kept
 
 
 def _operation_refusal(spelled: str, dataset: Dataset, conditions: Conditions) -> str | None:

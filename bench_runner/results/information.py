@@ -178,7 +178,8 @@ class RequestInfo(Facts):
     rows: int | None = None
     cache: str = "warm"
     threads: str | None = None
-    target: str = "pandas"
+    target: str | None = "pandas"
+    """None: each suite's; runs of before have pandas."""
     tracks: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()

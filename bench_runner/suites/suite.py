@@ -13,6 +13,11 @@ CHOICE = "choice"
 """The track on which everything is set against everything: whoever chooses for their own data chooses the codec too."""
 
 
+ACCESS = "access"
+"""The track on which formats are set against each other by what is read of them, each with the settings that decide
+that."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """One question, and what answers it.
@@ -46,3 +51,6 @@ class Suite:
     threads: tuple[str, ...] = ("default",)
     target: str = "pandas"
     """What is in hand where nobody says."""
+    fallbacks_once: bool = False
+    """Of the operations of one name that a variant has no call for, the first alone is measured of it, unless the user
+    names others."""

@@ -1,0 +1,106 @@
+"""Tables of which one column holds large values: vectors, long texts, and bytes that nothing makes smaller.
+
+Beside it lie a number of the row, which ascends, and a label, which does not. What is read of such a table by rows or
+conditions is what a training loop, a search or a gallery reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from data_generator.dataset import Dataset, batch_sizes
+from data_generator.generated import columns, streams
+from data_generator.generated.words import WORDS
+
+VERSION = 1
+BATCH_ROWS = 16_384
+"""Rows of one batch, so that 16 KB values of each stay well under the 2 GiB that Arrow's offsets reach."""
+LABELS = 1_000
+PARAGRAPHS, PARAGRAPH_WORDS = 16_384, 80
+"""Texts are made of so many paragraphs of so many words, some 500 bytes each: prose repeats itself within a text less
+than that, and across texts no codec looks so far back."""
+
+_Make = Callable[[int, int, tuple[object, ...]], pa.Array]
+
+
+def build_vectors(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
+    """Rows with a vector of `dimensions` float32, uniform in -1 to 1: as embeddings are, of no use to a codec."""
+    dimensions = int(parameters["dimensions"])
+    return _build(name, rows, ("vector", pa.list_(pa.float32(), dimensions)), _vectors, dimensions)
+
+
+def build_texts(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
+    """Rows with a text of about `bytes`, half to one and a half times as many."""
+    return _build(name, rows, ("text", pa.string()), _texts, int(parameters["bytes"]))
+
+
+def build_blobs(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
+    """Rows with about `bytes` random bytes, half to one and a half times as many: as encoded images are."""
+    return _build(name, rows, ("blob", pa.binary()), _blobs, int(parameters["bytes"]))
+
+
+def _build(name: str, rows: int, value: tuple[str, pa.DataType], make: _Make, size: int) -> Dataset:
+    schema = pa.schema([("row", pa.int64()), ("label", pa.int64()), value])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        start = 0
+        for number, count in enumerate(batch_sizes(rows, BATCH_ROWS)):
+            path = (name, VERSION, number)
+            labels = streams.integers(streams.raw_words(count, *path, "label"), 0, LABELS - 1)
+            numbers = columns.numbers(np.arange(start, start + count, dtype=np.int64))
+            arrays = [numbers, columns.numbers(labels), make(count, size, path)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            start += count
+
+    return Dataset(name, rows, schema, VERSION, batches)
+
+
+def _vectors(rows: int, dimensions: int, path: tuple[object, ...]) -> pa.Array:
+    # Two floats of each word: its halves as signed integers, over their largest.
+    words = streams.raw_words(-(-rows * dimensions // 2), *path, "vector")
+    halves = words.astype("<u8", copy=False).view("<i4")[: rows * dimensions]
+    # By float64, so that every machine rounds alike.
+    values = (halves.astype(np.float64) / 2.0**31).astype(np.float32)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values), dimensions)
+
+
+def _texts(rows: int, size_bytes: int, path: tuple[object, ...]) -> pa.Array:
+    paragraphs = _paragraphs(str(path[0]))
+    mean_bytes = sum(map(len, paragraphs)) / len(paragraphs)
+    counts = _sizes(rows, max(round(size_bytes / mean_bytes), 1), path)
+    chosen = streams.integers(streams.raw_words(int(counts.sum()), *path, "paragraphs"), 0, len(paragraphs) - 1)
+    ends = np.cumsum(counts)
+    texts = [
+        b"".join([paragraphs[place] for place in chosen[end - count : end].tolist()])
+        for count, end in zip(counts.tolist(), ends.tolist(), strict=True)
+    ]
+    return columns.strings(b"".join(texts), np.array([len(text) for text in texts], np.int64))
+
+
+def _paragraphs(name: str) -> list[bytes]:
+    words = [word.encode() for word in WORDS]
+    drawn = streams.integers(
+        streams.raw_words(PARAGRAPHS * PARAGRAPH_WORDS, name, VERSION, "pool"), 0, len(words) - 1
+    ).tolist()
+    return [
+        b" ".join([words[place] for place in drawn[start : start + PARAGRAPH_WORDS]]) + b".\n"
+        for start in range(0, len(drawn), PARAGRAPH_WORDS)
+    ]
+
+
+def _blobs(rows: int, size_bytes: int, path: tuple[object, ...]) -> pa.Array:
+    lengths = _sizes(rows, size_bytes, path)
+    total = int(lengths.sum())
+    drawn = streams.raw_words(-(-total // 8), *path, "blob").astype("<u8", copy=False).view(np.uint8)[:total]
+    offsets = np.zeros(rows + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(drawn)])
+
+
+def _sizes(rows: int, middle: int, path: tuple[object, ...]) -> np.ndarray:
+    """From half of it to one and a half times."""
+    words = streams.raw_words(rows, *path, "size")
+    return streams.integers(words, max(middle // 2, 1), max(middle + middle // 2, 1))
