@@ -132,6 +132,12 @@ CATALOGUE: Mapping[str, Entry] = {
         None,
         (Parameter("scale", ("0.01", "0.1", "1", "10"), "0.1", "scale factor; 1 is 6,001,215 rows"),),
     ),
+    "events": Entry(
+        "events: core's columns, a time that ascends, a key that is unique",
+        "what is filtered by a day or a key, and grows at its end",
+        "data_generator.generated.events:build",
+        1_000_000,
+    ),
     "vectors": Entry(
         "vectors of 1,024 numbers, with a label each",
         "embeddings as a search or a training loop takes them, by rows",

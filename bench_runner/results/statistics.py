@@ -95,6 +95,8 @@ class CellSummary:
     losses: tuple[str, ...]
     codec: str | None
     warnings: tuple[str, ...]
+    cached: bool = False
+    """Whether the library answered later calls from its own memory in a counted round: never ranked either."""
 
     @property
     def rounds(self) -> int:
@@ -273,6 +275,7 @@ def _summary(
         losses=_distinct(loss for sample in counted for loss in sample.losses),
         codec=next((sample.codec for sample in counted if sample.codec), None),
         warnings=_distinct(warning for sample in rounds for warning in sample.warnings),
+        cached=any(sample.cached for sample in counted),
     )
 
 
@@ -341,7 +344,8 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
     """Each ranked cell's ratio to the best of `figure`, best first; the best itself is 1 and tied with
     itself.
 
-    Ranked is what has the figure, without raw I/O, the variants that stand apart and fallbacks. The cells must differ
+    Ranked is what has the figure, without raw I/O, the variants that stand apart, fallbacks and what a library answers
+    from its own memory. The cells must differ
     in their variant alone (one operation, data set and set of conditions): the caller groups them. Values
     under `least` count as `least`: what the probe cannot tell apart is tied. What has no round in common with the best,
     as slow variants under a budget, has the ratio of the medians without an interval, and no verdict.
@@ -353,6 +357,7 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
         and not is_raw_io(summary.cell.variant)
         and not is_apart(summary.cell.variant)
         and not summary.fallback
+        and not summary.cached
     ]
     ranked.sort(key=lambda summary: max(summary.figures[figure].median, least))
     values = {

@@ -149,7 +149,9 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     phase[0] = PHASE_AFTER
     figures |= seen.figures(own_cpu_ns + watch.started_cpu_ns()) | watch.figures()
     results = [*first.results, *seen.results]
-    held_bytes = watch.at_end.private_bytes - opened.private_before_bytes - sum(each.nbytes for each in results)
+    # What pools keep for the next call is not held by the handle.
+    clean_slate(thorough=False)
+    held_bytes = linux.own_memory().private_bytes - opened.private_before_bytes - sum(each.nbytes for each in results)
     if opened.handle is not None:
         opened.handle.close()
     figures["result_bytes"] = sum(each.nbytes for each in seen.results) // len(seen.results)

@@ -17,6 +17,8 @@ from reports.analysis.columns import columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import MEGABYTES, MILLISECONDS
 
+MOST_OPERATIONS = 4
+"""Of more operations the first of each name is shown: other parameters load nothing else."""
 MOST_TOGETHER = 6
 """Columns that stand beside each other on a page; more are a table of times and one of memory."""
 _NOTHING = "-"
@@ -67,6 +69,9 @@ def cold_starts(run: Run) -> ColdStarts:
             groups.setdefault(sample.variant, []).append(sample)
     tried = dict.fromkeys(sample.operation for sample in run.samples if not sample.in_service)
     operations = columns_of({name: run.info.operation(name) for name in tried}).operations
+    if len(operations) > MOST_OPERATIONS:
+        first_of = {name.partition("[")[0]: name for name in reversed(operations)}
+        operations = tuple(name for name in operations if name in first_of.values())
     titles = [run.info.operation(name).title for name in operations]
     costs = ("import", *(f"first {title}" for title in titles))
     headers = [f"{cost} {unit}" for unit in ("ms", "MB") for cost in costs]

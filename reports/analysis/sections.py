@@ -19,6 +19,7 @@ from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
+from reports.analysis.uses import has_uses
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,7 @@ class Section:
 TABLE_SECTIONS = (
     Section("tables", "times, size and memory", of_table=lambda table: True),
     Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
+    Section("uses", "which format for which use", of_table=has_uses),
     Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
     Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),
 )

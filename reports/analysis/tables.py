@@ -26,9 +26,12 @@ from bench_runner.results.statistics import (
     smallest_shown,
     summarise,
 )
-from reports.analysis.columns import Column, Columns, columns_of
+from reports.analysis.columns import Column, Columns, Role, columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
+
+EMPTY, EMPTY_FACTOR = "empty_ns", 10
+"""A time is shown as '<' under so many times what an empty call takes (rule 19)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,10 @@ class Row:
     def fallback(self, operation: str) -> str:
         """What stood for a call that the engine does not have, '' where it has its own or was not tried."""
         return self.cells[operation].fallback if operation in self.cells else ""
+
+    def cached(self, operation: str) -> bool:
+        """Whether the library answered from its own memory."""
+        return operation in self.cells and self.cells[operation].cached
 
     @property
     def measured(self) -> bool:
@@ -113,9 +120,18 @@ class Table:
         """Each ranked variant's ratio to the best of a column, best first; nothing where there is no such column."""
         return self._ranks.get(column, {})
 
+    def least(self, column: Column) -> float:
+        """What is under it is no figure: memory that the probe cannot tell, and a time of which the clock itself takes
+        a tenth (method rules 13 and 19)."""
+        if column.is_memory:
+            return self.least_bytes
+        cells = [row.cells[column.operation] for row in self.rows if column.operation in row.cells]
+        empty_ns = [cell.figures[EMPTY].median for cell in cells if EMPTY in cell.figures]
+        return EMPTY_FACTOR * max(empty_ns, default=0) if column.role is Role.TIME else 0
+
     def _ranked(self, column: Column) -> dict[str, Ratio]:
         summaries = [row.cells[column.operation] for row in self.rows if column.operation in row.cells]
-        least = self.least_bytes if column.is_memory else 0
+        least = self.least(column)
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
 
     def mark(self, column: Column, variant: str) -> str:
@@ -211,13 +227,12 @@ def _order(row: Row, columns: Columns) -> tuple[bool, bool, bool, float, str]:
 
 
 def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """A figure for people, without its unit: '< N' under what the probe can tell, None where there is
-    none."""
+    """A figure for people, without its unit: '< N' under what can be told, None where there is none."""
     interval = row.interval(column)
     if interval is None:
         return None
-    if column.is_memory and interval.median < table.least_bytes:
-        return f"<{unit.text(table.least_bytes)}"
+    if interval.median < table.least(column):
+        return f"<{unit.text(table.least(column))}"
     return unit.text(interval.median)
 
 

@@ -20,9 +20,12 @@ WHOSE_CHOICES = "whose choices these figures rest on, and what we would distrust
 FALLBACK = "†"
 """Stands behind every figure of a call that does more than was asked."""
 FALLBACK_MEANING = (
-    f"{FALLBACK} read-all: the call reads everything, and the columns or rows are selected afterwards; not ranked with "
+    f"{FALLBACK} read-all: without a call for it everything is read, and selected from or saved anew; not ranked with "
     "the others"
 )
+CACHED = "‡"
+"""Stands behind every time of calls that a library answered from its own memory."""
+CACHED_MEANING = f"{CACHED} cached: later calls found in the library's memory what earlier ones had read; not ranked"
 NOT_COUNTED = "not counted (machine not at rest, read not warm, garbage collected, or read not passed)"
 BLOCKS_WORTH_TELLING = 1.05
 """Blocks that exceed the bytes in them by more than this are told."""
@@ -45,8 +48,16 @@ def rounds_text(row: Row, operations: Sequence[str]) -> str:
 
 
 def fallback_mark(row: Row, column: Column) -> str:
-    """FALLBACK for a figure of a call that stands for one that the engine does not have."""
-    return FALLBACK if row.fallback(column.operation) else ""
+    """FALLBACK for a figure of a call that stands for one that the engine does not have, CACHED for a figure that tells
+    of the library's memory."""
+    if row.fallback(column.operation):
+        return FALLBACK
+    return CACHED if row.cached(column.operation) else ""
+
+
+def has_cached(table: Table) -> bool:
+    """Whether a figure of a table bears the second mark."""
+    return any(row.cached(name) for row in table.rows for name in table.columns.operations)
 
 
 def has_fallbacks(table: Table) -> bool:
@@ -117,9 +128,12 @@ def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[str]
 
 def notes(run: Run, table: Table) -> Iterator[str]:
     """What must be said below a table: failures, losses, what is not counted, what is not ranked."""
+    failures: dict[str, list[str]] = {}
     for row in table.rows:
         for failure, operations in row.failures.items():
-            yield f"{row.label}: {failure_text(run, row, failure, operations)}"
+            failures.setdefault(failure_text(run, row, failure, operations), []).append(row.label)
+    for text, labels in failures.items():
+        yield f"{', '.join(labels)}: {text}"
     for row in table.rows:
         if row.losses:
             yield f"{row.label} is lossy here: {'; '.join(row.losses)}"
@@ -143,6 +157,8 @@ def notes(run: Run, table: Table) -> Iterator[str]:
         yield f"not ranked with the others, because the result is another kind of object: {', '.join(apart)}"
     if has_fallbacks(table):
         yield FALLBACK_MEANING
+    if has_cached(table):
+        yield CACHED_MEANING
 
 
 def _syncs_on_save(run: Run, row: Row) -> bool:

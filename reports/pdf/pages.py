@@ -5,6 +5,7 @@ What they say is in reports.analysis; here it is put on pages.
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
+from reports.analysis.uses import uses_of
 from reports.analysis.words import WHOSE_CHOICES
 from reports.pdf import codecs
 from reports.pdf.page import LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _FIRST, _LAST = 0.34, 0.965
 """Where the first and the last column of figures end, as shares of the page."""
+_USE_WIDTHS = (34, 40, 72)
+"""Letters that fit into the columns of the page of uses."""
 MOST_COLUMNS = 8
 """Columns of figures that fit beside each other."""
 
@@ -47,6 +51,22 @@ def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
     text = "\n".join(textwrap.fill(paragraph, 120) for paragraph in words)
     figure.text(0.05, TOP - (len(lines) + 1) * LINE_HEIGHT, text, fontsize=8, va="top", linespacing=1.6)
     yield figure
+
+
+def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """For each use the fastest format, and what comes next."""
+    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['uses']}", _about(run, table))
+    lines: list[tuple[str, ...]] = [("use", "fastest", "tied with it (=), or times as long")]
+    for use in uses_of(run, table):
+        lines += _wrapped((use.title, use.best, use.others), _USE_WIDTHS)
+    draw_lines(figure, lines, (0.05, 0.28, 0.54), numbers=False)
+    yield figure
+
+
+def _wrapped(texts: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:
+    """A line of a table as several, so that no text runs into the next."""
+    parts = [textwrap.wrap(text, width) or [""] for text, width in zip(texts, widths, strict=True)]
+    yield from itertools.zip_longest(*parts, fillvalue="")
 
 
 def _about(run: Run, table: Table) -> str:

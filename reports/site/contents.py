@@ -18,6 +18,7 @@ from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.repeating import repeating_command
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
+from reports.analysis.uses import uses_of
 from reports.site import charts as site_charts
 from reports.site.addresses import slug, suite_page
 from reports.site.cells import cell_view
@@ -209,6 +210,11 @@ def _calls(view: TableView) -> dict[str, Any]:
     }
 
 
+def _uses(view: TableView) -> dict[str, Any]:
+    """For each use the fastest format, and what comes next."""
+    return {"uses": list(uses_of(view.place.run, view.table))}
+
+
 def _cold_start(place: Place) -> dict[str, Any]:
     found = place.contents.cold_starts
     return {"headers": found.headers, "rows": found.rows}
@@ -217,6 +223,7 @@ def _cold_start(place: Place) -> dict[str, Any]:
 OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "tables": _tables,
     "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
+    "uses": _uses,
     "codecs": _codecs,
     "calls": _calls,
 }

@@ -34,6 +34,8 @@ from reports.text.page import WIDTH, labelled_grid, width_of
 
 _HEADER_WIDTH = 10
 """The title of an operation is broken into lines of this many characters above its columns."""
+MOST_WHOLE = 4
+"""Of more further operations the times alone are shown."""
 _LABELS = 26
 """What further operations leave for the labels: as many groups of columns as fit beside that share a grid."""
 _Column = tuple[str, list[Text | str]]
@@ -65,6 +67,9 @@ def main_grid(run: Run, table: Table) -> Grid:
 def further_grids(run: Run, table: Table) -> Iterator[Grid]:
     """All other operations, each with its time, peak memory, cores and multiple of raw I/O, for what was tried."""
     table = replace(table, rows=tuple(row for row in table.rows if set(table.columns.further) & row.cells.keys()))
+    if len(table.columns.further) > MOST_WHOLE:
+        yield from _compact_grids(run, table)
+        return
     beside: list[_Column] = []
     for operation in table.columns.further:
         group = _group(run, table, operation)
@@ -72,6 +77,18 @@ def further_grids(run: Run, table: Table) -> Iterator[Grid]:
             yield _grid(table, beside)
             beside = []
         beside += group
+    yield _grid(table, beside)
+
+
+def _compact_grids(run: Run, table: Table) -> Iterator[Grid]:
+    """Of many operations the times alone: memory, cores and multiples of raw I/O are in the site and the CSV files."""
+    beside: list[_Column] = []
+    for operation in table.columns.further:
+        found = _times(run, table, operation)[:1]
+        if beside and _width([*beside, *found]) > WIDTH - _LABELS:
+            yield _grid(table, beside)
+            beside = []
+        beside += found
     yield _grid(table, beside)
 
 

@@ -31,6 +31,7 @@ from reports.analysis.means import Means
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, amount_text, unit_for
 from reports.analysis.units import Unit
+from reports.analysis.uses import uses_of
 from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, titles
 from reports.text.operations import further_grids, initials, main_grid
 from reports.text.page import labelled_grid, new_grid, page_for, print_lines
@@ -101,6 +102,20 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
     for grid in further_grids(contents.run, table):
         page.print(grid)
     print_lines(page, notes(contents.run, table))
+
+
+def _uses(page: Console, contents: Contents, table: Table) -> None:
+    """The fastest call of its own for each use, what is tied with it and what comes next, and the fastest way without
+    such a call where that is faster."""
+    page.print()
+    print_lines(page, [f"{table.dataset}: {TITLES['uses']}"], style="bold")
+    grid = new_grid()
+    for header in ("use", "fastest"):
+        grid.add_column(header, overflow="fold", max_width=34)
+    grid.add_column("tied with it, or times as long", overflow="fold")
+    for use in uses_of(contents.run, table):
+        grid.add_row(escape(use.title), escape(use.best), escape(use.others))
+    page.print(grid)
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
@@ -228,6 +243,7 @@ def _remarks(page: Console, contents: Contents) -> None:
 OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] = {
     "tables": _tables,
     "further operations": _further_operations,
+    "uses": _uses,
     "codecs": _codecs,
     "calls": _calls,
 }
