@@ -13,6 +13,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    Reach,
     Records,
     Setting,
     Stage,
@@ -24,8 +25,10 @@ from adapters.losses import Cause, Loss, Relation
 from adapters.relations import integers, texts, times
 from formats.shared import pandas_losses as shared
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
+from formats.shared.rows import located, starts_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
     import pyarrow as pa
 
@@ -124,7 +127,7 @@ class AvroFastavro(TabularFormat):
     library_default: ClassVar = {"codec": "none"}
     maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    offers = Offers(project=True)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -187,6 +190,39 @@ class AvroFastavro(TabularFormat):
             return Records(arrow_schema(asked), list(self._fastavro.reader(file, reader_schema=asked)))
 
         return Handle(project=project, close=file.close)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Open the file, and learn how many records each block has: their bytes are read for it, and not decoded."""
+        file = location.open("rb")
+        try:
+            blocks = self._fastavro.block_reader(file)
+            schema: Any = blocks.writer_schema
+            starts = starts_of([block.num_records for block in blocks])
+        except BaseException:
+            file.close()
+            raise
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> Records:
+            needed, places = located(numbers, starts)
+            asked = _with_fields(schema, columns)
+            file.seek(0)
+            chosen = iter(needed)
+            following = next(chosen, None)
+            rows: list[Any] = []
+            for number, block in enumerate(self._fastavro.block_reader(file, reader_schema=asked)):
+                if following is None:
+                    break
+                if number == following:
+                    rows += block
+                    following = next(chosen, None)
+            return Records(arrow_schema(asked), [rows[place] for place in places.tolist()])
+
+        return Handle(take=take, close=file.close)
+
+    def append(self, table: Records, location: Path) -> None:
+        """Write blocks behind the others, by the schema of the file."""
+        with location.open("a+b") as file:
+            self._fastavro.writer(file, None, table.rows)  # type: ignore[arg-type]
 
     def stored(self, location: Path) -> Stored:
         """The codec in the file's header."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import times, written
@@ -154,6 +154,15 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         """Write one file without the index."""
         table.to_csv(location, index=False, compression=pandas_codecs.for_save(self.values))
 
+    @property
+    def offers(self) -> Offers:
+        """Lines can be added to plain text alone."""
+        return Offers(project=True, append=self.values["codec"] == "none")
+
+    def append(self, table: pd.DataFrame, location: Path) -> None:
+        """Write lines behind the others, without a header."""
+        table.to_csv(location, mode="a", header=False, index=False)
+
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
         return self._parsed(location)
@@ -178,6 +187,8 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
 class CsvPyarrow(ProjectsByOneCall, _Csv):
     """pyarrow.csv's write_csv and read_csv."""
+
+    offers = Offers(project=True, append=True)
 
     engine = "pyarrow"
     distributions = ("pyarrow",)
@@ -237,6 +248,11 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
         self._csv.write_csv(table, location)
+
+    def append(self, table: pa.Table, location: Path) -> None:
+        """Write lines behind the others, without a header."""
+        with location.open("ab") as file:
+            self._csv.write_csv(table, file, self._csv.WriteOptions(include_header=False))
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns, types guessed by the call."""

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
-from adapters.errors import RefusedSetting
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
+from adapters.errors import RefusedData, RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import nulls
 from formats.shared import pandas_losses as shared
 from formats.shared.projection import ProjectsByOneCall, in_order
+from formats.shared.rows import checked
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 _KEY = "table"
@@ -160,6 +174,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC, *_BLOSC2), _LEVELS)
     title = "HDF5 table"
     layout = "table"
+    offers = Offers(project=True, take=Reach.ROWS, append=True)
     maturity = Maturity(
         Stage.YOUNG,
         "HDF5 is a standard, but the layout in it is pandas' own, with names of columns as pickled objects: "
@@ -172,6 +187,34 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""
         frame: Any = self._pandas.read_hdf(location, key=_KEY, columns=columns)
         return in_order(frame, columns)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Open the file."""
+        store = self._pandas.HDFStore(str(location), mode="r")
+        rows = store.get_storer(_KEY).nrows
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
+            # Rows are read whole; the store makes columns of those asked for, in its own order.
+            if len(numbers):
+                frame: Any = store.select(_KEY, where=checked(numbers, rows), columns=list(columns))
+            else:
+                # No numbers are no condition: all rows would come. And no rows have text as objects.
+                frame = store.select(_KEY, start=0, stop=1, columns=list(columns)).iloc[:0]
+            return in_order(frame, list(columns))
+
+        return Handle(take=take, close=store.close)
+
+    def append(self, table: pd.DataFrame, location: Path) -> None:
+        """Write rows behind the others. Text must fit into the bytes that the first rows have given it.
+
+        Raises RefusedData where it does not.
+        """
+        try:
+            table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
+        except ValueError as error:
+            if "Trying to store a string" not in str(error):
+                raise
+            raise RefusedData(f"longer text than there is cannot be added ({str(error).splitlines()[0]})") from error
 
 
 FIXED = (HdfFixed,)

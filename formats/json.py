@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored, TabularFormat
+from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
@@ -157,6 +157,16 @@ class JsonPandas(_Json):
             double_precision=precision,
             compression=pandas_codecs.for_save(self.values),
         )
+
+    @property
+    def offers(self) -> Offers:
+        """Lines can be added to plain text alone."""
+        return Offers(append=self.values["codec"] == "none")
+
+    def append(self, table: pd.DataFrame, location: Path) -> None:
+        """Write lines behind the others."""
+        precision = int(str(self.values["double_precision"]))
+        table.to_json(location, orient="records", lines=True, double_precision=precision, mode="a")
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Setting, Stage, Stored
+from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Reach, Setting, Stage, Stored
 from adapters.losses import Cause, Loss, Relation
+from adapters.predicate import Kind, Predicate
 from adapters.relations import times
 from formats.shared import pandas_losses as shared
+from formats.shared.conditions import arrow_expression
 from formats.shared.projection import ProjectsByOneCall, in_order
+from formats.shared.rows import located, starts_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
 
@@ -64,6 +69,7 @@ class OrcPyarrow(_Orc):
     engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -80,11 +86,12 @@ class OrcPyarrow(_Orc):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.orc and the file systems that its read call asks for."""
+        """Import pyarrow.orc, the file systems that its read call asks for, and what filters such files."""
+        import pyarrow.dataset
         import pyarrow.fs
         import pyarrow.orc
 
-        self._orc = pyarrow.orc
+        self._arrow, self._dataset, self._orc = pyarrow, pyarrow.dataset, pyarrow.orc
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
@@ -97,6 +104,32 @@ class OrcPyarrow(_Orc):
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Read the streams of these columns alone; they come back in the file's order."""
         return self._orc.read_table(str(location), columns).select(columns)
+
+    def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
+        """Filter what is read: no stripe is left out by its statistics."""
+        table = self._dataset.dataset(str(location), format="orc")
+        return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Open the file, and learn how many rows each stripe has: pyarrow tells it of stripes that it has read, so a
+        column of each is read where there are several."""
+        source = location.open("rb")
+        file = self._orc.ORCFile(source)
+        rows = [file.nrows]
+        if file.nstripes > 1:
+            first = [file.schema.names[0]]
+            rows = [file.read_stripe(stripe, first).num_rows for stripe in range(file.nstripes)]
+        starts = starts_of(rows)
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            stripes, places = located(numbers, starts)
+            # A table without rows has no stripe; of one that is asked for nothing a stripe tells the types.
+            if not file.nstripes:
+                return file.read(list(columns)).select(columns)
+            parts = [file.read_stripe(stripe, list(columns)) for stripe in stripes or [0]]
+            return self._arrow.Table.from_batches(parts).select(columns).take(places)
+
+        return Handle(take=take, close=source.close)
 
 
 class OrcPandas(_Orc):

@@ -31,7 +31,10 @@ SUITE = Suite(
         "scan[selectivity=0.0001,kind=range]",
     ),
     datasets=("events",),
-    on_request=("vectors", "texts", "blobs", "core", "eq", "bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
+    on_request=(
+        *("vectors", "texts", "blobs", "core", "eq"),
+        *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
+    ),
     tracks=(ACCESS,),
     target="arrow",
     fallbacks_once=True,
