@@ -302,18 +302,19 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
 
     Raises Mismatch.
     """
-    held = ready.held
+    parts = [(ready.held, result)]
     if isinstance(ready.operation, RepeatedOperation):
-        held, result = _together(ready, result)
+        parts = _together(ready, result)
     if ready.stage.adapter.values.get("mapped") != "true":
-        _refuse_mapped(result)
-    answer = _compare(ready.stage, ready.operation, held, result)
+        for _, part in parts:
+            _refuse_mapped(part)
+    answers = [_compare(ready.stage, ready.operation, held, part) for held, part in parts]
     if last_reader:
         remove(ready.location)
-        again = _compare(ready.stage, ready.operation, held, result)
-        if again != answer:
+        if answers != [_compare(ready.stage, ready.operation, held, part) for held, part in parts]:
             raise Mismatch("the result changed when its files were removed")
-    return answer
+    losses = list(dict.fromkeys(loss for answer in answers for loss in answer["losses"]))
+    return {"fidelity": "declared loss" if losses else "exact", "losses": losses}
 
 
 def _refuse_mapped(result: Any) -> None:
@@ -329,15 +330,19 @@ def _refuse_mapped(result: Any) -> None:
             )
 
 
-def _together(ready: Ready, results: list[Any]) -> tuple[np.ndarray, pa.Table]:
-    """All that was asked for, and all that was given, one behind the other: each must have given its own."""
+def _together(ready: Ready, results: list[Any]) -> list[tuple[np.ndarray, pa.Table]]:
+    """All that was asked for, and all that was given, one behind the other: each must have given its own. What has
+    other types, as few rows of missing text may have, stands by itself."""
     asked = ready.held[: len(results)]
+    by_types: dict[str, list[tuple[np.ndarray, pa.Table]]] = {}
     for place, (numbers, result) in enumerate(zip(asked, results, strict=True)):
         if len(result) != len(numbers):
             raise Mismatch(f"call {place + 1} gave {len(result):,} rows, {len(numbers):,} were asked for")
-        if result.schema.types != results[0].schema.types:
-            raise Mismatch(f"call {place + 1} gave other types than the first: {result.schema.types}")
-    return np.concatenate(asked), pa.concat_tables(results)
+        by_types.setdefault(str(result.schema.remove_metadata()), []).append((numbers, result))
+    return [
+        (np.concatenate([numbers for numbers, _ in each]), pa.concat_tables([table for _, table in each]))
+        for each in by_types.values()
+    ]
 
 
 def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:

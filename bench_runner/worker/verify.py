@@ -59,6 +59,9 @@ def compare(
         if problem is None:
             continue
         suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses, chosen)
+        if chosen is not None and (lossy_problem is not None or not suffered):
+            # A loss may follow from the values of these rows alone, as where all of them are missing.
+            suffered, lossy_problem = _compare_lossy(stored.take(chosen), got[name], target, losses, None)
         if lossy_problem is None and suffered:
             seen |= dict.fromkeys(loss.what for loss in suffered)
         else:

@@ -14,6 +14,7 @@ from adapters.relations import written
 from adapters.relations.floats import any_floats
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
 from bench_runner.worker.verify import Comparison, compare
 
 ARROW, PANDAS = Target("arrow"), Target("pandas")
@@ -478,3 +479,46 @@ def test_text_that_stands_for_others(wrong: str | None, target: Target) -> None:
     days = [str(day) for day in STORED["day"].to_pylist()]
     days[30] = wrong
     assert verdict(replaced("day", pa.array(days)), target, (AS_TEXT,)).outcome == "different"
+
+
+# --- some rows of what was stored ----------------------------------------------------------------------------------
+
+
+def _as_floats_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    return column.cast(pa.float64()) if column.null_count and pa.types.is_integer(column.type) else None
+
+
+def _text_of_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    empty = column.null_count == len(column) and pa.types.is_string(column.type)
+    return pa.chunked_array([pa.nulls(len(column))]) if empty else None
+
+
+def _loss(expect: Any) -> Loss:
+    return Loss("it changes", "the same values", Cause.CALL, Relation(expect), frozenset({"int64"}))
+
+
+def test_rows_are_held_against_what_was_stored_in_the_order_asked() -> None:
+    stored = pa.table({"i": [10, 11, 12, 13]})
+    rows = np.array([3, 0, 3])
+    assert verify.compare(stored, pa.table({"i": [13, 10, 13]}), Target("arrow"), rows=rows).outcome == verify.EXACT
+    for wrong in ([10, 13, 13], [13, 10, 12], [13, 10]):
+        assert verify.compare(stored, pa.table({"i": wrong}), Target("arrow"), rows=rows).problems
+
+
+def test_a_loss_of_the_whole_column_is_seen_in_rows_that_would_not_show_it() -> None:
+    """A reader that makes floats of integers with a null does so for rows without one."""
+    stored = pa.table({"i": [1, None, 3]})
+    rows = np.array([2, 0])
+    losses = [_loss(_as_floats_with_nulls)]
+    found = verify.compare(stored, pa.table({"i": [3.0, 1.0]}), Target("arrow"), losses, rows)
+    assert found.outcome == verify.DECLARED
+    assert verify.compare(stored, pa.table({"i": [3.0, 1.5]}), Target("arrow"), losses, rows).problems
+    assert verify.compare(stored, pa.table({"i": [3.0, 1.0]}), Target("arrow"), [], rows).problems
+
+
+def test_a_loss_of_these_rows_alone_is_one_too() -> None:
+    stored = pa.table({"s": ["a", None, None]})
+    losses = [_loss(_text_of_nulls)]
+    nothing = pa.table({"s": pa.nulls(2)})
+    assert verify.compare(stored, nothing, Target("arrow"), losses, np.array([1, 2])).outcome == verify.DECLARED
+    assert verify.compare(stored, nothing, Target("arrow"), losses, np.array([0, 1])).problems
