@@ -32,6 +32,7 @@ class Plan:
     def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:
         """Read the columns' metadata. Raises F3Error where their counts do not fit each other."""
         self._contents, self._nodes = contents, nodes
+        self._found: tuple[Picked, np.ndarray, tuple[list[int], Places]] | None = None
         numbers = [number for node in nodes for number in node.numbers]
         contents.load(groups, numbers)
         self._columns = {
@@ -68,8 +69,8 @@ class Plan:
         """The whole IOUnits that the rows lie in; those that are there already are not read again."""
         needed: dict[Key, Span] = {}
         for node in self._nodes:
-            for key, (chunk, _, _) in self._spans(node, picked).items():
-                needed[key] = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
+            for chunk, _, _ in self._spans(node, picked).values():
+                needed[key_of(chunk)] = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
         kept = {key: before[key] for key in needed if key in before}
         return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
 
@@ -132,20 +133,25 @@ class Plan:
     # --- bytes -----------------------------------------------------------------------------------------------------
 
     def _spans(self, node: Node, picked: Picked) -> dict[Key, Span]:
-        """The stretch of each IOUnit that the node's rows lie in: the whole where its checksum is verified."""
+        """What the node's rows lie in: units, and whole IOUnits where their checksums are verified."""
         spans: dict[Key, Span] = {}
         for number, ordinals in self._ordinals(node, picked):
             column = self._columns[number]
             for ordinal in ordinals:
                 unit = _unit(column, ordinal)
-                chunk, key = unit.chunk, key_of(unit.chunk)
-                start, stop = unit.first_byte, unit.stop
+                chunk, key = unit.chunk, unit.key
                 if self._contents.verifies(chunk):
-                    start, stop = chunk.offset, chunk.offset + chunk.size_bytes
-                if key in spans:
-                    start, stop = min(start, spans[key][1]), max(stop, spans[key][2])
-                spans[key] = (chunk, start, stop)
+                    key = key_of(chunk)
+                spans[key] = (chunk, key[0], key[0] + key[1])
         return spans
+
+    def _located(self, picked: Picked, number: int) -> tuple[list[int], Places]:
+        """Which units of a physical column hold the rows, and where in these they lie: most columns have units of the
+        same rows, so it is found once for all of them."""
+        starts = self._columns[number].starts
+        if self._found is None or self._found[0] is not picked or not np.array_equal(self._found[1], starts):
+            self._found = (picked, starts, picked.located(starts))
+        return self._found[2]
 
     def _ordinals(self, node: Node, picked: Picked) -> Iterator[tuple[int, list[int]]]:
         """Which units of which physical columns a node's rows lie in."""
@@ -153,7 +159,7 @@ class Plan:
             for child in node.children:
                 yield from self._ordinals(child, picked)
             return
-        ordinals, _ = picked.located(self._columns[node.column].starts)
+        ordinals, _ = self._located(picked, node.column)
         if node.is_list:
             yield from ((number, ordinals) for number in node.numbers)
             return
@@ -174,7 +180,7 @@ class Plan:
 
     def _rows(self, node: Node, picked: Picked, held: Held) -> pa.Array:
         """The rows of a top-level column, or of the field of a struct."""
-        ordinals, places = picked.located(self._columns[node.numbers[0]].starts)
+        ordinals, places = self._located(picked, node.numbers[0])
         if not node.is_struct:
             return _cut(self._whole(node, ordinals, held), places)
         present = _cut(self._flat(node, pa.bool_(), ordinals, held), places)

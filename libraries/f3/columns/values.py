@@ -37,7 +37,7 @@ class Values:
     def payloads(self, unit: Unit) -> Iterator[tuple[EncUnit, memoryview]]:
         """What a unit consists of: its dictionary, where it has one of its own, and its values."""
         if unit.dictionary is not None:
-            yield unit.dictionary, self._payload(unit, unit.first_byte, unit.dictionary)
+            yield unit.dictionary, self._payload(unit, unit.key[0], unit.dictionary)
         yield unit.values, self._payload(unit, unit.start, unit.values)
 
     def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
@@ -130,7 +130,7 @@ class Values:
     def _local(self, arrow_type: pa.DataType, unit: Unit) -> pa.Array:
         dictionary = unit.dictionary
         assert dictionary is not None  # the scope is local
-        payload = self._payload(unit, unit.first_byte, dictionary) if dictionary.rows else memoryview(b"")
+        payload = self._payload(unit, unit.key[0], dictionary) if dictionary.rows else memoryview(b"")
         values = self.decoded(payload, dictionary, arrow_type, dictionary.rows)
         if unit.unmarked:
             self._check_pair(unit, values)
@@ -166,7 +166,8 @@ class Values:
         return known
 
     def _stored(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
-        base, data = self._held[key_of(unit.chunk)]
+        # The whole IOUnit where its checksum was verified, or all of its rows are wanted; else the unit alone.
+        base, data = self._held.get(key_of(unit.chunk)) or self._held[unit.key]
         begin = start - base
         return data[begin : begin + stored.size_bytes]
 

@@ -27,7 +27,7 @@ _MOST_FRONTS = 64
 """Of dictionaries' units that are marked as packed: whoever stores one of them raw does so with all."""
 
 Span = tuple[Chunk, int, int]
-"""A stretch of an IOUnit: from and to where in the file."""
+"""A part of an IOUnit, or all of it: from and to where in the file."""
 Held = dict[Key, tuple[int, memoryview]]
 """What is there of IOUnits: where it begins in the file, and its bytes."""
 
@@ -123,7 +123,8 @@ class Contents:
         return self._verify != "none" and chunk.checksum is not None
 
     def fetched(self, spans: Mapping[Key, Span], room: io.Room | None = None) -> Held:
-        """Stretches of IOUnits, each by one read or several by one. Raises F3Error where a checksum is another."""
+        """Parts of IOUnits, or all of them, each by one read or several by one. Raises F3Error where a checksum is
+        another."""
         found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), room)
         held: Held = {}
         for key, (chunk, start, stop) in spans.items():

@@ -23,8 +23,6 @@ import numpy as np
 from libraries.f3.decoders.pages import LARGE_BYTES
 from libraries.f3.errors import F3Error
 
-_NEAR_BYTES = 64 * 1024
-"""A gap that is cheaper read along than left out by a second read."""
 _HASHED_AT_ONCE_BYTES = 4 * 1024 * 1024
 _ROOM_BYTES = 16 * 1024 * 1024
 """What a few columns take as a rule."""
@@ -78,6 +76,8 @@ class Source(Protocol):
     size_bytes: int
     at_once_bytes: int
     """How much to ask for together: as much as makes a read pay, and does not fill the memory."""
+    near_bytes: int
+    """A gap that is cheaper read along than left out by a second read."""
 
     def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
         """Raises F3Error where the file has no such bytes (any more); its name is added where it is placed."""
@@ -153,7 +153,7 @@ def read_spans(
     while first < len(wanted):
         start, stop = wanted[first]
         last = first + 1
-        while last < len(wanted) and wanted[last][0] <= stop + _NEAR_BYTES:
+        while last < len(wanted) and wanted[last][0] <= stop + source.near_bytes:
             if wanted[last][0] < stop:
                 raise F3Error(f"two parts of the file overlap at {wanted[last][0]}")
             stop = wanted[last][1]
@@ -175,6 +175,8 @@ class _LocalSource:
     """A file of this machine, read by position."""
 
     at_once_bytes = 4 * 1024 * 1024
+    # A call takes about as long as copying so much.
+    near_bytes = 8 * 1024
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -208,6 +210,7 @@ class _OpenSource:
     """Anything that can seek and read, perhaps far away; closed only by who opened it."""
 
     at_once_bytes = 32 * 1024 * 1024
+    near_bytes = 64 * 1024
 
     def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
         self.name = str(name)

@@ -17,7 +17,7 @@ MOST_UNIT_ROWS = 2**24
 """Of one EncUnit: 256 times the usual, and what a few forged bytes may ask for at most."""
 
 Key = tuple[int, int]
-"""Offset and size of an IOUnit."""
+"""Offset and size of an IOUnit, or of a unit in it."""
 
 
 def key_of(chunk: Chunk) -> Key:
@@ -31,8 +31,11 @@ class Unit:
 
     chunk: Chunk
     start: int
+    """Where its values begin in the file."""
     values: EncUnit
     dictionary: EncUnit | None
+    key: Key
+    """What tells it from all others: where it begins in the file, with its dictionary, and how many bytes it has."""
 
     @property
     def rows(self) -> int:
@@ -43,11 +46,6 @@ class Unit:
     def stop(self) -> int:
         """Where it ends in the file."""
         return self.start + self.values.size_bytes
-
-    @property
-    def first_byte(self) -> int:
-        """Where it begins in the file, with its dictionary."""
-        return self.start - (0 if self.dictionary is None else self.dictionary.size_bytes)
 
     @property
     def unmarked(self) -> bool:
@@ -117,7 +115,7 @@ def _singles(chunk: Chunk) -> list[Unit]:
     start = chunk.offset
     found = []
     for unit in chunk.units:
-        found.append(Unit(chunk, start, unit, None))
+        found.append(Unit(chunk, start, unit, None, (start, unit.size_bytes)))
         start += unit.size_bytes
     return found
 
@@ -130,6 +128,7 @@ def _pairs(chunk: Chunk, what: str) -> list[Unit]:
     start = chunk.offset
     found = []
     for dictionary, indices in zip(chunk.units[::2], chunk.units[1::2], strict=True):
-        found.append(Unit(chunk, start + dictionary.size_bytes, indices, dictionary))
-        start += dictionary.size_bytes + indices.size_bytes
+        size_bytes = dictionary.size_bytes + indices.size_bytes
+        found.append(Unit(chunk, start + dictionary.size_bytes, indices, dictionary, (start, size_bytes)))
+        start += size_bytes
     return found

@@ -301,10 +301,24 @@ def test_a_row_reads_its_unit_alone_unless_the_whole_is_verified():
         assert most / 20 < sum(stop - start for start, stop in data.reads) < most
 
 
+def test_scattered_rows_read_their_units_alone(monkeypatch):
+    """Not what lies between them in their IOUnit."""
+    monkeypatch.setattr(f3_io._OpenSource, "near_bytes", 0)
+    random = np.random.default_rng(5)
+    table = pa.table({"a": random.random(200_000), "b": random.random(200_000)})
+    data = Watched(stored(table, rows_per_unit=1_000).getvalue())
+    file = opened(data)
+    data.reads.clear()
+    rows = np.array([150_500, 10, 100_100, 20])
+    assert file.read(rows=rows).equals(table.take(pa.array(rows)))
+    # Three units of each of two columns, 8 bytes a value, and the metadata of 400 units.
+    assert sum(stop - start for start, stop in data.reads) < 2 * 3 * 1_000 * 8 + 30_000
+
+
 @pytest.mark.parametrize("call", [lambda file: file.read(), lambda file: list(file.batches())])
 def test_no_byte_of_data_is_read_twice(call, monkeypatch):
     # Gaps that are read along may hold what was read before.
-    monkeypatch.setattr(f3_io, "_NEAR_BYTES", 0)
+    monkeypatch.setattr(f3_io._OpenSource, "near_bytes", 0)
     data = Watched(stored(TABLE, **SMALL, checksums=True).getvalue())
     file = opened(data)
     data.reads.clear()
