@@ -6,6 +6,7 @@ stranger's: every count is checked against the others before it is used, and eve
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import TracebackType
@@ -24,6 +25,7 @@ from libraries.f3.container.contents import Contents, Held, group_starts
 from libraries.f3.container.faults import unmarked_pairs
 from libraries.f3.container.metadata import EncUnit
 from libraries.f3.container.units import StoredColumn, key_of
+from libraries.f3.decoders import native
 from libraries.f3.encodings.coders import Coding, default_coding
 from libraries.f3.errors import F3Error, Placed
 from libraries.f3.info import ColumnInfo, FileInfo, ModuleInfo
@@ -35,7 +37,12 @@ _NAMES_TOLD = 8
 
 
 def open_file(
-    path: io.Location, *, verify: Verify = "units", prefer: Prefer = "native", coding: Coding | None = None
+    path: io.Location,
+    *,
+    verify: Verify = "units",
+    prefer: Prefer = "native",
+    threads: int | None = None,
+    coding: Coding | None = None,
 ) -> File:
     """Open an F3 file: a path, a URL that fsspec knows, or a file opened for reading (which is not closed).
 
@@ -43,6 +50,8 @@ def open_file(
         verify: 'units': the checksums of IOUnits that are read, where the file has them; 'file': these, and now
             those of the whole file and its schema; 'none': nothing
         prefer: 'native': instead of the file's code, what this package has natively of it; 'wasm': the file's code
+        threads: by how many a large read is decoded; None: by as many as there are cores. What is read from an open
+            file or a URL is decoded by one, and so is what other code than this package's decodes
         coding: decoders other than this package's own
 
     Raises F3Error for what is no F3 file or a broken one, and OSError where it cannot be read.
@@ -51,10 +60,16 @@ def open_file(
         raise F3Error(f"verify: {verify!r} is none of 'units', 'file', 'none'")
     if prefer not in ("native", "wasm"):
         raise F3Error(f"prefer: {prefer!r} is none of 'native', 'wasm'")
+    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+        raise F3Error(f"threads: {threads!r} is no number from 1 on")
     source = io.open_source(path)
+    # In the sandbox threads take turns.
+    in_sandbox = prefer == "wasm" or native.library() is None
+    alone = in_sandbox or coding is not None or not source.shared_by_threads
+    count = 1 if alone else threads or len(os.sched_getaffinity(0))
     try:
         with Placed(source.name):
-            return File(Contents(source, verify, prefer, default_coding() if coding is None else coding))
+            return File(Contents(source, verify, prefer, default_coding() if coding is None else coding), count)
     except BaseException:
         source.close()
         raise
@@ -63,8 +78,8 @@ def open_file(
 class File:
     """One open file, made by `open_file`; closes itself at the end of a `with` block. For one thread at a time."""
 
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
+    def __init__(self, contents: Contents, threads: int) -> None:
+        self._contents, self._threads = contents, threads
         self._group_starts = group_starts(contents.footer.row_counts)
         self._nodes: dict[int, Node] = {}
 
@@ -104,7 +119,7 @@ class File:
             picked = pick(rows, self._group_starts)
             if not nodes:
                 return _rows_alone(schema, picked.count)
-            arrays = Plan(self._contents, nodes, picked.groups).arrays(picked)
+            arrays = Plan(self._contents, nodes, picked.groups).arrays(picked, self._threads)
             made = [pa.chunked_array(each, field.type) for each, field in zip(arrays, schema, strict=True)]
             return pa.Table.from_arrays(made, schema=schema)
 

@@ -5,7 +5,9 @@ because each unit of lists has its items in the unit of the same ordinal.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +26,8 @@ from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
 """A read in each row group is not to be smaller, where there is so much."""
+_PARALLEL_VALUES = 250_000
+"""Of fewer values threads would take longer to start than they save."""
 
 
 class Plan:
@@ -42,13 +46,34 @@ class Plan:
             self._check_rows(node, groups)
         self._check_apart()
 
-    def arrays(self, picked: Picked) -> Iterator[list[pa.Array]]:
-        """Each node's rows, in one array if they fit into one.
+    def arrays(self, picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
+        """Each node's rows, in one array if they fit into one, by so many threads where there is enough to do.
 
-        Columns are read some at a time: small ones take one read, and of large ones no two lie in memory together.
+        Columns are read some at a time: small ones take one read, and of large ones no more lie in memory together than
+        there are threads.
         """
-        at_once_bytes = max(self._contents.source.at_once_bytes, _GROUP_BYTES * len(picked.groups))
-        room = io.Room()
+        if threads == 1 or picked.count * len(self._nodes) < _PARALLEL_VALUES:
+            room = io.Room()
+            for nodes, spans, size_bytes in self._parts(picked, self._contents.source.at_once_bytes):
+                yield from self._read_part(nodes, spans, size_bytes, picked, room)
+            return
+        whole_bytes = sum(size_bytes for _, _, size_bytes in self._parts(picked, 1))
+        # Twice as many parts as threads, so that none waits long for the last one.
+        at_once_bytes = min(self._contents.source.at_once_bytes, whole_bytes // (2 * threads))
+        rooms = threading.local()
+
+        def read_part(part: tuple[list[Node], dict[Key, Span], int]) -> list[list[pa.Array]]:
+            if not hasattr(rooms, "room"):
+                rooms.room = io.Room()
+            return self._read_part(*part, picked, rooms.room)
+
+        with ThreadPoolExecutor(threads) as pool:
+            for arrays in pool.map(read_part, self._parts(picked, at_once_bytes)):
+                yield from arrays
+
+    def _parts(self, picked: Picked, at_once_bytes: int) -> Iterator[tuple[list[Node], dict[Key, Span], int]]:
+        """Columns that are read together, what they need, and how many bytes that is."""
+        at_once_bytes = max(at_once_bytes, _GROUP_BYTES * len(picked.groups))
         first = 0
         while first < len(self._nodes):
             spans: dict[Key, Span] = {}
@@ -58,12 +83,15 @@ class Plan:
                 spans.update(needed)
                 size_bytes += sum(stop - start for _, start, stop in needed.values())
                 last += 1
-            room.begin(size_bytes)
-            held = self._contents.fetched(spans, room)
-            for node in self._nodes[first:last]:
-                yield self._chunks(node, picked, held)
-            del held
+            yield list(self._nodes[first:last]), spans, size_bytes
             first = last
+
+    def _read_part(
+        self, nodes: Sequence[Node], spans: dict[Key, Span], size_bytes: int, picked: Picked, room: io.Room
+    ) -> list[list[pa.Array]]:
+        room.begin(size_bytes)
+        held = self._contents.fetched(spans, room)
+        return [self._chunks(node, picked, held) for node in nodes]
 
     def hold(self, picked: Picked, before: Held) -> Held:
         """The whole IOUnits that the rows lie in; those that are there already are not read again."""
@@ -149,9 +177,11 @@ class Plan:
         """Which units of a physical column hold the rows, and where in these they lie: most columns have units of the
         same rows, so it is found once for all of them."""
         starts = self._columns[number].starts
-        if self._found is None or self._found[0] is not picked or not np.array_equal(self._found[1], starts):
-            self._found = (picked, starts, picked.located(starts))
-        return self._found[2]
+        # Read once: another thread may find other units meanwhile.
+        found = self._found
+        if found is None or found[0] is not picked or not np.array_equal(found[1], starts):
+            found = self._found = (picked, starts, picked.located(starts))
+        return found[2]
 
     def _ordinals(self, node: Node, picked: Picked) -> Iterator[tuple[int, list[int]]]:
         """Which units of which physical columns a node's rows lie in."""

@@ -78,6 +78,8 @@ class Source(Protocol):
     """How much to ask for together: as much as makes a read pay, and does not fill the memory."""
     near_bytes: int
     """A gap that is cheaper read along than left out by a second read."""
+    shared_by_threads: bool
+    """Whether several may read at the same time."""
 
     def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
         """Raises F3Error where the file has no such bytes (any more); its name is added where it is placed."""
@@ -177,6 +179,7 @@ class _LocalSource:
     at_once_bytes = 4 * 1024 * 1024
     # A call takes about as long as copying so much.
     near_bytes = 8 * 1024
+    shared_by_threads = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -211,6 +214,7 @@ class _OpenSource:
 
     at_once_bytes = 32 * 1024 * 1024
     near_bytes = 64 * 1024
+    shared_by_threads = False
 
     def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
         self.name = str(name)

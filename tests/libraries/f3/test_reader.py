@@ -397,3 +397,47 @@ def test_too_little_memory_is_told_with_its_place(monkeypatch):
     monkeypatch.setattr(plain_coding.Decoder, "decode", lambda *arguments: bytearray(2**62))
     with pytest.raises(f3.F3Error, match="column int: needs more memory than there is"):
         file.read()
+
+
+# --- threads -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5, None])
+@pytest.mark.parametrize("prefer", ["native", "wasm"])
+@pytest.mark.parametrize("dictionary", ["none", "local", "shared"])
+def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, prefer, dictionary):
+    monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
+    monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
+    f3.write(TABLE, tmp_path / "t.f3", **SMALL, row_group_rows=300, dictionary=dictionary)
+    with f3.open(tmp_path / "t.f3", prefer=prefer, threads=threads) as file:
+        for _ in range(3):
+            assert file.read().equals(TABLE)
+        assert file.read(rows=[3, 999, 500]).equals(TABLE.take([3, 999, 500]))
+
+
+def test_a_fault_in_a_thread_names_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
+    monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
+    f3.write(TABLE, tmp_path / "t.f3", **SMALL)
+    monkeypatch.setattr(values.Values, "array", _failing(values.Values.array))
+    with f3.open(tmp_path / "t.f3", threads=2) as file, pytest.raises(f3.F3Error, match=r"t\.f3: column .*: broken"):
+        file.read()
+
+
+def _failing(whole):
+    calls = []
+
+    def array(self, *arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise f3.F3Error("broken")
+        return whole(self, *arguments)
+
+    return array
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_a_number_of_threads_is_one(tmp_path, threads):
+    f3.write(pa.table({"a": [1]}), tmp_path / "t.f3")
+    with pytest.raises(f3.F3Error, match="is no number from 1 on"):
+        f3.open(tmp_path / "t.f3", threads=threads)
