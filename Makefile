@@ -41,7 +41,7 @@ fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in a
 	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \
 	  $(RUN) -m tests.libraries.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
 
-$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/f3/build.py libraries/f3/*/*.[ch])
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/f3/build.py libraries/f3/*/*.[ch] bench_runner/machine/device/*.c bench_runner/machine/device/build.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "Setting up $(VENV), once: about 550 MB of libraries are downloaded, 1.8 GB on the disk, in two to four minutes."

@@ -1,6 +1,7 @@
-"""Compile the kernels of F3 when the package is installed; everything else is in pyproject.toml.
+"""Compile what is in C when the package is installed; everything else is in pyproject.toml.
 
-An installation never fails for them: without them F3 files are still read, by the Wasm module that each carries.
+An installation never fails for it: without the kernels F3 files are still read, by the Wasm module that each carries,
+and without its loop devices are read from Python.
 """
 
 import importlib.util
@@ -12,7 +13,11 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-F3 = Path("libraries") / "f3"
+COMPILED = {
+    Path("libraries") / "f3": "the kernels of F3 are not built; it can be read but not written",
+    Path("bench_runner") / "machine" / "device": "the loop that reads devices is not built; Python reads them, slower",
+}
+"""Folders with a build.py, and what is so where it fails."""
 
 
 class BuildWithKernels(build_py):
@@ -21,17 +26,18 @@ class BuildWithKernels(build_py):
     def run(self) -> None:
         """Build, and say it when the kernels could not be."""
         super().run()
-        spec = importlib.util.spec_from_file_location("f3_build", F3 / "build.py")
-        assert spec is not None
-        assert spec.loader is not None
-        compiler = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(compiler)
-        top = Path() if self.editable_mode else Path(self.build_lib)
-        try:
-            compiler.build(top / F3)
-        except (OSError, subprocess.CalledProcessError) as error:
-            words = getattr(error, "stderr", None) or str(error)
-            sys.stderr.write(f"warning: the kernels of F3 are not built; it can be read but not written: {words}\n")
+        for place, without in COMPILED.items():
+            spec = importlib.util.spec_from_file_location(f"{place.name}_build", place / "build.py")
+            assert spec is not None
+            assert spec.loader is not None
+            compiler = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(compiler)
+            top = Path() if self.editable_mode else Path(self.build_lib)
+            try:
+                compiler.build(top / place)
+            except (OSError, subprocess.CalledProcessError) as error:
+                words = getattr(error, "stderr", None) or str(error)
+                sys.stderr.write(f"warning: {without}: {words}\n")
 
 
 class WheelOfOnePlatform(bdist_wheel):

@@ -14,6 +14,11 @@ def cpu_ns() -> int:
     return time.process_time_ns()
 
 
+def thread_cpu_ns() -> int:
+    """User and system time of this thread, in nanoseconds."""
+    return time.thread_time_ns()
+
+
 def cpu_of_process_ns(process: int) -> int:
     """User and system time of all threads of another process, in nanoseconds, also when it has ended and not been
     waited for. Raises OSError when there is none."""

@@ -1,0 +1,97 @@
+"""Reads past the page cache: all that was asked for, counted by the kernel too, the same by the loop and by Python."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench_runner.machine import linux
+from bench_runner.machine.device import reads
+from bench_runner.machine.device.reads import Reads, direct_reads
+from bench_runner.machine.device.roofline import DEPTHS, SEQUENTIAL_BYTES, Line, roofline
+
+PAGE = 4_096
+SIZE = 4 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four megabytes on the disk."""
+    path = tmp_path_factory.mktemp("device") / "file"
+    path.write_bytes(np.random.default_rng(1).bytes(SIZE))
+    linux.fsync_all(path)
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        pytest.skip("this file system has no reads past its cache")
+    return path
+
+
+def everywhere(count: int = SIZE // PAGE) -> np.ndarray:
+    return np.random.default_rng(2).permutation(SIZE // PAGE)[:count].astype(np.uint64) * np.uint64(PAGE)
+
+
+def test_the_loop_was_built() -> None:
+    assert reads.library() is not None, "python -m bench_runner.machine.device.build"
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("depth", [1, 3, 64, 1024])
+def test_every_read_comes_from_the_device(stored: Path, depth: int, compiled: bool) -> None:
+    before = linux.io_bytes().device_read
+    found = direct_reads(stored, everywhere(), PAGE, depth, limit_s=30, compiled=compiled)
+    fetched = linux.io_bytes().device_read - before
+    assert found.count == SIZE // PAGE
+    assert found.compiled == compiled
+    assert SIZE <= fetched < 1.1 * SIZE
+    assert found.wall_ns > 0
+    assert found.bytes_per_second == pytest.approx(found.per_second * PAGE)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_fewer_reads_than_the_depth_and_none_at_all(stored: Path, compiled: bool) -> None:
+    assert direct_reads(stored, everywhere(3), PAGE, 16, limit_s=30, compiled=compiled).count == 3
+    assert direct_reads(stored, everywhere(0), PAGE, 16, limit_s=30, compiled=compiled).count == 0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_it_ends_when_its_time_is_over(stored: Path, compiled: bool) -> None:
+    many = np.tile(everywhere(), 10_000)
+    found = direct_reads(stored, many, PAGE, 4, limit_s=0.02, compiled=compiled)
+    assert 0 < found.count < len(many)
+    assert found.wall_ns < 10e9
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_read_behind_the_end_is_an_error(stored: Path, compiled: bool) -> None:
+    with pytest.raises(OSError, match=r"Input/output error|less than"):
+        direct_reads(stored, np.array([SIZE + PAGE], np.uint64), PAGE, 1, limit_s=1, compiled=compiled)
+
+
+@pytest.mark.parametrize("depth", [0, -1, 1025])
+def test_a_depth_that_is_not_possible_is_refused(stored: Path, depth: int) -> None:
+    with pytest.raises(ValueError, match="is not possible"):
+        direct_reads(stored, everywhere(), PAGE, depth, limit_s=1)
+
+
+def test_a_roofline_has_each_size_and_depth(stored: Path) -> None:
+    lines = roofline(stored, seed=1, seconds=0.02)
+    seen = [(line.kind, line.reads.size_bytes, line.reads.depth) for line in lines]
+    assert seen[: len(DEPTHS)] == [("random", PAGE, depth) for depth in DEPTHS]
+    assert seen[-1][:2] == ("sequential", SEQUENTIAL_BYTES)
+    assert len(set(seen)) == 2 * len(DEPTHS) + 1
+    assert all(line.reads.count > 0 for line in lines)
+
+
+def test_a_small_file_tells_nothing_of_a_device(tmp_path: Path) -> None:
+    (tmp_path / "few").write_bytes(b"x" * 1_000)
+    with pytest.raises(ValueError, match="few: 1,000 bytes are too few"):
+        roofline(tmp_path / "few", seed=1)
+
+
+@pytest.mark.parametrize(("cpu_ns", "at_least"), [(950, True), (850, False)])
+def test_a_probe_bound_by_its_core_says_at_least(cpu_ns: int, at_least: bool) -> None:
+    assert Line("random", Reads(PAGE, 16, 10, 1_000, cpu_ns, compiled=True)).at_least == at_least
