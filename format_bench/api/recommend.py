@@ -59,7 +59,7 @@ def recommend(
     formats_not: Texts = (),
     cache: str = "warm",
     threads: str | None = None,
-    target: str = "pandas",
+    target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
     seed: int | None = None,
