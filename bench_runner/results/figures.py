@@ -70,6 +70,9 @@ FIGURES: Mapping[str, Figure] = {
     "asked_bytes": Figure(
         "bytes", _LOW, "bytes read", "rchar of /proc/self/io: given by read calls, cached or not; blind to mappings"
     ),
+    "distinct_bytes": Figure(
+        "bytes", _IS, "distinct", "pages of the stored copy in the page cache after a cold operation: each counts once"
+    ),
     "growth_bytes": Figure("bytes", _LOW, "growth", "what the stored copy takes more than before"),
     "dirtied_bytes": Figure("bytes", _IS, "dirtied", "write_bytes of /proc/self/io: page cache, not the device"),
     "device_read_bytes": Figure("bytes", _IS, "device reads", "read_bytes of /proc/self/io during the operation"),

@@ -50,16 +50,47 @@ def test_what_the_device_gave_proves_the_cache(
 ) -> None:
     """Rule 14."""
     wall_ns = int(seconds * 1e9)
-    figures = {"size_bytes": size_bytes, "device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
+    figures = {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
     if wanted == "cold" and not proven:
         with pytest.raises(ChainFailed, match="a cold read fetched only") as raised:
-            _device_doubt(figures, wanted)
+            _device_doubt(figures, wanted, size_bytes)
         assert raised.value.failure.kind == "cache"
         return
-    doubt = _device_doubt(figures, wanted)
+    doubt = _device_doubt(figures, wanted, size_bytes)
     assert doubt == ("" if proven else f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device")
-    # The size belongs to the save.
-    assert figures == {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
+
+
+@pytest.mark.parametrize(
+    ("distinct_bytes", "fetched_bytes", "proven"),
+    [(1_000_000, 900_000, True), (1_000_000, 899_999, False), (1_000_000, 75_000_000, True), (0, 0, False)],
+)
+def test_of_a_part_what_became_resident_came_from_the_device(
+    distinct_bytes: int, fetched_bytes: int, proven: bool
+) -> None:
+    """Rule 14: how much a part needs is for the format to know."""
+    figures = {"device_read_bytes": fetched_bytes, "distinct_bytes": distinct_bytes, "wall_ns": 1_000}
+    if proven:
+        assert _device_doubt(figures, "cold", 100_000_000, part=True) == ""
+        return
+    with pytest.raises(ChainFailed, match=f"fetched only {fetched_bytes:,} of {max(distinct_bytes, 1):,} bytes"):
+        _device_doubt(figures, "cold", 100_000_000, part=True)
+
+
+@pytest.mark.parametrize("operation", ["take[rows=20,handle=kept]", "project[columns=2]"])
+def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, operation: str) -> None:
+    from bench_runner.machine.folders import folder_facts, supports_cold
+
+    if supports_cold(folder_facts(bench.folder).get("filesystem")):
+        pytest.skip("no cold cache on this file system")
+    fault = "takes" if operation.startswith("take") else "projects"
+    _, sample = run_faulty(fault, cache="cold", operations=("save", operation), wanted=(operation,))
+    assert sample.failure is None
+    assert sample.figures["distinct_bytes"] > 0
+    assert sample.figures["device_read_bytes"] > 0
+    if operation.startswith("take"):
+        # The second call would find its pages in the cache.
+        assert sample.figures["repetitions"] == 1
+        assert "first_ns" not in sample.figures
 
 
 def test_a_warm_read_that_went_to_the_device_is_not_counted(

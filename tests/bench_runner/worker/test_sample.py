@@ -118,6 +118,7 @@ def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
         "best_control": None,
         "readiness": {"touches": True, "why": ""},
         "thorough": True,
+        "cold": False,
     }
 
 
