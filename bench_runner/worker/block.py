@@ -38,7 +38,6 @@ class Opened:
     """A stored copy that is open, or None where each call opens it; and what opening took."""
 
     handle: Handle | None
-    private_before_bytes: int
     figures: dict[str, int] = field(default_factory=dict)
 
 
@@ -77,9 +76,9 @@ class Block:
 
 def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Opened:
     """Open the copy where the operation keeps it open, and say what that took."""
-    private_before_bytes = linux.own_memory().private_bytes
     if not operation.keeps_handle(stage.adapter):
-        return Opened(None, private_before_bytes)
+        return Opened(None)
+    private_before_bytes = linux.own_memory().private_bytes
     before = linux.io_bytes()
     started = now_ns()
     handle = operation.open(stage, location)
@@ -87,7 +86,7 @@ def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Ope
     asked_bytes = linux.io_bytes().asked_since(before)
     private_bytes = max(linux.own_memory().private_bytes - private_before_bytes, 0)
     figures = {"open_ns": open_ns, "open_asked_bytes": asked_bytes, "open_private_bytes": private_bytes}
-    return Opened(handle, private_before_bytes, figures)
+    return Opened(handle, figures)
 
 
 def one_call(

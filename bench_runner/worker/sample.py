@@ -151,11 +151,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     phase[0] = PHASE_AFTER
     figures |= seen.figures(own_cpu_ns + watch.started_cpu_ns()) | watch.figures()
     results = [*first.results, *seen.results]
-    # What pools keep for the next call is not held by the handle.
-    clean_slate(thorough=False)
-    held_bytes = linux.own_memory().private_bytes - opened.private_before_bytes - sum(each.nbytes for each in results)
-    if opened.handle is not None:
-        opened.handle.close()
+    kept, held_bytes = opened.handle is not None, _held_bytes(opened)
     figures["result_bytes"] = sum(each.nbytes for each in seen.results) // len(seen.results)
     figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
     answer = watch.answer(ready, started)
@@ -163,10 +159,21 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         answer["no_private_memory"] = True
     answer["device_bytes_of_all"] = linux.io_bytes().device_read - before.device_read
     figures |= _distinct(task, location)
-    answer["cached"] = opened.handle is not None and block.is_cached(seen, held_bytes, _size_bytes(location))
+    answer["cached"] = kept and block.is_cached(seen, held_bytes, _size_bytes(location))
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
     return answer
+
+
+def _held_bytes(opened: block.Opened) -> int:
+    """What closing the handle gives back: neither what pools keep for the next call, nor what allocators have split."""
+    clean_slate(thorough=False)
+    before = linux.own_memory().private_bytes
+    if opened.handle is not None:
+        opened.handle.close()
+        opened.handle = None
+    clean_slate(thorough=False)
+    return before - linux.own_memory().private_bytes
 
 
 def _distinct(task: Mapping[str, Any], location: Path) -> dict[str, int]:

@@ -19,7 +19,7 @@ from reports.analysis.labels import conditions_text
 from reports.analysis.sections import TITLES
 from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
 from reports.analysis.units import Unit
-from reports.analysis.words import FALLBACK, fallback_mark, titles, why_none
+from reports.analysis.words import CACHED, FALLBACK, fallback_mark, titles, why_none
 from reports.pdf.page import FAINT, new_page, spaced
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _bar(axes: Axes, place: int, table: Table, row: Row, column: Column, unit: U
     value = _value(table, row, column, unit)
     left = axes.get_xlim()[0]
     unseen = column.is_memory and interval.median < table.least_bytes
-    hatch = "////" if is_apart(row.variant) or row.fallback(column.operation) else None
+    hatch = "////" if is_apart(row.variant) or fallback_mark(row, column) else None
     axes.barh(
         place,
         value - left,
@@ -221,6 +221,8 @@ def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations
         patches.append(_hatched("not ranked: another result"))
     if any(row.fallback(name) for row in rows for name in operations):
         patches.append(_hatched(f"not ranked: {FALLBACK} reads everything, then selects"))
+    if any(row.cached(name) for row in rows for name in operations):
+        patches.append(_hatched(f"not ranked: {CACHED} from the library's own memory"))
     axes.legend(
         handles=patches,
         loc="upper left",

@@ -19,7 +19,16 @@ from reports.analysis.labels import conditions_text
 from reports.analysis.sections import Contents
 from reports.analysis.tables import Row, Table, distinguishing_names, unit_of, value_text
 from reports.analysis.units import MILLISECONDS, SECONDS, Unit, spread_text
-from reports.analysis.words import FALLBACK_MEANING, LONG_NS, fallback_mark, has_fallbacks, stage_text, why_none
+from reports.analysis.words import (
+    CACHED_MEANING,
+    FALLBACK_MEANING,
+    LONG_NS,
+    fallback_mark,
+    has_cached,
+    has_fallbacks,
+    stage_text,
+    why_none,
+)
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
@@ -276,8 +285,9 @@ class TableView:
 
     @property
     def fallback_meaning(self) -> str:
-        """What the sign of a call that does more than was asked says; '' where no figure bears it."""
-        return FALLBACK_MEANING if has_fallbacks(self.table) else ""
+        """What the signs of figures that are not ranked say; '' where none bears one."""
+        meanings = {FALLBACK_MEANING: has_fallbacks(self.table), CACHED_MEANING: has_cached(self.table)}
+        return ". ".join(meaning for meaning, seen in meanings.items() if seen)
 
     def unit(self, column: Column) -> Unit:
         """The unit of a column."""
@@ -368,6 +378,8 @@ def _words(row: Row, column: Column, text: str, spread: str, mark: str, ratio: R
     told = f"{row.label}, {column.title} {text}{f' {spread}' if spread else ''}, {rounds}"
     if row.fallback(column.operation):
         return f"{told}; reads everything, then selects: not ranked"
+    if row.cached(column.operation):
+        return f"{told}; from the library's own memory: not ranked"
     if ratio is None:
         return f"{told}; not ranked"
     if mark:

@@ -1,0 +1,132 @@
+"""A run of many uses: each with its fastest format, short times as '<', and what is not ranked told apart."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pypdf
+from rich.console import Console
+
+from bench_runner.results.records import Run, Sample, changed
+from reports.analysis.columns import Role
+from reports.analysis.tables import tables
+from reports.analysis.uses import Use, uses_of
+from reports.pdf.report import write_pdf
+from reports.site.pages import write_site
+from reports.text.page import WIDTH
+from reports.text.terminal import show
+from tests.reports.factory import PROJECT_10, make_run
+
+TAKE, ONE, SCAN = "take[rows=100,handle=kept]", "take[rows=1,handle=kept]", "scan[selectivity=0.01,kind=range]"
+APPEND = "append[rows=1000]"
+
+
+def same(sample: Sample) -> Sample:
+    return sample
+
+
+def run_of(change: Callable[[Sample], Sample] = same) -> Run:
+    """Save, read, and five further operations, each as the projection was, on one table."""
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
+    more = [
+        changed(sample, operation=operation)
+        for sample in made.samples
+        for operation in (TAKE, ONE, SCAN, APPEND)
+        if sample.operation == PROJECT_10
+    ]
+    return replace(made, samples=tuple(change(sample) for sample in (*made.samples, *more)))
+
+
+def use_of(run: Run, start: str) -> Use:
+    (table,) = tables(run)
+    return next(use for use in uses_of(run, table) if use.title.startswith(start))
+
+
+def shown(run: Run) -> str:
+    stream = io.StringIO()
+    show(run, Console(file=stream))
+    return stream.getvalue()
+
+
+def test_each_use_names_the_fastest_and_what_comes_next() -> None:
+    run = run_of()
+    (table,) = tables(run)
+    titles = [use.title for use in uses_of(run, table)]
+    assert "save" not in titles
+    assert len(titles) == 6
+    use = use_of(run, TAKE)
+    column = table.columns.find(TAKE, Role.TIME)
+    assert column is not None
+    ranks = list(table.ranks(column))
+    labels = {row.variant: row.label for row in table.rows}
+    assert use.best.startswith(f"{labels[ranks[0]]} ")
+    assert use.others.startswith(f"{labels[ranks[1]]} ")
+
+
+def test_whole_reads_are_named_where_they_are_faster_than_every_call_for_the_use() -> None:
+    def hurried(sample: Sample) -> Sample:
+        if sample.operation == TAKE and sample.fallback and sample.figures:
+            return changed(sample, figures={**sample.figures, "wall_ns": 1_000})
+        return sample
+
+    use = use_of(run_of(hurried), TAKE)
+    assert use.others.startswith("reading all with pickle ")
+    assert "pickle" not in use.best
+    assert "reading all" not in use_of(run_of(hurried), SCAN).others
+
+
+def test_what_a_library_answers_from_its_memory_is_told_apart_and_never_the_best() -> None:
+    best = use_of(run_of(), TAKE).best.partition(" ")[0]
+
+    def cached(sample: Sample) -> Sample:
+        return changed(sample, cached=sample.operation == TAKE and sample.variant.startswith(best))
+
+    run = run_of(cached)
+    assert not use_of(run, TAKE).best.startswith(f"{best} ")
+    assert use_of(run, ONE).best.startswith(f"{best} ")
+    text = shown(run)
+    assert "‡ cached: later calls found in the library's memory" in " ".join(text.split())
+    assert text.count("‡") > 1
+    assert "‡" not in shown(run_of())
+
+
+def test_a_time_of_which_the_clock_takes_a_tenth_is_shown_as_less() -> None:
+    def short(sample: Sample) -> Sample:
+        if sample.operation != TAKE or not sample.figures:
+            return sample
+        wall_ns = 50_000 if sample.variant.startswith(("feather", "parquet")) else 2_000_000
+        return changed(sample, figures={**sample.figures, "wall_ns": wall_ns, "empty_ns": 20_000})
+
+    run = run_of(short)
+    assert use_of(run, TAKE).best.split()[1:] == ["<0.200", "ms"]
+    (table,) = tables(run)
+    column = table.columns.find(TAKE, Role.TIME)
+    assert column is not None
+    tied = {variant for variant, ratio in table.ranks(column).items() if ratio.tied}
+    assert {variant.partition("[")[0] for variant in tied} >= {"feather", "parquet"}
+
+
+def test_the_terminal_shows_times_alone_and_a_line_for_each_use() -> None:
+    text = shown(run_of())
+    assert max(map(len, text.splitlines())) <= WIDTH
+    further = text.partition("eq: further operations")[2].partition("which format for which use")[0]
+    assert "cores" not in further
+    assert "eq: which format for which use" in text
+
+
+def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
+    run = run_of()
+    write_pdf(run, tmp_path / "report.pdf")
+    pages = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages]
+    assert any("which format for which use" in page for page in pages)
+    write_site([run], tmp_path / "site")
+    page = next(path for path in (tmp_path / "site").glob("*.html") if "which format for" in path.read_text().lower())
+    assert use_of(run, TAKE).best in unescape(page.read_text())
+
+
+def test_a_run_of_few_operations_has_no_uses() -> None:
+    assert "which format for which use" not in shown(make_run(datasets=("eq",), tracks=("plain",), project=True))
