@@ -122,6 +122,11 @@ class Operation(ABC):
 class RepeatedOperation(Operation):
     """One that is short, and is called several times in one process, each time with another input (method rule 19)."""
 
+    @property
+    @abstractmethod
+    def asks_for_open(self) -> bool:
+        """Whether the stored copy is to stay open from call to call."""
+
     @abstractmethod
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
         """What each repetition asks for, among the first `rows` rows."""

@@ -63,9 +63,14 @@ class Take(RepeatedOperation):
         """What stands for the engine's own call where it has none."""
         return "" if isinstance(adapter, TabularFormat) and adapter.offers.take is not None else READ_ALL
 
+    @property
+    def asks_for_open(self) -> bool:
+        """By `handle`."""
+        return self.handle == "kept"
+
     def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
         """Not where everything is read: opening would read all of it, outside the clock."""
-        return self.handle == "kept" and not self.fallback(adapter)
+        return self.asks_for_open and not self.fallback(adapter)
 
     def take_input(self, stage: Stage, rows: int) -> np.ndarray:
         """The numbers of the first repetition, among the first `rows` rows."""

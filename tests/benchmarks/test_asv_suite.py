@@ -248,6 +248,23 @@ def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         trial.operations("tabular")
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("take", r"asv clocks opening too; name take\[handle=reopened\]"),
+        ("append", "append changes its copy, and asv repeats calls"),
+    ],
+)
+def test_an_operation_that_asv_cannot_clock_is_refused(
+    asked: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OPERATIONS_VARIABLE, asked)
+    with pytest.raises(ValueError, match=words):
+        trial.operations("tabular")
+    monkeypatch.setenv(OPERATIONS_VARIABLE, "take[handle=reopened]")
+    assert trial.operations("tabular") == ("save", "take[rows=100,handle=reopened]")
+
+
 def test_an_operation_is_a_part_of_a_name_in_python() -> None:
     assert identifier("project[columns=4]") == "project_columns_4"
     assert f"time_{identifier('project[columns=4]')}".isidentifier()
