@@ -49,6 +49,9 @@ class Ready:
     first_call: Mapping[str, int]
     thorough: bool
     """Whether all garbage was collected before the clock."""
+    copy: tuple[Any, ...] = ()
+    """What tells the stored copy from any that took its place; empty where it is made, or of images, whose storages may
+    write while they read."""
 
     def run(self, laps: Laps) -> Any:
         """What lies inside the clock; the result is to be given to `verified`. Of what is repeated one call, with its
@@ -77,7 +80,9 @@ def prepare(task: Mapping[str, Any]) -> Ready:
     rest = _settle(task)
     thorough = task["thorough"] or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
-    return Ready(stage, operation, held, Path(task["location"]), rest, first_call, thorough)
+    location = Path(task["location"])
+    copy = () if operation.writes or target.is_images else _copy_at(location)
+    return Ready(stage, operation, held, location, rest, first_call, thorough, copy)
 
 
 def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
@@ -163,6 +168,12 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
     return answer
+
+
+def _copy_at(location: Path) -> tuple[Any, ...]:
+    """The files of a stored copy: names, inodes, sizes, times."""
+    found = ((str(path), path.stat()) for path in linux.files_below(location))
+    return tuple(sorted((name, about.st_ino, about.st_size, about.st_mtime_ns) for name, about in found))
 
 
 def _held_bytes(opened: block.Opened) -> int:
@@ -325,6 +336,8 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
     if ready.stage.adapter.values.get("mapped") != "true":
         for _, part in parts:
             _refuse_mapped(part)
+    if ready.copy and ready.copy != _copy_at(ready.location):
+        raise Mismatch("the stored copy was replaced or changed while it was read")
     answers = [_compare(ready.stage, ready.operation, held, part) for held, part in parts]
     if last_reader:
         remove(ready.location)

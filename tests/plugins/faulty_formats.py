@@ -64,6 +64,7 @@ FAULTS = (
     "take_drops_one",
     "take_of_the_call_before",
     "take_holds",
+    "take_replaces_the_copy",
     "take_keeps_what_it_has_read",
     "scans",
     "scan_drops_nulls",
@@ -313,6 +314,10 @@ class Faulty(TabularFormat):
                 kept["table"] = table
             if fault == "take_sorted":
                 numbers = sorted(numbers)
+            if fault == "take_replaces_the_copy" and kept["calls"] == 3:
+                other = location.with_name("other")
+                other.write_bytes(location.read_bytes())
+                os.replace(other, location)
             if fault == "take_drops_one":
                 numbers = numbers[:-1]
             asked, kept["before"] = numbers, numbers

@@ -72,6 +72,14 @@ def test_one_wrong_call_voids_the_sample(run_faulty: Executor, fault: str, words
     assert not sample.figures
 
 
+def test_a_copy_that_is_replaced_meanwhile_is_no_copy_to_measure(run_faulty: Executor) -> None:
+    """Even by the same bytes: nobody knows which of the two was read."""
+    sample = only(run_faulty, "take_replaces_the_copy", TAKE)
+    assert sample.failure is not None
+    assert sample.failure.kind == "mismatch"
+    assert "was replaced or changed while it was read" in sample.failure.reason
+
+
 @pytest.mark.parametrize("fault", ["take_holds", "take_keeps_what_it_has_read"])
 def test_a_handle_that_keeps_what_it_has_read_is_marked(run_faulty: Executor, fault: str) -> None:
     sample = only(run_faulty, fault, TAKE)
