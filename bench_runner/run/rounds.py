@@ -211,12 +211,18 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         if ends_ns is not None and number > first:
             due = within_budget(due, costs_s, (ends_ns - now_ns()) / 1e9)
         elif first > 1:
-            due = [chain for chain in due if chain.is_raw_io or chain.variant in slow]
+            # One round of everything, whatever it takes: in a resumed run many have had theirs.
+            bare = [chain for chain in due if chain.variant in slow and not schedule.progress[chain].counted]
+            if bare or ends_ns is None:
+                due = [chain for chain in due if chain.is_raw_io or chain in bare]
+            else:
+                due = within_budget(due, costs_s, (ends_ns - now_ns()) / 1e9)
         if race is not None and number > EARLY_STOP_ROUNDS:
             due = racing(due, {*wanted} - {*due}, schedule.progress)
         if not due:
             if not schedule.release(number):
                 return
+            _learn_of_earlier(session, schedule, [chain for chain in predictions if chain.variant in slow], number)
             session.stage("slow variants")
             session.save_info()
             session.watcher.part_done(session.folder)
@@ -243,6 +249,16 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.learn(chain, samples)
             used[chain] = max(used[chain], used_bytes(samples))
+
+
+def _learn_of_earlier(session: Session, schedule: Schedule, chains: Sequence[Chain], number: int) -> None:
+    """What the earlier part of the run has of slow variants: they waited there for another round than they do now."""
+    for chain in chains:
+        for before in range(1, number):
+            rows = session.datasets[chain.dataset].rows
+            found = session.earlier.execution(chain, session.public(chain.conditions), before, rows)
+            if found:
+                schedule.learn(chain, found)
 
 
 def _reserved_ns(slow: Collection[str], costs_s: Mapping[Chain, float], deadline_ns: int) -> int:

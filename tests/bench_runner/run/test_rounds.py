@@ -55,6 +55,7 @@ def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
         stage=lambda name: None,
         save_info=lambda: None,
         public=lambda conditions: conditions,
+        earlier=SimpleNamespace(execution=lambda *asked: None),
     )
 
 
@@ -185,6 +186,23 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
     assert {variant for variant, _, _ in executed[:before]} == {"feather", "orc", "raw-io"}
     assert executed[before][0] in ("csv", "raw-io")
     assert "csv" in {variant for variant, _, _ in executed[before : before + 2]}
+
+
+@pytest.mark.parametrize(("budget_s", "again"), [(100.0, [6, 7, 8, 9]), (16.0, [])])
+def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
+    budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They waited for round 4 then, and for round 6 now. Five rounds were asked for; where there is no time for them,
+    the one that is there will do."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: SECOND * len(executed))
+    run, slow = session(None, rounds=5, budget_s=budget_s), CHAINS[2]
+    before = samples(slow, (SECOND, SECOND), 4)
+    run.earlier = SimpleNamespace(
+        execution=lambda of, how, number, rows: before if (of, number) == (slow, 4) else None
+    )
+    costs = {each: prediction(0.2) for each in CHAINS[:2]} | {CHAINS[3]: prediction(0.1), slow: prediction(9)}
+    rounds.count_rounds(run, costs)
+    assert ran(executed, "csv") == again
 
 
 def test_memory_is_made_ready_for_what_was_used(
