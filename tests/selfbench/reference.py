@@ -70,6 +70,9 @@ def pack(runs: Path) -> None:
         place.mkdir()
         kept = tuple(sample for sample in run.samples if sample.round > 0 or sample.failure is not None)
         pack_run(replace(run, samples=kept), place)
+        # Where it lay on the machine that measured it is nobody's business.
+        about = place / "run.json"
+        about.write_text(about.read_text().replace(str(runs.resolve()), "reference-runs"))
         size_bytes = sum(path.stat().st_size for path in place.iterdir())
         partial = ", partial" if run.info.partial else ""
         click.echo(f"{suite}: {len(kept):,} samples, {size_bytes / 1e3:,.0f} kB{partial}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,8 @@ def test_a_package_without_one_says_so(place: Path) -> None:
 def test_ours_is_whole_small_and_says_nothing_of_the_machine_s_names() -> None:
     runs = reference.reference_runs()
     assert sum(path.stat().st_size for path in PACKED.rglob("*") if path.is_file()) <= 3 * 10**6
+    for place in PACKED.glob("*/run.json"):
+        assert not re.search(r'"/(?!dev/|")', place.read_text()), f"{place.parent.name} names a place of its machine"
     for run in runs:
         assert not run.info.partial
         assert not run.info.dirty
