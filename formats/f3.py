@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class F3(TabularFormat):
-    """f3.write and f3.open(..).read; writing is on one thread whatever the condition."""
+    """f3.write and f3.open(..).read, on one thread whatever the condition."""
 
     format = "f3"
     # There is one call: settings alone tell its variants apart.
@@ -110,13 +110,13 @@ class F3(TabularFormat):
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
         prefer: Any = self.values["decoder"]
-        with self._f3.open(location, prefer=prefer, threads=self.threads) as file:
+        with self._f3.open(location, prefer=prefer) as file:
             return file.read()
 
     def open(self, location: Path) -> Handle:
         """Open the file."""
         prefer: Any = self.values["decoder"]
-        file = self._f3.open(location, prefer=prefer, threads=self.threads)
+        file = self._f3.open(location, prefer=prefer)
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             return file.read(columns, checked(numbers, file.num_rows))

@@ -6,7 +6,6 @@ stranger's: every count is checked against the others before it is used, and eve
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import TracebackType
@@ -41,7 +40,7 @@ def open_file(
     *,
     verify: Verify = "units",
     prefer: Prefer = "native",
-    threads: int | None = None,
+    threads: int = 1,
     coding: Coding | None = None,
 ) -> File:
     """Open an F3 file: a path, a URL that fsspec knows, or a file opened for reading (which is not closed).
@@ -50,8 +49,8 @@ def open_file(
         verify: 'units': the checksums of IOUnits that are read, where the file has them; 'file': these, and now
             those of the whole file and its schema; 'none': nothing
         prefer: 'native': instead of the file's code, what this package has natively of it; 'wasm': the file's code
-        threads: by how many a large read is decoded; None: by as many as there are cores. What is read from an open
-            file or a URL is decoded by one, and so is what other code than this package's decodes
+        threads: by how many a large read is decoded. What is read from an open file or a URL is decoded by one, and so
+            is what other code than this package's decodes
         coding: decoders other than this package's own
 
     Raises F3Error for what is no F3 file or a broken one, and OSError where it cannot be read.
@@ -60,13 +59,13 @@ def open_file(
         raise F3Error(f"verify: {verify!r} is none of 'units', 'file', 'none'")
     if prefer not in ("native", "wasm"):
         raise F3Error(f"prefer: {prefer!r} is none of 'native', 'wasm'")
-    if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
         raise F3Error(f"threads: {threads!r} is no number from 1 on")
     source = io.open_source(path)
     # In the sandbox threads take turns.
     in_sandbox = prefer == "wasm" or native.library() is None
     alone = in_sandbox or coding is not None or not source.shared_by_threads
-    count = 1 if alone else threads or len(os.sched_getaffinity(0))
+    count = 1 if alone else threads
     try:
         with Placed(source.name):
             return File(Contents(source, verify, prefer, default_coding() if coding is None else coding), count)

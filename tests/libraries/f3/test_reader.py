@@ -402,7 +402,7 @@ def test_too_little_memory_is_told_with_its_place(monkeypatch):
 # --- threads -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5, None])
+@pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("prefer", ["native", "wasm"])
 @pytest.mark.parametrize("dictionary", ["none", "local", "shared"])
 def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, prefer, dictionary):
