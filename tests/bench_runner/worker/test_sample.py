@@ -316,3 +316,25 @@ def test_every_pool_of_arrow_is_known() -> None:
     names = {pool.backend_name for pool in worker._arrow_pools()}
     assert names == {*pa.supported_memory_backends(), pa.default_memory_pool().backend_name}
     assert "system" in names
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["read", "project[columns=3]", "take[rows=5,handle=kept]", "take[rows=5,handle=reopened,columns=2]", "scan"],
+)
+def test_nothing_of_the_data_set_is_read_inside_the_clock(
+    operation: str, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is to be asked for, and the right answer, are read before the clock and after it."""
+    list(worker.measure(task, phase))
+    phases = []
+    whole = Stage.table
+
+    def table(self: Stage, *given: Any) -> pa.Table:
+        phases.append(phase[0])
+        return whole(self, *given)
+
+    monkeypatch.setattr(Stage, "table", table)
+    list(worker.measure({**task, "operation": operation}, phase))
+    assert PHASE_CLOCK not in phases
+    assert PHASE_AFTER in phases
