@@ -16,6 +16,7 @@ from adapters.contract import (
     Offers,
     Reach,
     Setting,
+    Sharing,
     Stage,
     Stored,
     TabularFormat,
@@ -79,7 +80,14 @@ class LancePylance(TabularFormat):
         "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), append=True)
+    offers = Offers(
+        project=True,
+        take=Reach.ROWS,
+        scan=frozenset(Kind),
+        append=True,
+        streams=Sharing.ONE,
+        keeps_columns=True,
+    )
 
     @property
     def losses(self) -> tuple[Loss, ...]:

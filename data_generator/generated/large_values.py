@@ -1,7 +1,7 @@
 """Tables of which one column holds large values: vectors, long texts, and bytes that nothing makes smaller.
 
-Beside it, but where values of one size are the question, lie a number of the row, which ascends, and a label, which does not. What is read of such a table by rows or
-conditions is what a training loop, a search or a gallery reads.
+Beside it lie a number of the row, which ascends, and a label, which does not; but not where values of one size are the
+question. What is read of such a table by rows or conditions is what a training loop, a search or a gallery reads.
 """
 
 from __future__ import annotations

@@ -50,8 +50,11 @@ def test_without_it_the_same_rows_are_read_again(name: str, table: pa.Table, tmp
 )
 def test_it_is_spelled_where_it_is_not_the_default(name: str, told: str) -> None:
     on, off = (FORMATS.build(f"{name}[library_cache={cache}]") for cache in ("on", "off"))
-    assert isinstance(on, TabularFormat) and isinstance(off, TabularFormat)
+    assert isinstance(on, TabularFormat)
+    assert isinstance(off, TabularFormat)
     assert "library_cache" not in on.variant
     assert off.variant == f"{name}[engine={ENGINES[name]},library_cache=off]"
-    assert on.calls and told not in on.calls.read
-    assert off.calls and told in off.calls.read
+    assert on.calls is not None
+    assert told not in on.calls.read
+    assert off.calls is not None
+    assert told in off.calls.read
