@@ -82,7 +82,7 @@ FIGURES: Mapping[str, Figure] = {
         "ns", _IS, "all calls", "wall clock of those calls together; of streams from the first start to the last end"
     ),
     "empty_ns": Figure("ns", _IS, "empty call", "what the clock takes around a call, with touching its result"),
-    "result_bytes": Figure("bytes", _IS, "result", "values, offsets and nulls of what a call gave"),
+    "result_bytes": Figure("bytes", _IS, "result", "values, offsets and nulls of the Arrow table that a call gave"),
     "asked_bytes": Figure(
         "bytes", _LOW, "bytes read", "rchar of /proc/self/io: given by read calls, cached or not; blind to mappings"
     ),

@@ -123,6 +123,8 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         figures["device_read_bytes"] = moved.device_read - before.device_read
         figures["asked_bytes"] = moved.asked_since(before)
         figures |= _distinct(task, ready.location)
+        if isinstance(result, pa.Table):
+            figures["result_bytes"] = result.nbytes
     if ready.operation.writes:
         answer |= read_back(ready.stage.adapter, ready.location)
     else:
