@@ -151,7 +151,7 @@ class LancePylance(TabularFormat):
     def _dataset(self, location: Path) -> Any:
         return self._lance.dataset(str(location), **self._caches())
 
-    def _caches(self) -> dict[str, int]:
+    def _caches(self) -> dict[str, Any]:
         if self.values["library_cache"] == "on":
             return {}
         return {"index_cache_size_bytes": 0, "metadata_cache_size_bytes": 0}

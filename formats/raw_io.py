@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapters.contract import Can, Handle, Maturity, Native, Offers, Reach, Stage, Stored, TabularFormat
+from adapters.contract import Can, Handle, Maturity, Native, Offers, Reach, Sharing, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
 from adapters.predicate import Kind, Predicate
 from formats.shared.arrow_ipc import Message
@@ -66,7 +66,15 @@ class RawIO(TabularFormat):
     suffix = ".raw"
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), append=True)
+    # What is not read by rows is found by a seek, of which a file has one place.
+    offers = Offers(
+        project=True,
+        take=Reach.ROWS,
+        scan=frozenset(Kind),
+        append=True,
+        streams=Sharing.EACH,
+        keeps_columns=True,
+    )
 
     def load_library(self) -> None:
         """Import pyarrow."""

@@ -31,7 +31,7 @@ from bench_runner.operations import (
     operation_of,
     targets,
 )
-from bench_runner.worker import block, image_verify, streams, verify
+from bench_runner.worker import block, image_verify, streams, together, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
 
@@ -350,7 +350,7 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
     """
     parts = [(ready.held, result)]
     if is_repeated(ready.operation):
-        parts = _together(ready, ready.operation, result)
+        parts = together.joined(ready.operation, ready.stage.rows, ready.held[: len(result)], result)
     if ready.stage.adapter.values.get("mapped") != "true":
         for _, part in parts:
             _refuse_mapped(part)
@@ -376,23 +376,6 @@ def _refuse_mapped(result: Any) -> None:
                 f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
                 "only a variant with mapped=true may do that"
             )
-
-
-def _together(ready: Ready, operation: RepeatedOperation, results: list[Any]) -> list[tuple[Any, pa.Table]]:
-    """All that was asked for, and all that was given, one behind the other where that is one answer: each must have
-    given its own. What has other types, as few rows of missing text may have, stands by itself."""
-    asked = ready.held[: len(results)]
-    if not operation.adds_up:
-        return list(zip(asked, results, strict=True))
-    by_types: dict[str, list[tuple[np.ndarray, pa.Table]]] = {}
-    for place, (numbers, result) in enumerate(zip(asked, results, strict=True)):
-        if len(result) != len(numbers):
-            raise Mismatch(f"call {place + 1} gave {len(result):,} rows, {len(numbers):,} were asked for")
-        by_types.setdefault(str(result.schema.remove_metadata()), []).append((numbers, result))
-    return [
-        (np.concatenate([numbers for numbers, _ in each]), pa.concat_tables([table for _, table in each]))
-        for each in by_types.values()
-    ]
 
 
 def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:

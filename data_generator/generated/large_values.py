@@ -54,6 +54,8 @@ def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> 
     where they are more than one. Raises DataError where they are no whole number of those.
     """
     size_bytes = int(parameters["bytes"])
+    kind: pa.DataType
+    make: _Make
     if parameters["kind"] == "variable":
         kind, make = pa.binary(), _blobs
     elif size_bytes % 4:
