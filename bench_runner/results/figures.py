@@ -33,7 +33,7 @@ FIGURES: Mapping[str, Figure] = {
         "ns",
         _LOW,
         "time",
-        "wall clock of the operation, or the median of its calls; of streams that of all calls over their number",
+        "wall clock of the operation with conversion; the median of its calls; of streams all calls over their number",
     ),
     "cpu_ns": Figure(
         "ns",
