@@ -116,6 +116,15 @@ class Reach(Enum):
     """The groups of rows that they lie in, whole: row groups, batches, stripes, blocks."""
 
 
+class Sharing(Enum):
+    """How several threads take rows of one stored copy at once."""
+
+    ONE = "one handle"
+    """One handle answers all of them."""
+    EACH = "a handle each"
+    """Each needs one of its own: on a shared one the library gives wrong answers, or ends the process."""
+
+
 @dataclass(frozen=True)
 class Offers:
     """What an engine has calls of its own for, beside save and read. For what is not here the harness reads everything
@@ -128,6 +137,10 @@ class Offers:
     ordered: bool = True
     """Whether a scan gives its rows in the order in which they are stored."""
     append: bool = False
+    streams: Sharing | None = None
+    """How several threads take rows at once; None where the library is not made for threads, or nobody has tried."""
+    keeps_columns: bool = False
+    """Whether what `open_columns` gives stays open from one `project` to the next."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -348,6 +361,10 @@ class TabularFormat(Adapter):
 
     def open_rows(self, location: Path) -> Handle:
         """As `open`, for `take` alone: other calls of some engines open the file themselves."""
+        return self.open(location)
+
+    def open_columns(self, location: Path) -> Handle:
+        """As `open`, for `project` again and again. Only where `offers` says that it stays open."""
         return self.open(location)
 
     def append(self, table: Any, location: Path) -> None:

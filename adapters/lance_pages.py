@@ -20,10 +20,12 @@ CODEC_KEY, LEVEL_KEY = b"lance-encoding:compression", b"lance-encoding:compressi
 STRUCTURAL_KEY = b"lance-encoding:structural-encoding"
 """Key of a field's metadata that says how its pages are laid out; files of version 2.0 ignore it."""
 
-LAYOUTS = {"miniblock": "MiniBlockLayout", "fullzip": "FullZipLayout"}
-"""What the pages of a layout call themselves."""
+LAYOUTS = {"miniblock": ("MiniBlockLayout", "Chunked"), "fullzip": ("FullZipLayout", "Zipped")}
+"""What the pages of a layout call themselves, up to version 2.2 and from 2.3 on."""
 
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
+_PLANAR, _PLANE = "PlanarLayout", re.compile(r"\b(Chunked|Zipped)\(\s*\1Values\b")
+"""From version 2.3 on all pages have one layout, which names how their values lie by itself."""
 _SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
 _DICTIONARY = "dictionary: Some("
 
@@ -50,7 +52,9 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
 def check_layout(found: Iterable[str], structural: str) -> None:
     """Whether all pages with values, of which these are the layouts and encodings, are laid out as was asked. Raises
     RefusedData where the writer knew better, as with dictionaries."""
-    others = {name for asked, name in LAYOUTS.items() if structural != "default" and asked != structural}
+    others = {
+        name for asked, names in LAYOUTS.items() if structural != "default" and asked != structural for name in names
+    }
     if wrong := others.intersection(found):
         names = ", ".join(sorted(wrong))
         raise RefusedData(f"structural={structural} is not kept for all of this data: some pages are {names}")
@@ -73,6 +77,8 @@ def encodings(pages: Iterable[str]) -> set[str]:
     for page in pages:
         values, dictionary = _apart(page)
         found |= {*_ENCODING.findall(values), *_SCHEME.findall(values)}
+        if values.startswith(_PLANAR):
+            found |= {_PLANAR, *_PLANE.findall(values)}
         found |= {f"dictionary of {name}" for name in (*_ENCODING.findall(dictionary), *_SCHEME.findall(dictionary))}
     return found
 

@@ -159,6 +159,26 @@ CATALOGUE: Mapping[str, Entry] = {
         100_000,
         (Parameter("bytes", (1, 65_536), "10000", "mean size of a value"),),
     ),
+    "values": Entry(
+        "values of one size, 4 bytes to 64 KB, and nothing beside them",
+        "what one value costs that is read at random, by its size: up to 1,000,000 of them, at most 256 MB",
+        "data_generator.generated.large_values:build_values",
+        None,
+        (
+            Parameter("bytes", (4, 65_536), "256", "size of a value; of kind=variable the mean"),
+            Parameter("kind", ("variable", "fixed"), "variable", "binary, or vectors of float32 (4 bytes: a number)"),
+        ),
+    ),
+    "wide": Entry(
+        "many columns of floats",
+        "features of which a reader wants a few: what the others cost it all the same",
+        "data_generator.generated.wide:build",
+        None,
+        (
+            Parameter("columns", (1, 20_000), "50", "columns of float64"),
+            Parameter("rows", (1, 1_048_576), "1000", "rows, so that one run can have few and many"),
+        ),
+    ),
     "webface": Entry(
         "WebFace10M, or a table like it",
         "33 columns by 10,000,000 rows: what face analysis says of images, or your own HDF5 file",

@@ -16,6 +16,7 @@ from adapters.contract import (
     Offers,
     Reach,
     Setting,
+    Sharing,
     Stage,
     Stored,
     TabularFormat,
@@ -66,6 +67,11 @@ class LancePylance(TabularFormat):
         "structural": Setting(
             ("default", "miniblock", "fullzip"), "default", "how pages of values are laid out; from version 2.1 on"
         ),
+        "library_cache": Setting(
+            ("on", "off"),
+            "on",
+            "whether metadata and indices stay in memory while a data set is open, within Lance's limits",
+        ),
     }
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
@@ -74,7 +80,14 @@ class LancePylance(TabularFormat):
         "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), append=True)
+    offers = Offers(
+        project=True,
+        take=Reach.ROWS,
+        scan=frozenset(Kind),
+        append=True,
+        streams=Sharing.ONE,
+        keeps_columns=True,
+    )
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -87,8 +100,11 @@ class LancePylance(TabularFormat):
         if self.values["codec"] != "auto" or self.values["structural"] != "default":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
+        cache = "".join(f", {name}={value}" for name, value in self._caches().items())
         return Calls(
-            ("import lance",), f"lance.write_dataset({{held}}, {{path}}{version})", "lance.dataset({path}).to_table()"
+            ("import lance",),
+            f"lance.write_dataset({{held}}, {{path}}{version})",
+            f"lance.dataset({{path}}{cache}).to_table()",
         )
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
@@ -130,11 +146,19 @@ class LancePylance(TabularFormat):
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the last version."""
-        return self._lance.dataset(str(location)).to_table()
+        return self._dataset(location).to_table()
+
+    def _dataset(self, location: Path) -> Any:
+        return self._lance.dataset(str(location), **self._caches())
+
+    def _caches(self) -> dict[str, Any]:
+        if self.values["library_cache"] == "on":
+            return {}
+        return {"index_cache_size_bytes": 0, "metadata_cache_size_bytes": 0}
 
     def open(self, location: Path) -> Handle:
         """Open the last version. A data set keeps no file open, so there is nothing to close."""
-        dataset = self._lance.dataset(str(location))
+        dataset = self._dataset(location)
         rows = dataset.count_rows()
 
         def project(columns: Sequence[str]) -> pa.Table:

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Reach, Setting, Stage, Stored
+from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Reach, Setting, Sharing, Stage, Stored
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from adapters.relations import times
@@ -69,7 +69,10 @@ class OrcPyarrow(_Orc):
     engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
-    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
+    # A file object has one place to read from: on a shared one streams read each other's bytes.
+    offers = Offers(
+        project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH, keeps_columns=True
+    )
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -130,6 +133,16 @@ class OrcPyarrow(_Orc):
             return self._arrow.Table.from_batches(parts).select(columns).take(places)
 
         return Handle(take=take, close=source.close)
+
+    def open_columns(self, location: Path) -> Handle:
+        """Open the file: its footer is read once."""
+        source = location.open("rb")
+        file = self._orc.ORCFile(source)
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            return file.read(list(columns)).select(columns)
+
+        return Handle(project=project, close=source.close)
 
 
 class OrcPandas(_Orc):

@@ -18,6 +18,7 @@ from adapters.contract import (
     Offers,
     Reach,
     Setting,
+    Sharing,
     Stage,
     Stored,
     TabularFormat,
@@ -101,7 +102,10 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
-    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
+    # Several threads on one ParquetFile end the process.
+    offers = Offers(
+        project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH, keeps_columns=True
+    )
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -183,6 +187,15 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
             return read.select(columns).take(places)
 
         return Handle(take=take, close=file.close)
+
+    def open_columns(self, location: Path) -> Handle:
+        """Open the file: its footer is read once."""
+        file = self._parquet.ParquetFile(location)
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            return file.read(columns=list(columns), use_threads=self.threads is None).select(columns)
+
+        return Handle(project=project, close=file.close)
 
 
 class ParquetPandas(ProjectsByOneCall, _Parquet):
@@ -332,7 +345,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     extra = "engines"
     native = Native.PANDAS
     maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
-    offers = Offers(project=True, take=Reach.GROUPS, append=True)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH)
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

@@ -2,12 +2,14 @@
 
 The table's own Arrow buffers go to a file by plain writes, each after a few bytes that say what it is (an Arrow IPC
 stream), and come back by one `readinto` into fresh memory that the table then lies in. Of some columns come the bytes
-that the messages name, by one `readinto` for each column and batch. Nothing is converted, encoded or copied a second
-time. It is a yardstick, not a format to use.
+that the messages name, by one `readinto` for each column and batch; of some rows their bytes, by a `preadv` each; of a
+condition its column, a mask of it, and what the mask leaves of the other columns. Nothing is encoded. It is a
+yardstick, not a format to use.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +17,15 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Handle, Maturity, Native, Offers, Stage, Stored, TabularFormat
+import numpy as np
+
+from adapters.contract import Can, Handle, Maturity, Native, Offers, Reach, Sharing, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
+from adapters.predicate import Kind, Predicate
 from formats.shared.arrow_ipc import Message
+from formats.shared.arrow_rows import Runs, has_rows, read_rows
+from formats.shared.conditions import arrow_mask
+from formats.shared.rows import checked, starts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +48,10 @@ class _Layout:
     schema: pa.Schema
     columns: tuple[list[tuple[int, int]], ...]
     """From where to where, for each batch of each column."""
+    buffers: tuple[np.ndarray, ...]
+    """Where each buffer of each column begins, int64 of shape (buffers, batches); -1 where a batch has none."""
+    starts: np.ndarray
+    """The number of the first row of each batch, and behind the last one that of all rows."""
     others: dict[int, bytes]
 
 
@@ -53,8 +65,16 @@ class RawIO(TabularFormat):
     native = Native.BUFFERS
     suffix = ".raw"
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
-    capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    offers = Offers(project=True)
+    capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
+    # What is not read by rows is found by a seek, of which a file has one place.
+    offers = Offers(
+        project=True,
+        take=Reach.ROWS,
+        scan=frozenset(Kind),
+        append=True,
+        streams=Sharing.EACH,
+        keeps_columns=True,
+    )
 
     def load_library(self) -> None:
         """Import pyarrow."""
@@ -114,7 +134,45 @@ class RawIO(TabularFormat):
             with self._arrow.ipc.open_stream(buffer.slice(_HEADER.size), options=options) as stream:
                 return stream.read_all().select(columns)
 
-        return Handle(project=project, close=file.close)
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            checked(numbers, int(layout.starts[-1]))
+            # Of batches without rows the last one is found, which is the one that has the row.
+            batches = np.searchsorted(layout.starts, numbers, side="right") - 1
+            runs = Runs(batches, numbers - layout.starts[batches], np.ones(len(numbers), np.int64))
+            fields = [layout.schema.field(_place(layout.schema, column)) for column in columns]
+            arrays = []
+            for field in fields:
+                if has_rows(field.type):
+                    buffers = iter(layout.buffers[_place(layout.schema, field.name)])
+                    arrays.append(read_rows(file.fileno(), field.type, buffers, runs))
+                else:
+                    arrays.append(project([field.name]).column(0).take(self._arrow.array(numbers)))
+            return self._arrow.Table.from_arrays(arrays, schema=self._arrow.schema(fields))
+
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            met = arrow_mask(project([predicate.column]).column(0), predicate)
+            return project(columns).filter(met)
+
+        return Handle(project=project, take=take, scan=scan, close=file.close)
+
+    def append(self, table: pa.Table, location: Path) -> None:
+        """Write the buffers over the mark that ends the stream, and the mark behind them.
+
+        Raises AdapterError when the file is not one that `save` has finished.
+        """
+        sink = self._arrow.BufferOutputStream()
+        with self._arrow.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        messages = memoryview(sink.getvalue())
+        _, schema_bytes = _PREFIX.unpack(messages[: _PREFIX.size])
+        with location.open("r+b", buffering=0) as file:
+            self._check(location, file.read(_HEADER.size), location.stat().st_size)
+            file.seek(-len(_END), os.SEEK_END)
+            # The first message is the schema, which is there.
+            _write_all(file, messages[_PREFIX.size + schema_bytes :])
+            size_bytes = file.tell()
+            file.seek(0)
+            file.write(_HEADER.pack(_MAGIC, size_bytes - _HEADER.size))
 
     def _layout(self, file: FileIO) -> _Layout:
         messages = _messages(file)
@@ -122,6 +180,8 @@ class RawIO(TabularFormat):
         others = {start: head}
         schema = self._arrow.ipc.read_schema(self._arrow.py_buffer(head))
         columns: tuple[list[tuple[int, int]], ...] = tuple([] for _ in schema)
+        buffers: tuple[list[list[int]], ...] = tuple([] for _ in schema)
+        rows = []
         for start, head, message in messages:
             others[start] = head
             body = start + len(head)
@@ -129,10 +189,18 @@ class RawIO(TabularFormat):
                 # Dictionaries come whole, whichever columns are asked for: they are small beside their columns.
                 others[body] = file.read(message.body_bytes)
                 continue
-            for column, (first, last) in zip(columns, message.columns(schema), strict=True):
-                column.append((body + first, body + last))
+            rows.append(message.rows)
+            for column, places, found in zip(columns, buffers, message.buffers(schema), strict=True):
+                first = body + found[0][0] if found else body
+                column.append((first, max((body + offset + length for offset, length in found), default=first)))
+                places.append([body + offset if length else -1 for offset, length in found])
         others[file.tell() - len(_END)] = _END
-        return _Layout(schema, columns, others)
+        # Of views the number of buffers is not the same in all batches: nobody looks for their rows.
+        arrays = tuple(
+            np.array(places, np.int64).T if places and has_rows(field.type) else np.empty((0, 0), np.int64)
+            for field, places in zip(schema, buffers, strict=True)
+        )
+        return _Layout(schema, columns, arrays, starts_of(rows), others)
 
     def _check(self, location: Path, header: bytes, size_bytes: int) -> None:
         if len(header) < _HEADER.size or not header.startswith(_MAGIC):
@@ -165,6 +233,13 @@ def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
         message = Message(metadata)
         yield start, prefix + metadata, message
         start += len(prefix) + metadata_bytes + message.body_bytes
+
+
+def _write_all(file: FileIO, view: memoryview) -> None:
+    """One call takes at most 2 GiB."""
+    written = 0
+    while written < len(view):
+        written += file.write(view[written:])
 
 
 def _place(schema: pa.Schema, column: str) -> int:

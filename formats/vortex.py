@@ -16,6 +16,7 @@ from adapters.contract import (
     Offers,
     Reach,
     Setting,
+    Sharing,
     Stage,
     Stored,
     TabularFormat,
@@ -54,7 +55,14 @@ class VortexData(TabularFormat):
     native = Native.ARROW
     suffix = ".vortex"
     settings: ClassVar = {
-        "codec": Setting(("auto", "compact"), "auto", "compact: with zstd and pco, which are denser and slower to read")
+        "codec": Setting(
+            ("auto", "compact"), "auto", "compact: with zstd and pco, which are denser and slower to read"
+        ),
+        "library_cache": Setting(
+            ("on", "off"),
+            "on",
+            "whether segments that were read stay in memory while a file is open, within Vortex's limit",
+        ),
     }
     maturity = Maturity(
         Stage.YOUNG,
@@ -64,7 +72,7 @@ class VortexData(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
-    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind))
+    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), streams=Sharing.ONE, keeps_columns=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -78,7 +86,7 @@ class VortexData(TabularFormat):
         return Calls(
             ("import vortex", "import vortex.io"),
             f"vortex.{write}({{held}}, {{path}})",
-            "vortex.open({path}).to_arrow().read_all()",
+            f"vortex.open({{path}}{self._spelled_cache()}).to_arrow().read_all()",
         )
 
     def load_library(self) -> None:
@@ -102,11 +110,17 @@ class VortexData(TabularFormat):
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file; text and bytes in lists become plain ones, see _without_views_in_lists."""
-        return _without_views_in_lists(self._vortex.open(str(location)).to_arrow().read_all())
+        return _without_views_in_lists(self._file(location).to_arrow().read_all())
+
+    def _file(self, location: Path) -> Any:
+        return self._vortex.open(str(location), without_segment_cache=self.values["library_cache"] == "off")
+
+    def _spelled_cache(self) -> str:
+        return ", without_segment_cache=True" if self.values["library_cache"] == "off" else ""
 
     def open(self, location: Path) -> Handle:
         """Open the file. Vortex has no call that closes one: it is closed when nobody holds it."""
-        opened = [self._vortex.open(str(location))]
+        opened = [self._file(location)]
         rows = len(opened[0])
 
         def project(columns: Sequence[str]) -> pa.Table:

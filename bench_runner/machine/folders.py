@@ -47,7 +47,8 @@ def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
     """What lies under a folder: file system, mount, device, space. The folder has to exist.
 
     `filesystem` of an overlay whose upper folder can be seen from here is spelled 'overlay on ext4'. Sizes in
-    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess. `journal` says of ext4
+    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess; `read_ahead_kb` is what the
+    kernel reads along, in KiB. `journal` says of ext4
     whether it has one.
     """
     real = Path(os.path.realpath(path))
@@ -154,6 +155,9 @@ def _device_facts(source: str, system: Path) -> dict[str, Any]:
     rotational = text_of(disk / "queue/rotational")
     if rotational is not None:
         facts = {"rotational": rotational == "1", "nvme": disk.name.startswith("nvme")}
+    read_ahead = text_of(disk / "queue/read_ahead_kb")
+    if read_ahead is not None and read_ahead.isdecimal():
+        facts["read_ahead_kb"] = int(read_ahead)
     model = text_of(disk / "device/model")
     task = text_of(system / "sys/fs/ext4" / name / "journal_task")
     return facts | ({"device_model": model} if model else {}) | ({"journal": task != "<none>"} if task else {})

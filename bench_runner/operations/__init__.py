@@ -15,7 +15,7 @@ from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
 from bench_runner.operations.append import Append
-from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, RepeatedOperation, Stage
+from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, RepeatedOperation, Stage, is_repeated
 from bench_runner.operations.project import Project
 from bench_runner.operations.read import Read
 from bench_runner.operations.save import Save
@@ -31,6 +31,7 @@ __all__ = [
     "Operation",
     "RepeatedOperation",
     "Stage",
+    "is_repeated",
     "operation_of",
 ]
 

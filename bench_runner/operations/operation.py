@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +95,10 @@ class Operation(ABC):
         """What stands for the engine's own call where it has none, '' where it has, or none is needed."""
         return ""
 
+    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
+        """Why it cannot be done with this variant, whatever the data; None when it can."""
+        return None
+
     @abstractmethod
     def take_input(self, stage: Stage, rows: int) -> Any:
         """Before the clock: what the user holds, in private memory."""
@@ -111,6 +115,10 @@ class Operation(ABC):
     def expected_columns(self, stage: Stage) -> list[str]:
         """The names and order of the columns of the right answer; empty when there is nothing to compare."""
 
+    def columns_of(self, stage: Stage, held: Any) -> list[str]:
+        """The same of one call, where calls differ in what they are asked for."""
+        return self.expected_columns(stage)
+
     def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
         """After the clock: some columns of the right answer, computed in memory, or of what it is rows of."""
         return stage.table(stage.rows, columns)
@@ -122,6 +130,23 @@ class Operation(ABC):
 
 class RepeatedOperation(Operation):
     """One that is short, and is called several times in one process, each time with another input (method rule 19)."""
+
+    adds_up: ClassVar[bool] = True
+    """Whether the answers of all calls, one behind the other, are one answer: rows are, columns are not."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it is, with these parameters; else it is done once."""
+        return True
+
+    @property
+    def threads_at_once(self) -> int:
+        """From how many threads it is called at the same time."""
+        return 1
+
+    def handles(self, adapter: TabularFormat | ImageStorage) -> int:
+        """How many times the stored copy is opened before the clock, to stay open: 0 where each call opens it."""
+        return int(self.keeps_handle(adapter))
 
     @property
     @abstractmethod
@@ -143,3 +168,8 @@ class RepeatedOperation(Operation):
     @abstractmethod
     def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
         """One repetition on what is open, inside the clock."""
+
+
+def is_repeated(operation: Operation) -> TypeGuard[RepeatedOperation]:
+    """Whether an operation is called several times in one process."""
+    return isinstance(operation, RepeatedOperation) and operation.repeats

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Handle, ImageStorage, TabularFormat
+from adapters.contract import Handle, ImageStorage, Sharing, TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations import selection, targets
 from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
@@ -28,6 +28,9 @@ RUN_ROWS = 10
 ZIPF_EXPONENT = 1.1
 """In the pattern `zipf` the row of rank r is asked for in proportion to 1 / r to this power."""
 
+MOST_STREAMS = 256
+"""More threads at once than a user would start, or a device has places for."""
+
 
 @dataclass(frozen=True)
 class Take(RepeatedOperation):
@@ -38,6 +41,7 @@ class Take(RepeatedOperation):
     order: str = word("unsorted", "sorted")
     handle: str = word("kept", "reopened", spelled=True)
     columns: int | str = count(ALL, ALL)
+    streams: int = count(1)
 
     name: ClassVar[str] = "take"
     arrow_only: ClassVar[bool] = True
@@ -50,6 +54,7 @@ class Take(RepeatedOperation):
         told += [self.pattern] * (self.pattern != "uniform") + [self.order] * (self.order == "sorted")
         told += ["reopened"] * (self.handle == "reopened")
         told += [f"{self.columns} columns"] * (self.columns != ALL)
+        told += [f"{self.streams} streams"] * (self.streams != 1)
         return ", ".join(told)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -58,7 +63,34 @@ class Take(RepeatedOperation):
             return f"{self.rows:,} rows are asked for, the table has {rows:,}"
         if isinstance(self.columns, int) and self.columns > len(schema):
             return f"{self.columns} columns are asked for, the table has {len(schema)}"
+        if self.streams > MOST_STREAMS:
+            return f"{self.streams} streams are asked for, at most {MOST_STREAMS} are possible"
+        if self.streams > 1 and not self.asks_for_open:
+            return "streams call on a copy that stays open: say handle=kept"
         return None
+
+    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
+        """Streams need a library that answers several threads. Rows that are taken again and again ask for its cache:
+        without one they measure the page cache."""
+        if self.pattern == "zipf" and adapter.values.get("library_cache") == "off":
+            return "zipf takes the same rows again, and library_cache=off keeps none of them: take uniform ones"
+        if self.streams == 1 or not isinstance(adapter, TabularFormat):
+            return None
+        if self.fallback(adapter):
+            return "streams call on a copy that stays open, and there is no call for some rows of it"
+        if adapter.offers.streams is None:
+            return "nothing says that its library answers several threads at once"
+        return None
+
+    @property
+    def threads_at_once(self) -> int:
+        """One for each stream."""
+        return self.streams
+
+    def handles(self, adapter: TabularFormat | ImageStorage) -> int:
+        """One for all streams where the library can share it, else one for each."""
+        each = isinstance(adapter, TabularFormat) and adapter.offers.streams is Sharing.EACH
+        return super().handles(adapter) * (self.streams if each else 1)
 
     def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
         """What stands for the engine's own call where it has none."""

@@ -16,7 +16,7 @@ from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
 from adapters.spelling import parse
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
-from bench_runner.operations import OPERATIONS, SAVE, operation_of
+from bench_runner.operations import OPERATIONS, SAVE, is_repeated, operation_of
 from bench_runner.operations.targets import Target
 from bench_runner.plan import codecs, patterns
 from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, wanted
@@ -244,7 +244,7 @@ def _parts(
     elif (reason := _refusal(adapter, dataset)) is not None:
         yield Excluded(chain, Failure(kind="refused", reason=reason))
     else:
-        refused = {name: _operation_refusal(name, dataset, conditions) for name in operations}
+        refused = {name: _operation_refusal(name, dataset, adapter, conditions) for name in operations}
         for name, reason in refused.items():
             if reason is not None:
                 yield Excluded(replace(chain, operations=(name,)), Failure(kind="refused", reason=reason))
@@ -268,13 +268,17 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     return kept
 
 
-def _operation_refusal(spelled: str, dataset: Dataset, conditions: Conditions) -> str | None:
+def _operation_refusal(spelled: str, dataset: Dataset, adapter: Adapter, conditions: Conditions) -> str | None:
     operation = operation_of(spelled)
-    if operation.arrow_only and conditions.target != "arrow":
-        return f"{operation.name} gives Arrow tables alone: measure it with --target arrow"
+    if (operation.arrow_only or is_repeated(operation)) and conditions.target != "arrow":
+        called = operation.name if operation.arrow_only else spelled
+        return f"{called} gives Arrow tables alone: measure it with --target arrow"
+    if is_repeated(operation) and operation.threads_at_once > 1 and conditions.threads == "1":
+        return f"{operation.threads_at_once} streams are as many threads: measure it with --threads default"
     if operation.changes and conditions.cache != "warm":
         return f"{operation.name} changes a copy made for it, which lies in the page cache: measure it warm"
-    return operation.refusal(dataset.schema, dataset.rows)
+    assert isinstance(adapter, TabularFormat | ImageStorage)
+    return operation.refusal(dataset.schema, dataset.rows) or operation.unfit(adapter)
 
 
 def _refusal(adapter: Adapter, dataset: Dataset) -> str | None:

@@ -30,7 +30,10 @@ _LOW, _IS = Direction.LOWER, Direction.NEITHER
 
 FIGURES: Mapping[str, Figure] = {
     "wall_ns": Figure(
-        "ns", _LOW, "time", "wall clock of the operation, or the median of its calls; with conversion"
+        "ns",
+        _LOW,
+        "time",
+        "wall clock of the operation with conversion; the median of its calls; of streams all calls over their number",
     ),
     "cpu_ns": Figure(
         "ns",
@@ -58,15 +61,28 @@ FIGURES: Mapping[str, Figure] = {
     "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy"),
     "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of the file system that those files take"),
     "files_count": Figure("count", _IS, "files", "number of files of the stored copy"),
-    "p90_ns": Figure("ns", _LOW, "90th percentile", "of the calls whose median is wall_ns"),
+    "p90_ns": Figure("ns", _LOW, "90th percentile", "of the calls, each by its own clock"),
+    "latency_ns": Figure(
+        "ns",
+        _LOW,
+        "latency",
+        "median of the calls of streams, each by its own clock; wall_ns is what all took over them",
+    ),
     "first_ns": Figure("ns", _LOW, "first", "the first call on the open copy, which is not among those"),
-    "open_ns": Figure("ns", _LOW, "open", "opening the copy that is kept open, before the first call"),
+    "open_ns": Figure(
+        "ns",
+        _LOW,
+        "open",
+        "opening the copy that is kept open, before the first call; for each stream, where they cannot share it",
+    ),
     "open_private_bytes": Figure("bytes", _LOW, "open memory", "what opening adds to resident minus shared memory"),
     "open_asked_bytes": Figure("bytes", _LOW, "open reads", "bytes that read calls gave while the copy was opened"),
-    "repetitions": Figure("count", _IS, "calls", "how many calls wall_ns is the median of"),
-    "calls_ns": Figure("ns", _IS, "all calls", "wall clock of those calls together"),
+    "repetitions": Figure("count", _IS, "calls", "how many calls wall_ns is of"),
+    "calls_ns": Figure(
+        "ns", _IS, "all calls", "wall clock of those calls together; of streams from the first start to the last end"
+    ),
     "empty_ns": Figure("ns", _IS, "empty call", "what the clock takes around a call, with touching its result"),
-    "result_bytes": Figure("bytes", _IS, "result", "values, offsets and nulls of what a call gave"),
+    "result_bytes": Figure("bytes", _IS, "result", "values, offsets and nulls of the Arrow table that a call gave"),
     "asked_bytes": Figure(
         "bytes", _LOW, "bytes read", "rchar of /proc/self/io: given by read calls, cached or not; blind to mappings"
     ),

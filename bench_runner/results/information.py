@@ -70,6 +70,8 @@ class FolderInfo(Facts):
     mount_point: str | None = None
     mount_options: str | None = None
     device: str | None = None
+    read_ahead_kb: int | None = None
+    """What the kernel reads along when a file is read in order or through a mapping, in KiB."""
     rotational: bool | None = None
     nvme: bool | None = None
     device_model: str | None = None
@@ -165,6 +167,47 @@ class FactInfo(Facts):
     """How much of it this run has measured."""
 
 
+class RooflineLine(Facts):
+    """So many reads of one size, `depth` of them under way at once, and what they took."""
+
+    kind: str = ""
+    """'random' or 'sequential': from the device; 'cached' or 'cached sequential': from the page cache."""
+    size_bytes: int = 0
+    depth: int = 1
+    reads: int = 0
+    wall_ns: int = 0
+    at_least: bool = False
+    """Whether the probe could not have asked for more: the device may give more."""
+
+    @property
+    def per_second(self) -> float:
+        """Reads a second."""
+        return self.reads / self.wall_ns * 1e9 if self.wall_ns else 0.0
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes a second."""
+        return self.per_second * self.size_bytes
+
+
+class RooflineInfo(Facts):
+    """What the device under a working folder gives of raw I/O's copy of a data set."""
+
+    dataset: str = ""
+    work_dir: str = ""
+    when: str = ""
+    """'before' the first counted round, or 'after' the last one."""
+    measured: str = ""
+    copy_bytes: int = 0
+    guest: bool = False
+    """Whether a host's caches and limits lie below: then it is what the guest is given."""
+    compiled: bool = False
+    """Whether the compiled loop asked, and not Python."""
+    why_none: str = ""
+    """Why there are no lines."""
+    lines: tuple[RooflineLine, ...] = ()
+
+
 class RequestInfo(Facts):
     """What was asked for, as far as it decides what there was to measure."""
 
@@ -222,6 +265,7 @@ class RunInfo(Facts):
     variants: dict[str, VariantInfo] = {}
     datasets: dict[str, DataSetInfo] = {}
     work_dirs: dict[str, FolderInfo] = {}
+    rooflines: list[RooflineInfo] = []
     probe: ProbeInfo | None = None
     facts: dict[str, FactInfo] = {}
     settling: SettlingInfo | None = None

@@ -171,6 +171,27 @@ def _without_figures(sample: Sample, failure: Failure) -> Sample:
     )
 
 
+@contextmanager
+def stored_copy(bench: Bench, chain: Chain, dataset: StoredDataset, *, position: int) -> Iterator[Path]:
+    """What the save of a chain stores, synced, for whoever wants to look at it; gone afterwards. Raises ChainFailed."""
+    with _chain_folder(bench.folder, position) as folder:
+        task = worker_task(
+            chain,
+            SAVE,
+            dataset,
+            folder,
+            rows=dataset.rows,
+            need_bytes=dataset.size_bytes,
+            last=False,
+            settler=bench.settler,
+        )
+        outcome = bench.launcher.run(task, bench.limits())
+        if outcome.failure is not None:
+            kind, reason = outcome.failure
+            raise ChainFailed(Failure(kind=kind, reason=reason))
+        yield stored_at(chain, folder)
+
+
 def make_places(folder: Path) -> None:
     """The places below a chain's folder that its workers expect."""
     for name in ("stored", "primer", "scratch"):

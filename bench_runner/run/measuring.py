@@ -26,7 +26,7 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import preparation, rounds
+from bench_runner.run import device_probe, preparation, rounds
 from bench_runner.run.chains import Bench
 from bench_runner.run.known import costs, facts
 from bench_runner.run.launcher import Launcher
@@ -100,7 +100,9 @@ def measure(
                 known = facts.taken(session)
                 preparation.warn_of_failed_loading(session, launchers)
                 predictions = rounds.pilot_round(session)
+                device_probe.look(session, device_probe.BEFORE)
                 rounds.count_rounds(session, predictions, facts.share_of_rounds(known))
+                device_probe.look(session, device_probe.AFTER)
                 facts.measure_missing(known)
                 _keep_costs(session)
                 info.partial = False
@@ -172,7 +174,7 @@ def _begin(
         assert earlier.run is not None
         stored = earlier.run.info
         resumed = (*stored.resumed, utc_now().isoformat(timespec="seconds"))
-        kept = ("id", "seed", "started", "variants", "warnings", "stages_ns", "datasets", "probe", "facts")
+        kept = ("id", "seed", "started", "variants", "warnings", "stages_ns", "datasets", "probe", "facts", "rooflines")
         info = changed(info, resumed=resumed, **{name: getattr(stored, name) for name in kept})
     write_run_info(folder, environment.replace_host(info.shape(), options.machine))
     return info, earlier

@@ -28,7 +28,7 @@ from adapters.errors import RefusedData
 from bench_runner.clock import Laps, now_ns
 from bench_runner.errors import Failure
 from bench_runner.machine import folders, linux
-from bench_runner.operations import SAVE, VERIFYING, RepeatedOperation, operation_of
+from bench_runner.operations import SAVE, VERIFYING, is_repeated, operation_of
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
 from bench_runner.plan.planning import chosen_operations, make_plan
@@ -74,7 +74,7 @@ def operations(suite: str) -> tuple[str, ...]:
         operation = operation_of(spelled)
         if operation.changes:
             raise ValueError(f"{OPERATIONS_VARIABLE}={asked}: {operation.name} changes its copy, and asv repeats calls")
-        if isinstance(operation, RepeatedOperation) and operation.asks_for_open:
+        if is_repeated(operation) and operation.asks_for_open:
             raise ValueError(
                 f"{OPERATIONS_VARIABLE}={asked}: asv clocks opening too; name {operation.name}[handle=reopened]"
             )

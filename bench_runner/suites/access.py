@@ -38,6 +38,7 @@ SUITE = Suite(
     tracks=(ACCESS,),
     target="arrow",
     fallbacks_once=True,
+    roofline=True,
     variants=(
         "avro[engine=fastavro,codec=none]",
         "csv[engine=pyarrow]",

@@ -51,6 +51,8 @@ class Suite:
     threads: tuple[str, ...] = ("default",)
     target: str = "pandas"
     """What is in hand where nobody says."""
+    roofline: bool = False
+    """Whether the device is probed before and after the counted rounds, so that figures are shares of what it gives."""
     fallbacks_once: bool = False
     """Of the operations of one name that a variant has no call for, the first alone is measured of it, unless the user
     names others."""

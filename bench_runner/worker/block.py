@@ -6,6 +6,7 @@ of the sample, their median. It knows clocks and calls; rest, probes and verific
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,10 +36,25 @@ HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
 
 @dataclass
 class Opened:
-    """A stored copy that is open, or None where each call opens it; and what opening took."""
+    """A stored copy that is open, once or for each thread that calls, or not where each call opens it; and what opening
+    took."""
 
-    handle: Handle | None
+    handles: tuple[Handle, ...]
     figures: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> bool:
+        """Whether anything is open."""
+        return bool(self.handles)
+
+    @property
+    def of_calls(self) -> tuple[Handle | None, ...]:
+        """What calls are made on, in turn: None where they open the copy themselves."""
+        return self.handles or (None,)
+
+
+Call = Callable[[Handle | None, Any], tuple[Any, dict[str, int]]]
+"""One repetition on what is open: what it gave, and what it took."""
 
 
 @dataclass
@@ -50,6 +66,8 @@ class Block:
     asked_bytes: list[int] = field(default_factory=list)
     """Of the first half, and of the second."""
     device_bytes: int = 0
+    together_ns: int | None = None
+    """From the start of the first call to the end of the last, where calls ran at the same time."""
 
     @property
     def walls_ns(self) -> list[int]:
@@ -59,65 +77,75 @@ class Block:
     def figures(self, cpu_ns: int) -> dict[str, int]:
         """A sample's: medians and means of a call. `cpu_ns` is of all calls, with what they have started."""
         walls, calls = self.walls_ns, len(self.laps)
+        figures = {
+            "p90_ns": int(quantiles(walls, n=10, method="inclusive")[-1]) if calls > 1 else walls[0],
+            "cpu_ns": cpu_ns // calls,
+            "repetitions": calls,
+            "asked_bytes": sum(self.asked_bytes) // calls,
+            "device_read_bytes": self.device_bytes // calls,
+        }
+        if self.together_ns is not None:
+            # What a call waits for the others is in its own clock, and in theirs: only all together have a duration.
+            return figures | {
+                "wall_ns": self.together_ns // calls,
+                "calls_ns": self.together_ns,
+                "latency_ns": int(median(walls)),
+            }
         parts = {
             name: int(median(each.get(name, 0) for each in self.laps))
             for name in ("engine_ns", "convert_ns", "touch_ns")
         }
-        return parts | {
-            "wall_ns": int(median(walls)),
-            "p90_ns": int(quantiles(walls, n=10, method="inclusive")[-1]) if calls > 1 else walls[0],
-            "cpu_ns": cpu_ns // calls,
-            "repetitions": calls,
-            "calls_ns": sum(walls),
-            "asked_bytes": sum(self.asked_bytes) // calls,
-            "device_read_bytes": self.device_bytes // calls,
-        }
+        return figures | parts | {"wall_ns": int(median(walls)), "calls_ns": sum(walls)}
 
 
 def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Opened:
-    """Open the copy where the operation keeps it open, and say what that took."""
-    if not operation.keeps_handle(stage.adapter):
-        return Opened(None)
+    """Open the copy where the operation keeps it open, as many times as it asks for, and say what that took."""
+    wanted = operation.handles(stage.adapter)
+    if not wanted:
+        return Opened(())
     private_before_bytes = linux.own_memory().private_bytes
     before = linux.io_bytes()
     started = now_ns()
-    handle = operation.open(stage, location)
+    opened = [operation.open(stage, location) for _ in range(wanted)]
     open_ns = now_ns() - started
     asked_bytes = linux.io_bytes().asked_since(before)
     private_bytes = max(linux.own_memory().private_bytes - private_before_bytes, 0)
     figures = {"open_ns": open_ns, "open_asked_bytes": asked_bytes, "open_private_bytes": private_bytes}
-    return Opened(handle, figures)
+    return Opened(tuple(handle for handle in opened if handle is not None), figures)
 
 
 def one_call(
-    operation: RepeatedOperation, stage: Stage, opened: Opened, held: Any, location: Path
+    operation: RepeatedOperation, stage: Stage, handle: Handle | None, held: Any, location: Path
 ) -> tuple[Any, dict[str, int]]:
     """One repetition under its own clock: what it gave, and what it took."""
     laps = Laps()
     laps.start()
-    if opened.handle is None:
+    if handle is None:
         result = operation.run(stage, held, location, laps)
     else:
-        result = operation.call(stage, opened.handle, held, location, laps)
+        result = operation.call(stage, handle, held, location, laps)
     laps.stop()
     return result, laps.parts
 
 
-def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool) -> int:
-    """How many calls a block has, by what the first one took and gave. Raises RefusedData where they are too few for a
-    handle that is kept."""
-    calls = min(REPETITIONS, MOST_NS // max(first_ns, 1), MOST_RESULT_BYTES // max(result_bytes, 1))
-    if kept and calls < FEWEST_KEPT:
+def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool, threads: int = 1) -> int:
+    """How many calls a block has, of all threads together, by what the first one took and gave. Raises RefusedData
+    where they are too few for a handle that is kept."""
+    calls = min(REPETITIONS * threads, MOST_NS // max(first_ns, 1), MOST_RESULT_BYTES // max(result_bytes, 1))
+    if kept and calls < FEWEST_KEPT * threads:
+        remedy = "measure it with handle=reopened" if threads == 1 else "take fewer rows, or by fewer streams"
         raise RefusedData(
-            f"a call takes {first_ns / 1e9:.1f} s and gives {result_bytes / 1e6:.0f} MB: fewer than {FEWEST_KEPT} fit "
-            f"into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; measure it with handle=reopened"
+            f"a call takes {first_ns / 1e9:.1f} s and gives {result_bytes / 1e6:.0f} MB: fewer than "
+            f"{FEWEST_KEPT * threads} fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {remedy}"
         )
     return max(calls, 1)
 
 
-def call_all(call: Callable[[Any], tuple[Any, dict[str, int]]], inputs: Sequence[Any]) -> Block:
-    """The block: nothing but calls between its first clock and its last, and one look at the counters halfway."""
+def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]) -> Block:
+    """The block: nothing but calls between its first clock and its last, on these handles in turn, and one look at the
+    counters halfway."""
     block = Block()
+    turns = itertools.cycle(handles)
     half = (len(inputs) + 1) // 2
     before = linux.io_bytes()
     look = before
@@ -125,7 +153,7 @@ def call_all(call: Callable[[Any], tuple[Any, dict[str, int]]], inputs: Sequence
         if place == half:
             look, previous = linux.io_bytes(), look
             block.asked_bytes.append(look.asked_since(previous))
-        result, laps = call(held)
+        result, laps = call(next(turns), held)
         block.results.append(result)
         block.laps.append(laps)
     end = linux.io_bytes()
@@ -150,12 +178,17 @@ def empty_call_ns(result: Any) -> int:
     """What a call takes of which nothing is asked: clocks, laps, and touching a result that is there (rule 19)."""
     walls = []
     for _ in range(REPETITIONS):
-        laps = Laps()
-        laps.start()
-        laps.lap("engine_ns")
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        laps.stop()
-        walls.append(laps.parts["wall_ns"])
+        walls.append(empty_call(None, result)[1]["wall_ns"])
     return int(median(walls))
+
+
+def empty_call(handle: Handle | None, result: Any) -> tuple[Any, dict[str, int]]:
+    """A call of which nothing is asked: a result that is there is touched."""
+    laps = Laps()
+    laps.start()
+    laps.lap("engine_ns")
+    laps.lap("convert_ns")
+    targets.touch(result)
+    laps.lap("touch_ns")
+    laps.stop()
+    return result, laps.parts

@@ -17,13 +17,21 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Adapter, ImageStorage, TabularFormat
+from adapters.contract import Adapter, Handle, ImageStorage, TabularFormat
 from bench_runner import registries
 from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
-from bench_runner.operations import VERIFYING, Operation, RepeatedOperation, Stage, operation_of, targets
-from bench_runner.worker import block, image_verify, verify
+from bench_runner.operations import (
+    VERIFYING,
+    Operation,
+    RepeatedOperation,
+    Stage,
+    is_repeated,
+    operation_of,
+    targets,
+)
+from bench_runner.worker import block, image_verify, streams, together, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
 
@@ -56,7 +64,7 @@ class Ready:
     def run(self, laps: Laps) -> Any:
         """What lies inside the clock; the result is to be given to `verified`. Of what is repeated one call, with its
         opening and closing."""
-        if isinstance(self.operation, RepeatedOperation):
+        if is_repeated(self.operation):
             return [self.operation.run(self.stage, self.held[0], self.location, laps)]
         return self.operation.run(self.stage, self.held, self.location, laps)
 
@@ -71,8 +79,8 @@ def prepare(task: Mapping[str, Any]) -> Ready:
     before = containers_made()
     first_call = _prime(stage, operation, Path(task["primer"]))
     made = containers_made() - before
-    if isinstance(operation, RepeatedOperation):
-        held = operation.inputs(stage, stage.rows, 1 + block.REPETITIONS)
+    if is_repeated(operation):
+        held = operation.inputs(stage, stage.rows, operation.threads_at_once * (1 + block.REPETITIONS))
     else:
         held = operation.take_input(stage, stage.rows)
     if operation.changes:
@@ -88,7 +96,7 @@ def prepare(task: Mapping[str, Any]) -> Ready:
 def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     """One operation under the rules 2, 3, 6, 7, 11, 13, 19 and 20. Yields one answer with everything that was seen."""
     ready = prepare(task)
-    if isinstance(ready.operation, RepeatedOperation):
+    if is_repeated(ready.operation):
         yield _calls(ready, ready.operation, task, phase)
         return
     watch = _Watch()
@@ -115,6 +123,8 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         figures["device_read_bytes"] = moved.device_read - before.device_read
         figures["asked_bytes"] = moved.asked_since(before)
         figures |= _distinct(task, ready.location)
+        if isinstance(result, pa.Table):
+            figures["result_bytes"] = result.nbytes
     if ready.operation.writes:
         answer |= read_back(ready.stage.adapter, ready.location)
     else:
@@ -132,33 +142,41 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
 
-    def call(held: Any) -> tuple[Any, dict[str, int]]:
-        return block.one_call(operation, stage, opened, held, location)
+    def call(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
+        return block.one_call(operation, stage, handle, held, location)
 
     inputs, first = ready.held, block.Block()
+    handles, threads = opened.of_calls, operation.threads_at_once
     figures = {**ready.first_call, **opened.figures}
     if task["cold"]:
-        # After one call the next one finds its pages in the cache.
-        inputs = inputs[:1]
+        # After one call, or one of each stream, the next one finds its pages in the cache.
+        inputs = inputs[:threads]
     else:
-        first = block.call_all(call, inputs[:1])
+        first = block.call_all(call, handles, inputs[: len(handles)])
         figures["first_ns"] = first.walls_ns[0]
-        calls = block.calls_that_fit(first.walls_ns[0], first.results[0].nbytes, kept=opened.handle is not None)
-        inputs = inputs[1 : 1 + calls]
+        size_bytes = first.results[0].nbytes
+        calls = block.calls_that_fit(first.walls_ns[0], size_bytes, kept=opened.kept, threads=threads)
+        inputs = inputs[len(handles) : len(handles) + calls]
     watch = _Watch()
 
     phase[0] = PHASE_CLOCK
     started = now_ns()
     cpu_before_ns = cpu_ns()
-    seen = block.call_all(call, inputs)
+    if threads > 1:
+        seen = streams.call_at_once(call, handles, inputs, threads)
+    else:
+        seen = block.call_all(call, handles, inputs)
     own_cpu_ns = cpu_ns() - cpu_before_ns
     watch.stop()
     phase[0] = PHASE_AFTER
     figures |= seen.figures(own_cpu_ns + watch.started_cpu_ns()) | watch.figures()
     results = [*first.results, *seen.results]
-    kept, held_bytes = opened.handle is not None, _held_bytes(opened)
+    kept, held_bytes = opened.kept, _held_bytes(opened)
     figures["result_bytes"] = sum(each.nbytes for each in seen.results) // len(seen.results)
-    figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
+    if threads > 1:
+        figures["empty_ns"] = streams.empty_call_ns(seen.results[-1], len(seen.results), threads)
+    else:
+        figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
     answer = watch.answer(ready, started)
     if figures["calls_ns"] < block.PRIVATE_FROM_NS:
         answer["no_private_memory"] = True
@@ -180,9 +198,9 @@ def _held_bytes(opened: block.Opened) -> int:
     """What closing the handle gives back: neither what pools keep for the next call, nor what allocators have split."""
     clean_slate(thorough=False)
     before = linux.own_memory().private_bytes
-    if opened.handle is not None:
-        opened.handle.close()
-        opened.handle = None
+    for handle in opened.handles:
+        handle.close()
+    opened.handles = ()
     clean_slate(thorough=False)
     return before - linux.own_memory().private_bytes
 
@@ -331,8 +349,8 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
     Raises Mismatch.
     """
     parts = [(ready.held, result)]
-    if isinstance(ready.operation, RepeatedOperation):
-        parts = _together(ready, result)
+    if is_repeated(ready.operation):
+        parts = together.joined(ready.operation, ready.stage.rows, ready.held[: len(result)], result)
     if ready.stage.adapter.values.get("mapped") != "true":
         for _, part in parts:
             _refuse_mapped(part)
@@ -360,26 +378,11 @@ def _refuse_mapped(result: Any) -> None:
             )
 
 
-def _together(ready: Ready, results: list[Any]) -> list[tuple[np.ndarray, pa.Table]]:
-    """All that was asked for, and all that was given, one behind the other: each must have given its own. What has
-    other types, as few rows of missing text may have, stands by itself."""
-    asked = ready.held[: len(results)]
-    by_types: dict[str, list[tuple[np.ndarray, pa.Table]]] = {}
-    for place, (numbers, result) in enumerate(zip(asked, results, strict=True)):
-        if len(result) != len(numbers):
-            raise Mismatch(f"call {place + 1} gave {len(result):,} rows, {len(numbers):,} were asked for")
-        by_types.setdefault(str(result.schema.remove_metadata()), []).append((numbers, result))
-    return [
-        (np.concatenate([numbers for numbers, _ in each]), pa.concat_tables([table for _, table in each]))
-        for each in by_types.values()
-    ]
-
-
 def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
     if stage.target.is_images:
         return _compare_images(stage, result)
-    names = operation.expected_columns(stage)
+    names = operation.columns_of(stage, held)
     found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
     if found != names:
         raise Mismatch(f"columns differ: expected {_few(names)}, came back {_few(found)}")

@@ -1,7 +1,7 @@
 """Tables of which one column holds large values: vectors, long texts, and bytes that nothing makes smaller.
 
-Beside it lie a number of the row, which ascends, and a label, which does not. What is read of such a table by rows or
-conditions is what a training loop, a search or a gallery reads.
+Beside it lie a number of the row, which ascends, and a label, which does not; but not where values of one size are the
+question. What is read of such a table by rows or conditions is what a training loop, a search or a gallery reads.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from data_generator.dataset import BATCH_ROWS as MOST_ROWS
 from data_generator.dataset import Dataset, batch_sizes
+from data_generator.errors import DataError
 from data_generator.generated import columns, streams
 from data_generator.generated.words import WORDS
 
 VERSION = 1
 BATCH_ROWS = 16_384
 """Rows of one batch, so that 16 KB values of each stay well under the 2 GiB that Arrow's offsets reach."""
+VALUES_BYTES = 256_000_000
+"""A table of values of one size has as many rows as make about so many bytes, and at most a million."""
 LABELS = 1_000
 PARAGRAPHS, PARAGRAPH_WORDS = 16_384, 80
 """Texts are made of so many paragraphs of so many words, some 500 bytes each: prose repeats itself within a text less
@@ -40,6 +44,34 @@ def build_texts(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 def build_blobs(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
     """Rows with about `bytes` random bytes, half to one and a half times as many: as encoded images are."""
     return _build(name, rows, ("blob", pa.binary()), _blobs, int(parameters["bytes"]))
+
+
+def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
+    """One column of values of `bytes` each, and nothing beside them: what reading one of them costs is the cost of its
+    size. Random, so that encodings differ by where they put a value and not by how small they make it.
+
+    kind=variable: binary, half to one and a half times as many bytes. kind=fixed: so many bytes of float32, in a vector
+    where they are more than one. Raises DataError where they are no whole number of those.
+    """
+    size_bytes = int(parameters["bytes"])
+    kind: pa.DataType
+    make: _Make
+    if parameters["kind"] == "variable":
+        kind, make = pa.binary(), _blobs
+    elif size_bytes % 4:
+        raise DataError(f"{name}: bytes={size_bytes} is no whole number of float32; kind=fixed takes multiples of 4")
+    else:
+        kind, make = (pa.float32(), _floats) if size_bytes == 4 else (pa.list_(pa.float32(), size_bytes // 4), _vectors)
+    size = size_bytes if make is _blobs else size_bytes // 4
+    schema = pa.schema([("value", kind)])
+    count = min(VALUES_BYTES // size_bytes, 1_000_000) if rows is None else rows
+    batch_rows = min(VALUES_BYTES // size_bytes, MOST_ROWS)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, part in enumerate(batch_sizes(count, batch_rows)):
+            yield pa.RecordBatch.from_arrays([make(part, size, (name, VERSION, number))], schema=schema)
+
+    return Dataset(name, count, schema, VERSION, batches)
 
 
 def _build(name: str, rows: int, value: tuple[str, pa.DataType], make: _Make, size: int) -> Dataset:
@@ -65,6 +97,10 @@ def _vectors(rows: int, dimensions: int, path: tuple[object, ...]) -> pa.Array:
     # By float64, so that every machine rounds alike.
     values = (halves.astype(np.float64) / 2.0**31).astype(np.float32)
     return pa.FixedSizeListArray.from_arrays(pa.array(values), dimensions)
+
+
+def _floats(rows: int, dimensions: int, path: tuple[object, ...]) -> pa.Array:
+    return _vectors(rows, dimensions, path).values
 
 
 def _texts(rows: int, size_bytes: int, path: tuple[object, ...]) -> pa.Array:

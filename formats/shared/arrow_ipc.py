@@ -53,8 +53,8 @@ class Message:
         codec = _field(self.metadata, _followed(self.metadata, compression), 0)
         return _CODECS[0 if codec is None else self.metadata[codec]]
 
-    def columns(self, schema: pa.Schema) -> list[tuple[int, int]]:
-        """Where each column of a record batch lies in the body: from its first buffer to the end of its last."""
+    def buffers(self, schema: pa.Schema) -> list[list[tuple[int, ...]]]:
+        """Offset in the body and length of each buffer of each column of a record batch, its children's too."""
         # RecordBatch.buffers is field 2: offset and length of each; RecordBatch.variadicBufferCounts is field 4.
         buffers = list(self._vector(2, "<qq"))
         further = (count for (count,) in self._vector(4, "<q"))
@@ -62,8 +62,7 @@ class Message:
         for field in schema:
             own, views = _buffers_of(field.type)
             end = first + own + sum(next(further) for _ in range(views))
-            start = buffers[first][0] if end > first else 0
-            columns.append((start, max((offset + length for offset, length in buffers[first:end]), default=start)))
+            columns.append(buffers[first:end])
             first = end
         return columns
 

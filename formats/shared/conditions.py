@@ -1,4 +1,4 @@
-"""Conditions in the words of libraries that several formats use: Arrow's expressions, polars' and SQL.
+"""Conditions in the words of libraries that several formats use: Arrow's expressions and functions, polars' and SQL.
 
 Each says what adapters.predicate means by them: NaN meets nothing, a null IS NULL alone, -0.0 equals 0.0.
 """
@@ -13,6 +13,7 @@ from adapters.predicate import Kind, Predicate
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
     import pyarrow.compute as pc
 
 
@@ -35,6 +36,25 @@ def arrow_expression(predicate: Predicate) -> pc.Expression:
     met = pc.scalar(pa.scalar(False))
     for value in values:
         met = met | (column == value)
+    return met
+
+
+def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
+    """Which rows of a column meet the condition, by Arrow's functions: booleans, null where the column is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if predicate.kind is Kind.NULL:
+        return pc.is_null(column)
+    if predicate.kind is Kind.PREFIX:
+        return pc.starts_with(column, pattern=predicate.values[0])
+    values = [pa.scalar(value, column.type) for value in predicate.present]
+    if predicate.kind is Kind.RANGE:
+        return pc.and_(pc.greater_equal(column, values[0]), pc.less(column, values[1]))
+    # Not is_in, to which -0.0 and 0.0 are two values, and NaN one that equals itself.
+    met = pc.and_(pc.is_valid(column), False)
+    for value in values:
+        met = pc.or_(met, pc.equal(column, value))
     return met
 
 

@@ -16,6 +16,7 @@ from reports.analysis import engines
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
+from reports.analysis.handles import has_handles
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
@@ -75,6 +76,7 @@ TABLE_SECTIONS = (
     Section("tables", "times, size and memory", of_table=lambda table: True),
     Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
     Section("uses", "which format for which use", of_table=has_uses),
+    Section("handles", "copies that stay open: opening, the first call, and those after it", of_table=has_handles),
     Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
     Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),
 )

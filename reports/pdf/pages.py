@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bench_runner.results.records import Run
 from reports.analysis import engines
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
@@ -61,6 +62,14 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
         lines += _wrapped((use.title, use.best, use.others), _USE_WIDTHS)
     draw_lines(figure, lines, (0.05, 0.28, 0.54), numbers=False)
     yield figure
+
+
+def handles_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """Opening, the first call, the others, and how many a second: a page or more for each operation."""
+    title = f"{table.suite}: {table.dataset}, {TITLES['handles'].partition(':')[0]}"
+    for handles in handles_of(run, table):
+        below = f"{handles.title}; {_about(run, table)}"
+        yield from _figures(run, title, below, handles.headers, handles.lines)
 
 
 def _wrapped(texts: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:

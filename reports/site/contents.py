@@ -15,6 +15,7 @@ from bench_runner.results.records import FIGURES, Cell
 from reports.analysis import engines, fidelity, words
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.handles import handles_of
 from reports.analysis.repeating import repeating_command
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
@@ -215,6 +216,11 @@ def _uses(view: TableView) -> dict[str, Any]:
     return {"uses": list(uses_of(view.place.run, view.table))}
 
 
+def _handles(view: TableView) -> dict[str, Any]:
+    """Opening, the first call, the others, and how many a second."""
+    return {"handles": list(handles_of(view.place.run, view.table))}
+
+
 def _cold_start(place: Place) -> dict[str, Any]:
     found = place.contents.cold_starts
     return {"headers": found.headers, "rows": found.rows}
@@ -224,6 +230,7 @@ OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "tables": _tables,
     "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
     "uses": _uses,
+    "handles": _handles,
     "codecs": _codecs,
     "calls": _calls,
 }

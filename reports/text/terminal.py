@@ -26,6 +26,7 @@ from reports.analysis.codecs import (
     frontier,
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.means import Means
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
@@ -116,6 +117,16 @@ def _uses(page: Console, contents: Contents, table: Table) -> None:
     for use in uses_of(contents.run, table):
         grid.add_row(escape(use.title), escape(use.best), escape(use.others))
     page.print(grid)
+
+
+def _handles(page: Console, contents: Contents, table: Table) -> None:
+    """Opening, the first call, the others, and how many a second."""
+    page.print()
+    print_lines(page, [f"{table.dataset}: {TITLES['handles']}"], style="bold")
+    for handles in handles_of(contents.run, table):
+        lines = [(label, texts, "") for label, texts in handles.lines]
+        headers = [header.replace(" ", "\n", 1) for header in handles.headers]
+        page.print(labelled_grid(handles.title, headers, lines))
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
@@ -244,6 +255,7 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
     "tables": _tables,
     "further operations": _further_operations,
     "uses": _uses,
+    "handles": _handles,
     "codecs": _codecs,
     "calls": _calls,
 }

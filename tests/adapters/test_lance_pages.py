@@ -3,16 +3,20 @@
 from pathlib import Path
 
 import lance
+import numpy as np
 import pyarrow as pa
 import pytest
 from lance.file import LanceFileReader
 
 from adapters.errors import RefusedData
-from adapters.lance_pages import CODEC_KEY, stored_of
+from adapters.lance_pages import CODEC_KEY, check_layout, stored_of
 
 ROWS = 20_000
 NUMBERS = {"f": pa.array([row / 7 for row in range(ROWS)], pa.float64())}
 WORDS = {"s": pa.array([f"word {row % 97} and what follows it" for row in range(ROWS)])}
+VECTORS = {
+    "v": pa.FixedSizeListArray.from_arrays(pa.array(np.random.default_rng(1).random(1_000 * 256), pa.float32()), 256)
+}
 BOOLEANS = {"b": pa.array([row % 3 == 0 for row in range(ROWS)])}
 
 
@@ -58,3 +62,24 @@ def test_a_schema_that_claims_another_codec_is_found_out(tmp_path: Path) -> None
 def test_data_that_the_codec_leaves_alone_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedData, match="nothing of this data with zstd"):
         stored(BOOLEANS, "zstd", tmp_path / "t.lance")
+
+
+@pytest.mark.parametrize(
+    ("columns", "plane", "other"),
+    [
+        (NUMBERS, "Chunked", "fullzip"),
+        (VECTORS, "Zipped", "miniblock"),
+    ],
+)
+def test_pages_of_the_next_version_tell_how_their_values_lie(
+    columns: dict[str, pa.Array], plane: str, other: str, tmp_path: Path
+) -> None:
+    """All have the layout `PlanarLayout`, which said nothing of it."""
+    location = tmp_path / "t.lance"
+    lance.write_dataset(pa.table(columns), str(location), data_storage_version="2.3")
+    found = stored_of(location, lance.dataset(str(location)), LanceFileReader).encodings
+    assert {"PlanarLayout", plane} <= set(found)
+    (own,) = {"miniblock", "fullzip"} - {other}
+    check_layout(found, own)
+    with pytest.raises(RefusedData, match=plane):
+        check_layout(found, other)

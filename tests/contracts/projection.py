@@ -110,6 +110,25 @@ class ProjectionContract(AdapterContract):
         for each in (got, again):
             assert verify.compare(mixed_table().select(columns), each, target, projecting.losses).problems == ()
 
+    def test_a_handle_that_is_kept_gives_other_columns_each_time(
+        self, projecting: TabularFormat, place: Path
+    ) -> None:
+        if not projecting.offers.keeps_columns:
+            pytest.skip("its call opens the file anew each time")
+        location, target = place / f"t{projecting.suffix}", Target("arrow")
+        self.stored_table(projecting, target, mixed_table(), location)
+        handle = projecting.open_columns(location)
+        assert handle.project is not None
+        results = [
+            (columns, self.given(projecting, target, handle.project(columns)))
+            for columns in (["s", "i"], ["b"], ["f", "s"], ["s", "i"], mixed_table().column_names)
+        ]
+        handle.close()
+        del handle
+        assert left_open(place) == []
+        for columns, got in results:
+            assert verify.compare(mixed_table().select(columns), got, target, projecting.losses).problems == ()
+
     def test_names_may_hold_anything(self, projecting: TabularFormat, target: Target, place: Path) -> None:
         location = place / f"t{projecting.suffix}"
         columns = {name: [position, position + 1] for position, name in enumerate(ODD_NAMES)}

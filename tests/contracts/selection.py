@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Handle, Reach, TabularFormat
+from adapters.contract import Handle, Reach, Sharing, TabularFormat
 from adapters.predicate import Kind, Predicate
 from bench_runner.machine.linux import file_mappings
 from bench_runner.operations import predicates, targets
@@ -30,6 +31,7 @@ from tests.contracts.projection import mixed_table, rchar
 ARROW = Target("arrow")
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 ROWS = 5_000
+STREAMS = 8
 
 NUMBERS = {
     "one": [7],
@@ -204,6 +206,30 @@ class SelectionContract(AdapterContract):
             take(np.array([100_000, 150_000], np.int64), ["c1"])
             asked = rchar() - before
         assert asked < table.nbytes / 5 / 2
+
+    def test_streams_each_get_their_own_rows(self, taking: TabularFormat, place: Path) -> None:
+        """As it declares: on one handle, or on one for each."""
+        if taking.offers.streams is None:
+            pytest.skip("is not said to answer several threads at once")
+        location = self.stored_copy(taking, mixed_table(), place)
+        read = as_arrow(taking, taking.read(location))
+        shared = taking.open_rows(location) if taking.offers.streams is Sharing.ONE else None
+        handles = [shared or taking.open_rows(location) for _ in range(STREAMS)]
+        asked = [np.random.default_rng(number).permutation(300)[:40] for number in range(STREAMS * 8)]
+
+        def stream(number: int) -> list[Any]:
+            take = handles[number].take
+            assert take is not None
+            return [as_arrow(taking, take(asked[each], ["i", "s"])) for each in range(number, len(asked), STREAMS)]
+
+        with ThreadPoolExecutor(STREAMS) as pool:
+            given = list(pool.map(stream, range(STREAMS)))
+        for number, results in enumerate(given):
+            for place_in, got in enumerate(results):
+                rows = asked[number + place_in * STREAMS]
+                assert verify.compare(read.select(["i", "s"]), got, ARROW, rows=rows).problems == ()
+        for handle in handles:
+            handle.close()
 
     # --- conditions -----------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ INSTANCES: list[tuple[str, dict[str, str], int]] = [
     *[
         (name, {}, 2_000)
         for name, entry in CATALOGUE.items()
-        if name not in ("synthetic", "tpch-lineitem", "webface", "imagenet-like") and not entry.imports
+        if name not in ("synthetic", "tpch-lineitem", "webface", "imagenet-like", "wide") and not entry.imports
     ],
     ("core", {}, 20_000),
     ("eq", {}, 1_048_576 + 100),
@@ -28,6 +28,9 @@ INSTANCES: list[tuple[str, dict[str, str], int]] = [
     ("synthetic", {**MIXED, "strings": "varying", "length": "7", "nulls": "0.2"}, 2_000),
     ("synthetic", {**MIXED, "strings": "words", "nulls": "0.05"}, 2_000),
     ("tpch-lineitem", {"scale": "0.01"}, 2_000),
+    ("values", {"bytes": "4", "kind": "fixed"}, 2_000),
+    ("values", {"bytes": "64", "kind": "fixed"}, 2_000),
+    ("wide", {"columns": "20", "rows": "8"}, 2_000),
     ("webface", {}, 2_000),
     ("imagenet-like", {}, 60),
 ]

@@ -1,11 +1,14 @@
 """Raw I/O keeps the contract."""
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from adapters.errors import AdapterError
+from bench_runner.machine.linux import io_bytes
 from formats.raw_io import RawIO
 from tests.contracts.tabular import TabularFormatContract, ordinary_table
 
@@ -74,6 +77,72 @@ def test_each_column_is_found_among_the_buffers_of_all(name: str, tmp_path: Path
     handle.close()
     projected.validate(full=True)
     assert projected[name].equals(yardstick.read(tmp_path / "t")[name])
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*COLUMNS_OF_MANY_BUFFERS, "lists of lists of sizes", "texts of other letters"} - {"views"})
+)
+def test_rows_of_each_column_are_found_by_their_bytes(name: str, tmp_path: Path) -> None:
+    """In batches of which some have no nulls, no values, or no rows at all. Of views pyarrow takes no rows."""
+    kinds = {name: column for name, column in COLUMNS_OF_MANY_BUFFERS.items() if name != "views"}
+    kinds["lists of lists of sizes"] = pa.array(
+        [[[1, 2], [3, 4]], None, [], [None, [5, None]]], pa.list_(pa.list_(pa.int16(), 2))
+    )
+    kinds["texts of other letters"] = pa.array(["ä", None, "", "列車"], pa.large_string())
+    table = pa.table(kinds)
+    first = table.slice(0, 1)
+    parts = [table.slice(0, 0), first, table, table.slice(2, 0), table.slice(1, 3), first, table]
+    yardstick = RawIO()
+    yardstick.load_library()
+    yardstick.save(pa.concat_tables(parts), tmp_path / "t")
+    read = yardstick.read(tmp_path / "t")
+    numbers = np.array([12, 0, 3, 3, 4, 5, 6, 7, 2, 11, 10, 9, 8, 1, 0], np.int64)
+    handle = yardstick.open_rows(tmp_path / "t")
+    assert handle.take is not None
+    taken = handle.take(numbers, [name])
+    nothing = handle.take(numbers[:0], [name])
+    handle.close()
+    taken.validate(full=True)
+    assert taken[name].to_pylist() == [read[name][number].as_py() for number in numbers.tolist()]
+    assert taken.schema == read.select([name]).schema
+    assert nothing.num_rows == 0
+
+
+def test_a_take_reads_the_bytes_of_its_rows_and_no_others(tmp_path: Path) -> None:
+    """Neighbours by one call."""
+    table = pa.table({"vector": pa.FixedSizeListArray.from_arrays(np.arange(4_096_000, dtype=np.float32), 1_024)})
+    yardstick = RawIO()
+    yardstick.load_library()
+    yardstick.save(table, tmp_path / "t")
+    handle = yardstick.open_rows(tmp_path / "t")
+    assert handle.take is not None
+    numbers = np.array([7, 8, 9, 3_000, 5], np.int64)
+    before = io_bytes()
+    taken = handle.take(numbers, ["vector"])
+    after = io_bytes()
+    handle.close()
+    assert taken.equals(table.take(numbers))
+    assert after.asked_since(before) == 5 * 4_096
+
+
+def test_a_file_that_shrank_while_it_was_open_is_an_error(tmp_path: Path) -> None:
+    yardstick = saved(tmp_path / "t")
+    handle = yardstick.open_rows(tmp_path / "t")
+    assert handle.take is not None
+    os.truncate(tmp_path / "t", 600)
+    with pytest.raises(AdapterError, match="the file ends within"):
+        handle.take(np.array([ordinary_table().num_rows - 1]), ordinary_table().column_names)
+    handle.close()
+
+
+def test_dictionaries_are_appended_with_their_rows(tmp_path: Path) -> None:
+    first, other = (pa.table({"d": pa.array(words).dictionary_encode()}) for words in (["a", "b"], ["c", None, "a"]))
+    yardstick = RawIO()
+    yardstick.load_library()
+    yardstick.save(first, tmp_path / "t")
+    yardstick.append(other, tmp_path / "t")
+    assert yardstick.read(tmp_path / "t")["d"].to_pylist() == ["a", "b", "c", None, "a"]
+    yardstick.stored(tmp_path / "t")
 
 
 @pytest.mark.parametrize("cut", [1, 1_000])

@@ -13,12 +13,13 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters.contract import Can, Handle, Native, Offers, Reach, Setting, Stored, TabularFormat
+from adapters.contract import Can, Handle, Native, Offers, Reach, Setting, Sharing, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
@@ -66,6 +67,10 @@ FAULTS = (
     "take_holds",
     "take_replaces_the_copy",
     "take_keeps_what_it_has_read",
+    "take_by_streams",
+    "take_by_streams_each",
+    "take_streams_mixed_up",
+    "take_streams_one_fails",
     "scans",
     "scan_drops_nulls",
     "scan_drops_the_last",
@@ -100,12 +105,17 @@ FAULTS = (
     "project_wrong_columns",
     "project_wrong_order",
     "project_wrong_values",
+    "project_kept",
+    "project_kept_gives_the_columns_before",
     "project_beside_a_read_that_exits",
     "project_beside_a_read_that_drops",
 )
 TAKING = tuple(fault for fault in FAULTS if fault.startswith("take"))
 SCANNING = tuple(fault for fault in FAULTS if fault.startswith("scan"))
 APPENDING = tuple(fault for fault in FAULTS if fault.startswith("append"))
+STREAMING = {
+    fault: Sharing.EACH if fault.endswith("each") else Sharing.ONE for fault in FAULTS if "streams" in fault
+}
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
 """With these there is a call of its own for some columns; with the others there is none."""
 
@@ -287,6 +297,8 @@ class Faulty(TabularFormat):
             take=Reach.ROWS if fault in TAKING else None,
             scan=frozenset(Kind) if fault in SCANNING else frozenset(),
             append=fault in APPENDING,
+            streams=STREAMING.get(fault),
+            keeps_columns=fault.startswith("project_kept"),
         )
 
     def open(self, location: Path) -> Handle:
@@ -303,6 +315,8 @@ class Faulty(TabularFormat):
 
         def take(numbers: Any, columns: Sequence[str]) -> Any:
             fault = self.fault
+            if fault in STREAMING:
+                return self._take_by_streams(numbers, list(columns), location, kept)
             if fault == "take_holds":
                 # Written to, so that it takes memory.
                 kept.setdefault("block", bytearray(b"x" * 20_000_000))
@@ -327,6 +341,31 @@ class Faulty(TabularFormat):
             return table.select(list(columns)).take(self._pa.array(asked))
 
         return Handle(take=take)
+
+    def open_columns(self, location: Path) -> Handle:
+        asked_before: list[list[str]] = []
+
+        def project(columns: Sequence[str]) -> Any:
+            asked_before.append(list(columns))
+            late = self.fault == "project_kept_gives_the_columns_before" and len(asked_before) == 5
+            table = self._project(location, asked_before[-2 if late else -1])
+            return table.rename_columns(list(columns))
+
+        return Handle(project=project)
+
+    def _take_by_streams(self, numbers: Any, columns: list[str], location: Path, kept: dict[str, Any]) -> Any:
+        fault, thread = self.fault, threading.get_ident()
+        kept.setdefault("threads", set()).add(thread)
+        if fault == "take_by_streams_each" and len(kept["threads"]) > 2:
+            raise RuntimeError("two streams on one handle, besides the thread that opened it")
+        kept["asked"] = numbers
+        # Long enough for the others to ask meanwhile.
+        time.sleep(0.002)
+        if fault == "take_streams_one_fails" and len(kept["threads"]) > 3:
+            raise ValueError("one of many")
+        asked = kept["asked"] if fault == "take_streams_mixed_up" else numbers
+        table = self._pa.feather.read_table(location, memory_map=False)
+        return table.select(columns).take(self._pa.array(asked))
 
     def _scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
         table = self._pa.feather.read_table(location, memory_map=False)

@@ -98,4 +98,24 @@ end:
     return result;
 }
 
+/* The same, one after the other, by reads that the page cache answers. */
+EXPORTED int64_t fb_cached_reads(int file, const uint64_t *offsets, uint64_t count, uint32_t size, uint64_t limit_ns,
+                                 char *memory, uint64_t *wall_ns, uint64_t *cpu_ns) {
+    uint64_t cpu_started = nanoseconds(CLOCK_THREAD_CPUTIME_ID), started = nanoseconds(CLOCK_MONOTONIC);
+    int64_t done = 0, result = 0;
+    for (uint64_t next = 0; next < count; next++) {
+        ssize_t got = pread(file, memory, size, (off_t)offsets[next]);
+        if (got != (ssize_t)size) {
+            result = got < 0 ? -errno : -EIO;
+            break;
+        }
+        done++;
+        /* Looking at the clock takes a tenth of a small read. */
+        if (done % 16 == 0 && nanoseconds(CLOCK_MONOTONIC) - started > limit_ns) break;
+    }
+    *wall_ns = nanoseconds(CLOCK_MONOTONIC) - started;
+    *cpu_ns = nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_started;
+    return result < 0 ? result : done;
+}
+
 #endif

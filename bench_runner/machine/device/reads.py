@@ -62,7 +62,7 @@ def library() -> ctypes.CDLL | None:
     """The compiled loop; None where it was not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(PACKAGE / LIBRARY_NAME), use_errno=True)
-        loaded.fb_reads.restype = ctypes.c_int64
+        loaded.fb_reads.restype = loaded.fb_cached_reads.restype = ctypes.c_int64
     except (OSError, AttributeError):
         return None
     return loaded
@@ -85,6 +85,56 @@ def direct_reads(
             return _by_library(loop, descriptor, asked, size_bytes, depth, limit_s, memory)
     finally:
         os.close(descriptor)
+
+
+def cached_reads(
+    path: Path, offsets: np.ndarray, size_bytes: int, *, limit_s: float, compiled: bool = True
+) -> Reads:
+    """Read `size_bytes` at each offset (uint64) of a file that lies in the page cache, one after the other, until all
+    are read or the time is over. Raises OSError where a read fails."""
+    loop = library() if compiled else None
+    asked = np.ascontiguousarray(offsets, np.uint64)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with mmap.mmap(-1, size_bytes) as memory:
+            if loop is None:
+                return _cached_by_python(descriptor, asked, size_bytes, limit_s, memory)
+            wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
+            first_byte = ctypes.c_char.from_buffer(memory)
+            try:
+                done = loop.fb_cached_reads(
+                    descriptor,
+                    ctypes.c_void_p(asked.ctypes.data),
+                    ctypes.c_uint64(len(asked)),
+                    ctypes.c_uint32(size_bytes),
+                    ctypes.c_uint64(int(limit_s * 1e9)),
+                    ctypes.byref(first_byte),
+                    ctypes.byref(wall_ns),
+                    ctypes.byref(cpu_ns),
+                )
+            finally:
+                del first_byte
+    finally:
+        os.close(descriptor)
+    if done < 0:
+        raise OSError(-done, os.strerror(-done))
+    return Reads(size_bytes, 1, done, max(wall_ns.value, 1), cpu_ns.value, compiled=True)
+
+
+def _cached_by_python(
+    descriptor: int, offsets: np.ndarray, size_bytes: int, limit_s: float, memory: mmap.mmap
+) -> Reads:
+    into, done = (memory,), 0
+    cpu_started, started = thread_cpu_ns(), now_ns()
+    deadline = started + int(limit_s * 1e9)
+    for offset in offsets.tolist():
+        if os.preadv(descriptor, into, offset) != size_bytes:
+            raise OSError(errno.EIO, "a read gave less than was asked for")
+        done += 1
+        if done % 16 == 0 and now_ns() > deadline:
+            break
+    wall_ns, cpu_ns = now_ns() - started, thread_cpu_ns() - cpu_started
+    return Reads(size_bytes, 1, done, max(wall_ns, 1), cpu_ns, compiled=False)
 
 
 def _by_library(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,16 +11,29 @@ import pytest
 
 from bench_runner.machine import linux
 from bench_runner.machine.device import reads
-from bench_runner.machine.device.reads import Reads, direct_reads
-from bench_runner.machine.device.roofline import DEPTHS, SEQUENTIAL_BYTES, Line, roofline
+from bench_runner.machine.device import roofline as device
+from bench_runner.machine.device.reads import Reads, cached_reads, direct_reads
+from bench_runner.machine.device.roofline import (
+    CACHED,
+    CACHED_SEQUENTIAL,
+    DEPTHS,
+    LARGE_BYTES,
+    RANDOM,
+    SEQUENTIAL,
+    SEQUENTIAL_BYTES,
+    SEQUENTIAL_DEPTHS,
+    Line,
+    NoRoofline,
+    roofline,
+)
 
 PAGE = 4_096
-SIZE = 4 * 1024 * 1024
+SIZE = 8 * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four megabytes on the disk."""
+    """Eight megabytes on the disk."""
     path = tmp_path_factory.mktemp("device") / "file"
     path.write_bytes(np.random.default_rng(1).bytes(SIZE))
     linux.fsync_all(path)
@@ -77,21 +91,65 @@ def test_a_depth_that_is_not_possible_is_refused(stored: Path, depth: int) -> No
         direct_reads(stored, everywhere(), PAGE, depth, limit_s=1)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_cached_reads_come_from_no_device(stored: Path, compiled: bool) -> None:
+    linux.read_through(stored)
+    before = linux.io_bytes()
+    found = cached_reads(stored, everywhere(), PAGE, limit_s=30, compiled=compiled)
+    after = linux.io_bytes()
+    assert (found.count, found.depth, found.compiled) == (SIZE // PAGE, 1, compiled)
+    assert after.asked_since(before) == pytest.approx(SIZE, rel=0.01)
+    assert after.device_read - before.device_read < SIZE // 100
+    many = np.tile(everywhere(), 1_000)
+    assert 0 < cached_reads(stored, many, PAGE, limit_s=0.02, compiled=compiled).count < len(many)
+    with pytest.raises(OSError, match=r"Input/output error|less than"):
+        cached_reads(stored, np.array([SIZE], np.uint64), PAGE, limit_s=1, compiled=compiled)
+
+
 def test_a_roofline_has_each_size_and_depth(stored: Path) -> None:
     lines = roofline(stored, seed=1, seconds=0.02)
-    seen = [(line.kind, line.reads.size_bytes, line.reads.depth) for line in lines]
-    assert seen[: len(DEPTHS)] == [("random", PAGE, depth) for depth in DEPTHS]
-    assert seen[-1][:2] == ("sequential", SEQUENTIAL_BYTES)
-    assert len(set(seen)) == 2 * len(DEPTHS) + 1
+    assert [(line.kind, line.reads.size_bytes, line.reads.depth) for line in lines] == [
+        *((RANDOM, size, depth) for size in (PAGE, LARGE_BYTES) for depth in DEPTHS),
+        *((SEQUENTIAL, SEQUENTIAL_BYTES, depth) for depth in SEQUENTIAL_DEPTHS),
+        *((CACHED, size, 1) for size in (PAGE, LARGE_BYTES)),
+        (CACHED_SEQUENTIAL, SEQUENTIAL_BYTES, 1),
+    ]
     assert all(line.reads.count > 0 for line in lines)
 
 
 def test_a_small_file_tells_nothing_of_a_device(tmp_path: Path) -> None:
-    (tmp_path / "few").write_bytes(b"x" * 1_000)
-    with pytest.raises(ValueError, match="few: 1,000 bytes are too few"):
+    (tmp_path / "few").write_bytes(b"x" * 1_000_000)
+    with pytest.raises(NoRoofline, match=r"a stored copy of 1.0 MB is too small to tell a device by \(from 8 MB on\)"):
         roofline(tmp_path / "few", seed=1)
+
+
+def test_reads_that_no_device_answers_are_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on file systems that take such reads, and answer them from memory."""
+    linux.read_through(stored)
+
+    def answered(path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float) -> Reads:
+        return cached_reads(path, offsets, size_bytes, limit_s=limit_s)
+
+    monkeypatch.setattr(device, "direct_reads", answered)
+    with pytest.raises(NoRoofline, match="came from a device"):
+        roofline(stored, seed=1, seconds=0.01)
+
+
+def test_where_such_reads_are_refused_it_is_said(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*asked: object, **limits: object) -> Reads:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    monkeypatch.setattr(device, "direct_reads", refused)
+    with pytest.raises(NoRoofline, match="no reads past the page cache here: Invalid argument"):
+        roofline(stored, seed=1, seconds=0.01)
 
 
 @pytest.mark.parametrize(("cpu_ns", "at_least"), [(950, True), (850, False)])
 def test_a_probe_bound_by_its_core_says_at_least(cpu_ns: int, at_least: bool) -> None:
-    assert Line("random", Reads(PAGE, 16, 10, 1_000, cpu_ns, compiled=True)).at_least == at_least
+    assert Line(RANDOM, Reads(PAGE, 16, 10, 1_000, cpu_ns, compiled=True)).at_least == at_least
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_of_the_cache_python_alone_is_bound_by_itself(compiled: bool) -> None:
+    """What the cache gives is the core's by its nature."""
+    assert Line(CACHED, Reads(PAGE, 1, 10, 1_000, 1_000, compiled=compiled)).at_least == (not compiled)

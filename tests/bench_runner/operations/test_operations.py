@@ -6,13 +6,15 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pyarrow as pa
 import pytest
 
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
-from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, operation_of
+from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, Stage, is_repeated, operation_of
 from bench_runner.operations.project import Project, chosen_columns
 
 ROOT = Path(__file__).parents[3]
@@ -133,7 +135,7 @@ def test_an_operation_is_spelled_with_all_its_parameters(spelled: str, honoured:
         (
             "project[colums=2]",
             "--operations project[colums=2]: project has no parameter 'colums' (did you mean 'columns'?)\n"
-            "  it has: columns",
+            "  it has: columns, handle",
         ),
         ("read[columns=2]", "--operations read[columns=2]: read has no parameter 'columns'\n  it has: none"),
         *(
@@ -190,3 +192,26 @@ def test_every_operation_is_found_under_its_name(name: str) -> None:
 def test_more_columns_than_there_are_is_refused_with_both_numbers() -> None:
     assert Project(columns=len(SCHEMA)).refusal(SCHEMA, 10) is None
     assert Project(columns=50).refusal(SCHEMA, 10) == "50 columns are asked for, the table has 11"
+
+
+def test_projections_of_one_handle_are_disjoint_while_there_are_columns() -> None:
+    """The first is the one of `project[columns=3]`, so that what is read once and again is the same."""
+    schema = pa.schema([(f"c{number}", pa.float64() if number % 2 else pa.string()) for number in range(10)])
+    stage = cast(Stage, SimpleNamespace(schema=schema, digest="9f2c"))
+    operation = cast(Project, operation_of("project[columns=3,handle=kept]"))
+    hands = operation.inputs(stage, 100, 5)
+    assert list(hands[0]) == chosen_columns(schema, "9f2c", 3)
+    assert [len(hand) for hand in hands] == [3] * 5
+    assert len({name for hand in hands[:3] for name in hand}) == 9
+    assert hands == operation.inputs(stage, 100, 5)
+    assert [operation.columns_of(stage, hand) for hand in hands] == [list(hand) for hand in hands]
+
+
+def test_a_projection_is_repeated_where_its_handle_is_named() -> None:
+    named = [operation_of(f"project[columns=3{more}]") for more in ("", ",handle=reopened", ",handle=kept")]
+    assert [is_repeated(operation) for operation in named] == [False, True, True]
+    assert [operation.spelled for operation in named][1:] == [
+        "project[columns=3,handle=reopened]",
+        "project[columns=3,handle=kept]",
+    ]
+    assert named[2].title == "project 3 columns, handle kept"

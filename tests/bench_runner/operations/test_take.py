@@ -111,6 +111,47 @@ def test_a_fallback_is_never_kept_open() -> None:
     assert not reopened.keeps_handle(lance)
 
 
+@pytest.mark.parametrize(
+    ("spelled", "words"),
+    [
+        ("take[rows=1,handle=reopened,streams=16]", "streams call on a copy that stays open: say handle=kept"),
+        ("take[rows=1,streams=257]", "257 streams are asked for, at most 256 are possible"),
+        ("take[rows=1,streams=256]", None),
+    ],
+)
+def test_streams_need_a_handle_and_have_an_end(spelled: str, words: str | None) -> None:
+    assert operation_of(spelled).refusal(pa.schema([("a", pa.int64())]), 100) == words
+
+
+@pytest.mark.parametrize(
+    ("variant", "spelled", "words"),
+    [
+        ("lance", "take[rows=1,streams=16]", None),
+        ("parquet[engine=pyarrow]", "take[rows=1,streams=16]", None),
+        ("csv", "take[rows=1,streams=16]", "there is no call for some rows of it"),
+        ("hdf5-table", "take[rows=1,streams=16]", "nothing says that its library answers several threads"),
+        ("hdf5-table", "take[rows=1]", None),
+        ("vortex[library_cache=off]", "take[rows=1,pattern=zipf]", "library_cache=off keeps none of them"),
+        ("vortex[library_cache=off]", "take[rows=1]", None),
+        ("vortex", "take[rows=1,pattern=zipf]", None),
+        ("parquet[engine=polars]", "project[columns=1,handle=kept]", "its call opens the file anew each time"),
+        ("parquet[engine=pyarrow]", "project[columns=1,handle=kept]", None),
+        ("csv[engine=polars]", "project[columns=1,handle=reopened]", None),
+    ],
+)
+def test_what_a_variant_cannot_do_is_said_before(variant: str, spelled: str, words: str | None) -> None:
+    reason = operation_of(spelled).unfit(FORMATS.build(variant))
+    assert reason is None if words is None else words in str(reason)
+
+
+def test_one_handle_for_all_streams_or_one_for_each() -> None:
+    operation = cast(Take, operation_of("take[rows=1,streams=16]"))
+    assert operation.handles(FORMATS.build("lance")) == 1
+    assert operation.handles(FORMATS.build("orc")) == 16
+    assert cast(Take, operation_of("take[rows=1]")).handles(FORMATS.build("orc")) == 1
+    assert cast(Take, operation_of("take[rows=1,handle=reopened]")).handles(FORMATS.build("orc")) == 0
+
+
 def test_what_an_engine_offers_is_listed() -> None:
     assert Offers().names == ()
     assert Offers(project=True, take=Reach.GROUPS, append=True).names == ("project", "take (by groups)", "append")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from adapters.contract import Handle
 from adapters.errors import RefusedData
 from bench_runner.worker.block import (
     FEWEST_KEPT,
@@ -40,6 +41,30 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
     assert calls_that_fit(MOST_NS * 2, 1, kept=False) == 1
 
 
+def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:
+    assert calls_that_fit(1, 1, kept=True, threads=16) == 16 * REPETITIONS
+    assert calls_that_fit(1, MOST_RESULT_BYTES // 100, kept=True, threads=16) == 100
+    with pytest.raises(RefusedData, match=r"fewer than 48 fit .* take fewer rows, or by fewer streams"):
+        calls_that_fit(1, MOST_RESULT_BYTES // 40, kept=True, threads=16)
+
+
+def test_of_calls_at_the_same_time_the_block_is_clocked_and_each_latency() -> None:
+    """A call of 10 that ran beside nine others did not take a tenth of the throughput."""
+    block = Block(
+        results=[None] * 10,
+        laps=[{"wall_ns": wall, "engine_ns": wall} for wall in [10] * 9 + [90]],
+        asked_bytes=[100],
+        together_ns=100,
+    )
+    figures = block.figures(cpu_ns=50)
+    assert figures["wall_ns"] == 10
+    assert figures["calls_ns"] == 100
+    assert figures["latency_ns"] == 10
+    assert 10 <= figures["p90_ns"] < 90
+    assert figures["cpu_ns"] == 5
+    assert "engine_ns" not in figures
+
+
 def test_a_sample_is_the_median_of_its_calls() -> None:
     walls = [5, 1, 9, 3, 100]
     block = Block(
@@ -64,12 +89,13 @@ def test_a_sample_is_the_median_of_its_calls() -> None:
 def test_each_input_is_asked_for_once_and_in_order() -> None:
     asked = []
 
-    def call(held: int) -> tuple[int, dict[str, int]]:
-        asked.append(held)
+    def call(handle: Handle | None, held: int) -> tuple[int, dict[str, int]]:
+        asked.append((handle, held))
         return held * 2, {"wall_ns": held}
 
-    block = call_all(call, [3, 1, 2])
-    assert asked == [3, 1, 2]
+    one, other = Handle(), Handle()
+    block = call_all(call, [one, other], [3, 1, 2])
+    assert asked == [(one, 3), (other, 1), (one, 2)]
     assert block.results == [6, 2, 4]
     assert block.walls_ns == [3, 1, 2]
     assert len(block.asked_bytes) == 2

@@ -1,0 +1,55 @@
+"""Ten columns of very many: what the metadata of all the others costs."""
+
+from bench_runner.suites.suite import ACCESS, Suite
+
+SUITE = Suite(
+    name="wide",
+    question="What do ten columns of a table cost when it has thousands: opening it, and reading them?",
+    operations=(
+        "save",
+        "read",
+        "project[columns=10,handle=reopened]",
+        "project[columns=10,handle=kept]",
+    ),
+    operations_on_request=("project[columns=10]",),
+    datasets=(
+        "wide[columns=10,rows=8]",
+        "wide[columns=100,rows=8]",
+        "wide[columns=1000,rows=8]",
+        "wide[columns=5000,rows=8]",
+        "wide[columns=10000,rows=8]",
+        "wide[columns=20000,rows=8]",
+        "wide[columns=10,rows=65536]",
+        "wide[columns=100,rows=65536]",
+        "wide[columns=1000,rows=65536]",
+    ),
+    on_request=("table",),
+    tracks=(ACCESS,),
+    target="arrow",
+    fallbacks_once=True,
+    variants=(
+        "f3[codec=none]",
+        "feather[engine=pyarrow,codec=none]",
+        "lance[engine=pylance]",
+        "orc[engine=pyarrow,codec=none]",
+        "parquet[engine=pyarrow,codec=none]",
+        "parquet[engine=polars,codec=none]",
+        "parquet[engine=duckdb,codec=none]",
+        "vortex[engine=vortex-data]",
+    ),
+    left_out={
+        "avro, csv, excel, hdf5-fixed, hdf5-table, json, pickle, xml": "hold rows or one block: all is read for a "
+        "column, and the other suites say what that costs",
+    },
+    reasons={
+        "10 to 20,000 columns of floats": "the experiment of F3's authors (SIGMOD 2025, section 7.2): features of "
+        "which a training run reads some",
+        "8 rows": "so few values that what is measured is the metadata",
+        "65,536 rows": "what the metadata is beside the values; from 5,000 columns on a copy is over 2 GB (2.6, 5.2, "
+        "10.5 GB), so those points are left out: spell wide[columns=5000,rows=65536]",
+        "reopened and kept": "opening inside each clock, as in a script, and before it: opening a handle that is kept "
+        "is the metadata, its calls are the values, and its first call is what opening has put off",
+        "kept where the call has a handle": "the others open the file anew each time, whatever is kept",
+        "target arrow": "a DataFrame of thousands of columns takes longer to make than to read",
+    },
+)

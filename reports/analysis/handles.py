@@ -1,0 +1,76 @@
+"""Of copies that stay open: what opening them takes, the first call, and the calls after it, one by one or at once.
+
+Tables show one time for each operation. Here stands what lies before it and behind it: of a wide table opening is most
+of the work, and of streams a call's own time is not what all of them take. A pure function of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench_runner.results.records import Run
+from reports.analysis.columns import Column, Role
+from reports.analysis.labels import variant_parts
+from reports.analysis.tables import Row, Table, value_text
+from reports.analysis.units import MILLISECONDS, number_text
+from reports.analysis.words import NOTHING, fallback_mark
+
+_OPENED, _LATENCY = "open_ns", "latency_ns"
+_SECOND_NS = 1e9
+
+
+@dataclass(frozen=True)
+class Handles:
+    """One operation on handles that are kept: `headers` for the texts behind each label, the fastest first."""
+
+    title: str
+    headers: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def has_handles(table: Table) -> bool:
+    """Whether an operation of a table keeps its copies open."""
+    return any(map(_kept, table.rows))
+
+
+def handles_of(run: Run, table: Table) -> Iterator[Handles]:
+    """One for each such operation, in the order of the columns."""
+    for operation in table.columns.operations:
+        column = table.columns.find(operation, Role.TIME)
+        rows = [row for row in table.rows if operation in _kept(row)]
+        if column is None or not rows:
+            continue
+        at_once = any(_LATENCY in row.cells[operation].figures for row in rows)
+        rows.sort(key=lambda row: row.cells[operation].figures[Role.TIME.figure].median)
+        yield Handles(
+            run.info.operation(operation).title,
+            ("open ms", "first ms", "latency ms" if at_once else "call ms", "90 % under ms", _per_second(operation)),
+            tuple((row.label, tuple(_texts(table, row, column))) for row in rows),
+        )
+
+
+def _kept(row: Row) -> list[str]:
+    return [name for name, cell in row.cells.items() if _OPENED in cell.figures]
+
+
+def _per_second(operation: str) -> str:
+    return "rows/s" if "rows" in variant_parts(operation)[1] else "calls/s"
+
+
+def _texts(table: Table, row: Row, column: Column) -> Iterator[str]:
+    figures = row.cells[column.operation].figures
+
+    def milliseconds(name: str) -> str:
+        return MILLISECONDS.text(figures[name].median) if name in figures else NOTHING
+
+    yield milliseconds(_OPENED)
+    # A cold sample has no call but one.
+    yield milliseconds("first_ns")
+    call = value_text(table, row, column, MILLISECONDS) or NOTHING
+    yield (milliseconds(_LATENCY) if _LATENCY in figures else call) + fallback_mark(row, column)
+    yield milliseconds("p90_ns")
+    rows = int(variant_parts(column.operation)[1].get("rows", "1"))
+    clocked = figures[column.figure].median
+    # What the clock itself takes a tenth of is no rate.
+    yield NOTHING if clocked < table.least(column) else number_text(rows * _SECOND_NS / clocked)

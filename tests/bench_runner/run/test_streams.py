@@ -1,0 +1,79 @@
+"""Takes by several streams at once, and projections again and again: what a right one gives, and that a wrong one is
+found (rules 11 and 19)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench_runner.worker.block import REPETITIONS
+from tests.bench_runner.conftest import Executor
+from tests.bench_runner.run.test_selecting import only
+
+pytestmark = pytest.mark.usefixtures("at_rest")
+
+STREAMS = 4
+TAKE = f"take[rows=20,handle=kept,streams={STREAMS}]"
+PROJECT = "project[columns=2,handle=kept]"
+
+
+@pytest.mark.parametrize("fault", ["take_by_streams", "take_by_streams_each"])
+def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
+    """On one handle, or on one each, of which another thread's use would be an error."""
+    sample = only(run_faulty, fault, TAKE)
+    assert sample.failure is None
+    assert sample.fidelity == "exact"
+    figures = sample.figures
+    assert figures["repetitions"] == STREAMS * REPETITIONS
+    # Each call sleeps for 2 ms, in which others do too: a call takes less of the block than it takes by its own clock.
+    assert figures["wall_ns"] == figures["calls_ns"] // figures["repetitions"]
+    assert figures["wall_ns"] < 0.75 * figures["latency_ns"]
+    assert 2_000_000 < figures["latency_ns"] <= figures["p90_ns"]
+    assert figures["calls_ns"] >= REPETITIONS * 2_000_000
+    assert 0 < figures["empty_ns"] < figures["wall_ns"]
+    # Parts are of a call's own clock, and do not add up to what a call takes of the block.
+    assert not {"engine_ns", "convert_ns", "touch_ns"} & set(figures)
+    assert 20 * 8 <= figures["result_bytes"] < 20 * 200
+
+
+def test_a_handle_that_mixes_up_answers_of_streams_is_found(run_faulty: Executor) -> None:
+    sample = only(run_faulty, "take_streams_mixed_up", TAKE)
+    assert sample.failure is not None
+    assert sample.failure.kind == "mismatch"
+    assert not sample.figures
+
+
+def test_one_stream_alone_hides_that(run_faulty: Executor) -> None:
+    """So streams are measured, and verified, as streams."""
+    assert only(run_faulty, "take_streams_mixed_up", "take[rows=20,handle=kept]").failure is None
+
+
+def test_a_call_that_fails_in_a_thread_is_the_samples_failure(run_faulty: Executor) -> None:
+    sample = only(run_faulty, "take_streams_one_fails", TAKE)
+    assert sample.failure is not None
+    assert sample.failure.kind == "error"
+    assert "one of many" in sample.failure.reason
+
+
+def test_a_kept_handle_projects_other_columns_each_time(run_faulty: Executor) -> None:
+    sample = only(run_faulty, "project_kept", PROJECT)
+    assert sample.failure is None
+    assert sample.fidelity == "exact"
+    assert sample.figures["repetitions"] == REPETITIONS
+    assert sample.figures["open_ns"] >= 0
+    assert sample.figures["first_ns"] > 0
+
+
+def test_one_wrong_projection_of_many_voids_the_sample(run_faulty: Executor) -> None:
+    """Under the names that were asked for lie the columns of the call before."""
+    sample = only(run_faulty, "project_kept_gives_the_columns_before", PROJECT)
+    assert sample.failure is not None
+    assert sample.failure.kind == "mismatch"
+
+
+@pytest.mark.parametrize("fault", ["project_kept", "none"])
+def test_reopened_projections_open_inside_each_clock(run_faulty: Executor, fault: str) -> None:
+    sample = only(run_faulty, fault, "project[columns=2,handle=reopened]")
+    assert sample.failure is None
+    assert sample.fallback == ("" if fault == "project_kept" else "read-all")
+    assert sample.figures["repetitions"] == REPETITIONS
+    assert "open_ns" not in sample.figures

@@ -1,0 +1,78 @@
+"""Of handles that are kept every output shows opening, first call, calls and rate; latency and rate never mixed up."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pypdf
+from rich.console import Console
+
+from bench_runner.results.records import Run, Sample, changed
+from reports.analysis.handles import handles_of, has_handles
+from reports.analysis.tables import tables
+from reports.pdf.report import write_pdf
+from reports.site.pages import write_site
+from reports.text.terminal import show
+from tests.reports.factory import PROJECT_10, make_run
+
+STREAMS, KEPT = "take[rows=10,handle=kept,streams=16]", "project[columns=10,handle=kept]"
+CALL_NS, LATENCY_NS, P90_NS, OPEN_NS, FIRST_NS = 2_000_000, 31_000_000, 47_000_000, 5_300_000, 8_900_000
+
+
+def of_streams(sample: Sample) -> Sample:
+    times = {"wall_ns": CALL_NS, "latency_ns": LATENCY_NS, "p90_ns": P90_NS, "open_ns": OPEN_NS, "first_ns": FIRST_NS}
+    return changed(sample, operation=STREAMS, figures={**sample.figures, **times, "empty_ns": 1_000})
+
+
+def of_projections(sample: Sample) -> Sample:
+    times = {"open_ns": OPEN_NS, "first_ns": FIRST_NS, "wall_ns": 900, "p90_ns": 1_000, "empty_ns": 100}
+    return changed(sample, operation=KEPT, figures={**sample.figures, **times})
+
+
+def run_of_handles() -> Run:
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
+    projected = [sample for sample in made.samples if sample.operation == PROJECT_10 and sample.figures]
+    more = [of(sample) for of in (of_streams, of_projections) for sample in projected]
+    return replace(made, samples=(*made.samples, *more))
+
+
+def test_latency_and_rate_of_streams_are_two_figures() -> None:
+    run = run_of_handles()
+    (table,) = tables(run)
+    streams, projections = handles_of(run, table)
+    assert streams.headers == ("open ms", "first ms", "latency ms", "90 % under ms", "rows/s")
+    # 10 rows in 2 ms of all streams' time are 5,000 a second, though each call takes 31 ms.
+    told = {tuple(text.rstrip("†") for text in texts) for _, texts in streams.lines}
+    assert told == {("5.30", "8.90", "31.0", "47.0", "5,000")}
+    assert projections.headers[2:] == ("call ms", "90 % under ms", "calls/s")
+
+
+def test_what_the_clock_cannot_tell_has_no_rate() -> None:
+    run = run_of_handles()
+    (table,) = tables(run)
+    _, projections = handles_of(run, table)
+    assert {texts[2].rstrip("†‡") for _, texts in projections.lines} == {"<0.001"}
+    assert {texts[4] for _, texts in projections.lines} == {"-"}
+
+
+def test_without_kept_handles_there_is_no_such_section() -> None:
+    (table,) = tables(make_run(datasets=("eq",), tracks=("plain",), rounds=1, project=True))
+    assert not has_handles(table)
+
+
+def test_every_output_shows_them(tmp_path: Path) -> None:
+    run = run_of_handles()
+    stream = io.StringIO()
+    show(run, Console(file=stream))
+    text = stream.getvalue()
+    write_pdf(run, tmp_path / "report.pdf")
+    pages = "\n".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages)
+    write_site([run], tmp_path / "site")
+    site = unescape("".join(path.read_text() for path in (tmp_path / "site").glob("*.html")))
+    for shown in (text, pages, site):
+        assert "opies that stay open" in shown
+        assert "5,000" in shown
+        assert "31.0" in shown
