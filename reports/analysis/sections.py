@@ -18,6 +18,7 @@ from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
+from reports.analysis.roofline import has_roofline
 from reports.analysis.tables import Table, tables
 from reports.analysis.uses import has_uses
 
@@ -75,6 +76,7 @@ TABLE_SECTIONS = (
     Section("tables", "times, size and memory", of_table=lambda table: True),
     Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
     Section("uses", "which format for which use", of_table=has_uses),
+    Section("roofline", "how near to the device, and how much is read for what is given", of_table=has_roofline),
     Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
     Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),
 )

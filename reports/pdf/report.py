@@ -16,7 +16,15 @@ from reports.analysis.tables import Table
 from reports.pdf.charts import further_pages, table_pages
 from reports.pdf.fidelity import fidelity_pages
 from reports.pdf.page import FAINT, TEXT
-from reports.pdf.pages import calls_pages, codecs_pages, cold_start_pages, means_pages, remarks_pages, uses_pages
+from reports.pdf.pages import (
+    calls_pages,
+    codecs_pages,
+    cold_start_pages,
+    means_pages,
+    remarks_pages,
+    roofline_pages,
+    uses_pages,
+)
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_pdf import PdfPages
@@ -26,6 +34,7 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "tables": table_pages,
     "further operations": further_pages,
     "uses": uses_pages,
+    "roofline": roofline_pages,
     "codecs": codecs_pages,
     "calls": calls_pages,
 }
