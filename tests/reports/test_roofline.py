@@ -1,4 +1,4 @@
-"""Shares of what the device gives, and bytes read for each byte given: from known figures known texts, in every output."""
+"""Shares of what the device gives, and bytes read for each byte given: known texts of known figures, everywhere."""
 
 from __future__ import annotations
 
