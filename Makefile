@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
+.PHONY: setup tabular test test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -24,8 +24,11 @@ lint: $(VENV)/.ready
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 
-selfbench: $(VENV)/.ready  ## what the tool itself costs, and how repeatable it is; prints figures
+selfbench: $(VENV)/.ready selfbench-device  ## what the tool itself costs, and how repeatable it is; prints figures
 	$(RUN) -m tests.selfbench.costs
+
+selfbench-device: $(VENV)/.ready  ## whether the probe of the device finds what fio finds; prints ratios
+	$(RUN) -m tests.selfbench.device
 
 selfbench-asv: $(VENV)/.ready  ## whether asv and our own runner agree; prints ratios
 	$(RUN) -m tests.selfbench.asv
