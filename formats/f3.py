@@ -5,7 +5,7 @@ The format itself is `libraries.f3`, which knows nothing of the harness; this is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,6 +25,7 @@ from adapters.contract import (
 )
 from adapters.errors import RefusedData
 from formats.shared.rows import checked
+from formats.shared.streams import tables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +64,7 @@ class F3(TabularFormat):
         ours=True,
     )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.GROUPS)
+    offers = Offers(project=True, take=Reach.GROUPS, batches=True, save_stream=True)
     syncs_on_save = True
 
     @property
@@ -107,6 +108,16 @@ class F3(TabularFormat):
         except self._f3.F3Error as error:
             raise RefusedData(str(error)) from error
 
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a unit at a time; it has its name when it is complete."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        try:
+            with self._f3.Writer(location, schema, codec=codec, **self._units()) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        except self._f3.F3Error as error:
+            raise RefusedData(str(error)) from error
+
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
         prefer: Any = self.values["decoder"]
@@ -121,7 +132,10 @@ class F3(TabularFormat):
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             return file.read(columns, checked(numbers, file.num_rows))
 
-        return Handle(project=file.read, take=take, close=file.close)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            return tables(file.batches(columns), columns, rows)
+
+        return Handle(project=file.read, take=take, batches=batches, close=file.close)
 
     def stored(self, location: Path) -> Stored:
         """Codec and outermost encodings of all EncUnits.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +32,7 @@ from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.rows import located, starts_of
+from formats.shared.streams import gathered, tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import duckdb
@@ -86,6 +87,9 @@ class _Parquet(TabularFormat):
 
 _MOST_ROWS = range(1, 2**31)
 
+ROW_GROUP_ROWS = 1_048_576
+"""Rows of a row group of pyarrow's where nobody says how many."""
+
 
 class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     """pyarrow.parquet's write_table and read_table."""
@@ -101,7 +105,7 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
-    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), batches=True, save_stream=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -142,6 +146,16 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         codec, level = self.values["codec"], self.values["level"]
         self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
 
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a row group at a time: of each batch by itself the writer would make one."""
+        writing = self._writing()
+        rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
+        codec, level = self.values["codec"], self.values["level"]
+        options = {"compression": codec, "compression_level": level, **writing}
+        with whole_or_nothing(location), self._parquet.ParquetWriter(location, schema, **options) as writer:
+            for group in gathered(schema, batches, rows):
+                writer.write_table(group, rows)
+
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all column chunks; the footer must tell what the settings say.
 
@@ -169,6 +183,12 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         """Read the row groups whose statistics may meet the condition, and filter them."""
         met = arrow_expression(predicate)
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """Read a row group after the other."""
+        with self._parquet.ParquetFile(location) as file:
+            read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
+            yield from tables(read, columns, rows)
 
     def open_rows(self, location: Path) -> Handle:
         """Open the file: its footer is read once."""
