@@ -1,14 +1,15 @@
 """The contracts that every tabular format and every image storage keeps.
 
 An adapter says what it is (settings, capabilities, losses) before it does anything, and does nothing
-but store and return: it reads no clock, invents no path, removes no file, and loads its libraries in
-`load_library` alone, so that import time is never save time. It knows nothing of how it is measured.
+but store and return: it reads no clock, invents no path, removes no file but what it has begun of a stream that broke,
+and loads its libraries in `load_library` alone, so that import time is never save time. It knows nothing of how it is
+measured. What an engine offers beside save and read is said in `adapters.offers`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -16,7 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
-from adapters.predicate import Kind, Predicate
+from adapters.offers import Handle as Handle
+from adapters.offers import Offers as Offers
+from adapters.offers import Reach as Reach
+from adapters.offers import Sharing as Sharing
 from adapters.spelling import spell
 
 if TYPE_CHECKING:
@@ -105,77 +109,6 @@ class Maturity:
 
 UNDECLARED = Maturity(Stage.YOUNG, "declares none")
 """Of whoever says nothing nothing is claimed. The contract's tests ask for more."""
-
-
-class Reach(Enum):
-    """How much an engine reads for some rows that are named by their numbers."""
-
-    ROWS = "rows"
-    """What it needs to find those rows."""
-    GROUPS = "groups"
-    """The groups of rows that they lie in, whole: row groups, batches, stripes, blocks."""
-
-
-class Sharing(Enum):
-    """How several threads take rows of one stored copy at once."""
-
-    ONE = "one handle"
-    """One handle answers all of them."""
-    EACH = "a handle each"
-    """Each needs one of its own: on a shared one the library gives wrong answers, or ends the process."""
-
-
-@dataclass(frozen=True)
-class Offers:
-    """What an engine has calls of its own for, beside save and read. For what is not here the harness reads everything
-    and selects, and says so in every figure."""
-
-    project: bool = False
-    take: Reach | None = None
-    scan: frozenset[Kind] = frozenset()
-    """The conditions that the engine itself tests."""
-    ordered: bool = True
-    """Whether a scan gives its rows in the order in which they are stored."""
-    append: bool = False
-    streams: Sharing | None = None
-    """How several threads take rows at once; None where the library is not made for threads, or nobody has tried."""
-    keeps_columns: bool = False
-    """Whether what `open_columns` gives stays open from one `project` to the next."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The operations, with what limits them: for a listing."""
-        kinds = ", ".join(kind.value for kind in Kind if kind in self.scan)
-        order = "" if self.ordered else "; in any order"
-        named = {
-            "project": self.project,
-            f"take (by {self.take.value})" if self.take else "take": self.take is not None,
-            f"scan ({kinds}{order})": bool(self.scan),
-            "append": self.append,
-        }
-        return tuple(name for name, offered in named.items() if offered)
-
-
-def _nothing_to_close() -> None:
-    pass
-
-
-@dataclass(frozen=True)
-class Handle:
-    """A stored copy that is open for reading in part.
-
-    Each call is there when the adapter's `offers` name it. What it gives is of the kind that `native_read` names, in
-    memory of its own, and stays valid after `close`. `columns` is never empty, and gives their order.
-    """
-
-    project: Callable[[Sequence[str]], Any] | None = None
-    """All rows of these columns."""
-    take: Callable[[np.ndarray, Sequence[str]], Any] | None = None
-    """The rows of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
-    Raises IndexError for a number that no row has, before anything is read."""
-    scan: Callable[[Predicate, Sequence[str]], Any] | None = None
-    """The rows that meet the condition, of a kind that `offers.scan` names. Its column need not be among `columns`."""
-    close: Callable[[], None] = _nothing_to_close
 
 
 @dataclass(frozen=True)
@@ -376,6 +309,13 @@ class TabularFormat(Adapter):
     def reads_unseen(self) -> bool:
         """Whether a call reads its file by a mapping or io_uring: the system's counters of read calls do not see it."""
         return self.values.get("mapped") == "true"
+    def save_stream(self, schema: pa.Schema, batches: Iterator[Any], location: Path) -> None:
+        """Store the rows of `batches` at `location` (does not exist yet) as they come: what is held are those of the
+        unit that is being written, not all. Each is of the kind `native` names, Arrow's are record batches, and all
+        follow this Arrow schema. Only where `offers` names it.
+
+        Where `batches` raises, so does this, and leaves nothing there that could be taken for the whole."""
+        raise NotImplementedError(f"{self.variant} has no call that saves a stream")
 
     takes_masked: ClassVar[bool] = True
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such

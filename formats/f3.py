@@ -5,7 +5,7 @@ The format itself is `libraries.f3`, which knows nothing of the harness; this is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,8 +24,9 @@ from adapters.contract import (
     Stored,
     TabularFormat,
 )
-from adapters.errors import RefusedData
+from adapters.errors import AdapterError, RefusedData
 from formats.shared.rows import checked
+from formats.shared.streams import tables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,7 @@ class F3(TabularFormat):
             ("native", "wasm"), "native", "native: the library that is the twin of the file's code; wasm: that code"
         ),
         "rows_per_unit": Setting(range(1, 2**21), None, "rows of an EncUnit; without it 65,536"),
+        "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; without it one has them all"),
         "unit_bytes": Setting(range(1_024, 2**31), None, "bytes from which on an IOUnit is full; without it 8 MiB"),
     }
     plain: ClassVar = {"codec": "none"}
@@ -64,7 +66,14 @@ class F3(TabularFormat):
         ours=True,
     )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.GROUPS, streams=Sharing.EACH, keeps_columns=True)
+    offers = Offers(
+        project=True,
+        take=Reach.GROUPS,
+        streams=Sharing.EACH,
+        keeps_columns=True,
+        batches=True,
+        save_stream=True,
+    )
     syncs_on_save = True
 
     @property
@@ -80,7 +89,7 @@ class F3(TabularFormat):
         )
 
     def _units(self) -> dict[str, Any]:
-        names = ("rows_per_unit", "unit_bytes")
+        names = ("rows_per_unit", "row_group_rows", "unit_bytes")
         return {name: self.values[name] for name in names if self.values[name] is not None}
 
     def load_library(self) -> None:
@@ -108,6 +117,16 @@ class F3(TabularFormat):
         except self._f3.F3Error as error:
             raise RefusedData(str(error)) from error
 
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a unit at a time; it has its name when it is complete."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        try:
+            with self._f3.Writer(location, schema, codec=codec, **self._units()) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+        except self._f3.F3Error as error:
+            raise RefusedData(str(error)) from error
+
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
         prefer: Any = self.values["decoder"]
@@ -122,16 +141,23 @@ class F3(TabularFormat):
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             return file.read(columns, checked(numbers, file.num_rows))
 
-        return Handle(project=file.read, take=take, close=file.close)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            return tables(file.batches(columns), columns, rows)
+
+        return Handle(project=file.read, take=take, batches=batches, close=file.close)
 
     def stored(self, location: Path) -> Stored:
         """Codec and outermost encodings of all EncUnits.
 
-        Raises RefusedData where a codec makes none of them smaller: F3 then stores them as they are.
+        Raises RefusedData where a codec makes none of them smaller: F3 then stores them as they are, and AdapterError
+        where there are fewer row groups than was asked for.
         """
         with self._f3.open(location) as file:
             described = file.describe()
             encodings = file.encodings()
+        asked = self.values["row_group_rows"]
+        if asked is not None and described.row_groups < -(-described.rows // int(asked)):
+            raise AdapterError(f"the file has {described.row_groups} row groups, its variant says {asked:,} rows each")
         codec = str(self.values["codec"])
         found = set(described.codecs) - {"none"}
         if codec != "none" and not found:

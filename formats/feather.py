@@ -6,7 +6,7 @@ By the calls of pyarrow, pandas and polars.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -34,6 +34,7 @@ from formats.shared.conditions import arrow_expression
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import located, starts_of
+from formats.shared.streams import gathered, tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 _CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True)
 _LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
+
+DEFAULT_BATCH_ROWS = 65_536
+"""Rows of a record batch where nobody says how many: as write_feather makes them."""
 
 
 class _Feather(TabularFormat):
@@ -109,7 +113,14 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
         "batch_rows": Setting(range(1, 2**31), None, "rows of a record batch; without it 65,536"),
     }
-    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH)
+    offers = Offers(
+        project=True,
+        take=Reach.GROUPS,
+        scan=frozenset(Kind),
+        streams=Sharing.EACH,
+        batches=True,
+        save_stream=True,
+    )
 
     @property
     def calls(self) -> Calls:
@@ -140,6 +151,18 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
             chunksize=self.values["batch_rows"],
         )
 
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a record batch at a time."""
+        codec = None
+        if self.values["codec"] != "none":
+            codec = self._arrow.Codec(self.values["codec"], compression_level=self.values["level"])
+        options = self._arrow.ipc.IpcWriteOptions(compression=codec, use_threads=self.threads is None)
+        rows = int(self.values["batch_rows"] or DEFAULT_BATCH_ROWS)
+        with whole_or_nothing(location), self._arrow.ipc.new_file(str(location), schema, options=options) as writer:
+            for table in gathered(schema, batches, rows):
+                # Rows that came in several batches would be written as several.
+                writer.write_table(table.combine_chunks())
+
     def stored(self, location: Path) -> Stored:
         """The codec of the first record batch. Raises AdapterError where batches have more rows than was asked for."""
         asked = self.values["batch_rows"]
@@ -166,11 +189,27 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         table = self._dataset.dataset(str(location), format="ipc")
         return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
 
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """Read or map a record batch after the other, the buffers of these columns alone."""
+        with self._opened(location) as source:
+            names = self._arrow.ipc.open_file(source).schema.names
+            if missing := set(columns).difference(names):
+                raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(names)}")
+            options = self._arrow.ipc.IpcReadOptions(
+                use_threads=self.threads is None, included_fields=[names.index(name) for name in columns]
+            )
+            file = self._arrow.ipc.open_file(source, options=options)
+            read = (file.get_batch(batch) for batch in range(file.num_record_batches))
+            yield from tables(read, columns, rows)
+
+    def _opened(self, location: Path) -> pa.NativeFile:
+        """The file, or a mapping of it: pyarrow's readers seek by themselves."""
+        mapped = self.values["mapped"] == "true"
+        return self._arrow.memory_map(str(location)) if mapped else self._arrow.OSFile(str(location))
+
     def open_rows(self, location: Path) -> Handle:
         """Open or map the file: its footer is read once."""
-        mapped = self.values["mapped"] == "true"
-        # pyarrow's readers seek by themselves.
-        source = self._arrow.memory_map(str(location)) if mapped else self._arrow.OSFile(str(location))
+        source = self._opened(location)
         file = self._arrow.ipc.open_file(source)
         names = file.schema.names
         starts = starts_of(_rows_of_batches(source))
@@ -270,6 +309,11 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns of the file."""
         return self._polars.read_ipc(location)
+
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        frame.sink_ipc(location, compression=codec)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
         """The file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +26,7 @@ from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import minus_zero, sql_condition, sql_literal
 from formats.shared.rows import checked
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +88,8 @@ class LancePylance(TabularFormat):
         append=True,
         streams=Sharing.ONE,
         keeps_columns=True,
+        batches=True,
+        save_stream=True,
     )
 
     @property
@@ -122,15 +125,31 @@ class LancePylance(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write a data set of one version; Lance takes a codec from the metadata of each field."""
+        self._write(self._with_metadata(table), location)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write a data set of what comes; a version is there when all has come."""
+        import pyarrow as pa
+
+        stored = self._schema_with_metadata(schema)
+        with whole_or_nothing(location):
+            self._write(pa.RecordBatchReader.from_batches(stored, (batch.cast(stored) for batch in batches)), location)
+
+    def _write(self, data: Any, location: Path) -> None:
         version: Any = self.values["version"]
         try:
-            self._lance.write_dataset(self._with_metadata(table), str(location), data_storage_version=version)
+            self._lance.write_dataset(data, str(location), data_storage_version=version)
         except OSError as error:
             if "too wide for miniblock" not in str(error):
                 raise
             raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
 
     def _with_metadata(self, table: pa.Table) -> pa.Table:
+        stored = self._schema_with_metadata(table.schema)
+        # Casting to the same schema is not free.
+        return table if stored.equals(table.schema, check_metadata=True) else table.cast(stored)
+
+    def _schema_with_metadata(self, schema: pa.Schema) -> pa.Schema:
         metadata = {}
         if self.values["codec"] != "auto":
             metadata[lance_pages.CODEC_KEY] = str(self.values["codec"]).encode()
@@ -139,10 +158,10 @@ class LancePylance(TabularFormat):
         if self.values["structural"] != "default":
             metadata[lance_pages.STRUCTURAL_KEY] = str(self.values["structural"]).encode()
         if not metadata:
-            return table
+            return schema
         import pyarrow as pa
 
-        return table.cast(pa.schema([field.with_metadata(metadata) for field in table.schema]))
+        return pa.schema([field.with_metadata(metadata) for field in schema])
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the last version."""
@@ -172,7 +191,10 @@ class LancePylance(TabularFormat):
         def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
             return dataset.to_table(columns=list(columns), filter=_condition(predicate)).select(columns)
 
-        return Handle(project=project, take=take, scan=scan)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            return tables(dataset.to_batches(columns=list(columns), batch_size=rows), columns, rows)
+
+        return Handle(project=project, take=take, scan=scan, batches=batches)
 
     def append(self, table: pa.Table, location: Path) -> None:
         """Write a fragment, and a version that has it too."""

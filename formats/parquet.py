@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +33,7 @@ from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.rows import located, starts_of
+from formats.shared.streams import gathered, tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import duckdb
@@ -87,6 +88,9 @@ class _Parquet(TabularFormat):
 
 _MOST_ROWS = range(1, 2**31)
 
+ROW_GROUP_ROWS = 1_048_576
+"""Rows of a row group of pyarrow's where nobody says how many."""
+
 
 class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     """pyarrow.parquet's write_table and read_table."""
@@ -104,7 +108,13 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     native = Native.ARROW
     # Several threads on one ParquetFile end the process.
     offers = Offers(
-        project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH, keeps_columns=True
+        project=True,
+        take=Reach.GROUPS,
+        scan=frozenset(Kind),
+        streams=Sharing.EACH,
+        keeps_columns=True,
+        batches=True,
+        save_stream=True,
     )
 
     @property
@@ -146,6 +156,16 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         codec, level = self.values["codec"], self.values["level"]
         self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
 
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a row group at a time: of each batch by itself the writer would make one."""
+        writing = self._writing()
+        rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
+        codec, level = self.values["codec"], self.values["level"]
+        options = {"compression": codec, "compression_level": level, **writing}
+        with whole_or_nothing(location), self._parquet.ParquetWriter(location, schema, **options) as writer:
+            for group in gathered(schema, batches, rows):
+                writer.write_table(group, rows)
+
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all column chunks; the footer must tell what the settings say.
 
@@ -173,6 +193,12 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         """Read the row groups whose statistics may meet the condition, and filter them."""
         met = arrow_expression(predicate)
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """Read a row group after the other."""
+        with self._parquet.ParquetFile(location) as file:
+            read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
+            yield from tables(read, columns, rows)
 
     def open_rows(self, location: Path) -> Handle:
         """Open the file: its footer is read once."""
@@ -291,6 +317,12 @@ class ParquetPolars(_Parquet, LazyPolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_parquet(location)
 
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        level: Any = self.values["level"]
+        frame.sink_parquet(location, compression=codec, compression_level=level)
+
     def lazy(self, location: Path) -> pl.LazyFrame:
         """The file."""
         return self._polars.scan_parquet(location)
@@ -326,11 +358,11 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
                 return f"DuckDB makes Parquet intervals of durations, which have no sign (column {field.name})"
         return super().refusal(schema, rows)
 
-    def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+    def copy_options(self) -> str:
+        """Format, codec and level."""
         codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
-        self.copy(table, location, f"FORMAT parquet, COMPRESSION {codec}{level}")
+        return f"FORMAT parquet, COMPRESSION {codec}{level}"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file."""
@@ -345,7 +377,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     extra = "engines"
     native = Native.PANDAS
     maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
-    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH, batches=True)
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
@@ -409,6 +441,12 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read the chunks of these columns alone."""
         return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Read a row group after the other."""
+        for group in self._fastparquet.ParquetFile(str(location)).iter_row_groups(columns=columns):
+            for start in range(0, len(group), rows):
+                yield group.iloc[start : start + rows]
 
     def open_rows(self, location: Path) -> Handle:
         """Read the footer; each call opens the file."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -26,6 +26,7 @@ from formats.shared.arrow_ipc import Message
 from formats.shared.arrow_rows import Runs, has_rows, read_rows
 from formats.shared.conditions import arrow_mask
 from formats.shared.rows import checked, starts_of
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +75,8 @@ class RawIO(TabularFormat):
         append=True,
         streams=Sharing.EACH,
         keeps_columns=True,
+        batches=True,
+        save_stream=True,
     )
 
     def load_library(self) -> None:
@@ -84,10 +87,19 @@ class RawIO(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write the header, the schema and each buffer."""
+        self._write(table.schema, [table], location)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write the buffers of each batch as it comes; the header tells in the end that all have come."""
+        with whole_or_nothing(location):
+            self._write(schema, batches, location)
+
+    def _write(self, schema: pa.Schema, data: Iterable[pa.Table | pa.RecordBatch], location: Path) -> None:
         with self._arrow.OSFile(str(location), "wb") as file:
             file.write(_HEADER.pack(_MAGIC, 0))
-            with self._arrow.ipc.new_stream(file, table.schema) as stream:
-                stream.write_table(table)
+            with self._arrow.ipc.new_stream(file, schema) as stream:
+                for each in data:
+                    stream.write(each)
             size_bytes = file.tell()
         with location.open("r+b", buffering=0) as file:
             file.write(_HEADER.pack(_MAGIC, size_bytes - _HEADER.size))
@@ -164,7 +176,15 @@ class RawIO(TabularFormat):
             met = arrow_mask(project([predicate.column]).column(0), predicate)
             return project(columns).filter(met)
 
-        return Handle(project=project, take=take, scan=scan, close=file.close)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            places = [_place(layout.schema, column) for column in columns]
+            options = self._arrow.ipc.IpcReadOptions(included_fields=places)
+            with self._arrow.OSFile(str(location)) as source:
+                source.seek(_HEADER.size)
+                with self._arrow.ipc.open_stream(source, options=options) as stream:
+                    yield from tables(stream, columns, rows)
+
+        return Handle(project=project, take=take, scan=scan, batches=batches, close=file.close)
 
     def append(self, table: pa.Table, location: Path) -> None:
         """Write the buffers over the mark that ends the stream, and the mark behind them.

@@ -15,11 +15,21 @@ from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
 from bench_runner.operations.append import Append
-from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, RepeatedOperation, Stage, is_repeated
+from bench_runner.operations.operation import (
+    PRIMER_ROWS,
+    READ_ALL,
+    Operation,
+    OtherAnswer,
+    RepeatedOperation,
+    Stage,
+    is_repeated,
+)
 from bench_runner.operations.project import Project
 from bench_runner.operations.read import Read
 from bench_runner.operations.save import Save
 from bench_runner.operations.scan import Scan
+from bench_runner.operations.stream_read import StreamRead
+from bench_runner.operations.stream_save import StreamSave
 from bench_runner.operations.take import Take
 
 __all__ = [
@@ -29,6 +39,7 @@ __all__ = [
     "SAVE",
     "VERIFYING",
     "Operation",
+    "OtherAnswer",
     "RepeatedOperation",
     "Stage",
     "is_repeated",
@@ -36,7 +47,7 @@ __all__ = [
 ]
 
 OPERATIONS: Mapping[str, type[Operation]] = {
-    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append)
+    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append, StreamSave, StreamRead)
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled

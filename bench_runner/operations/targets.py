@@ -266,10 +266,11 @@ def touch(held: Any) -> int:
     """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes."""
     if isinstance(held, Images):
         return image_target.touch(held)
-    return sum(_touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
+    return sum(touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
 
 
-def _touch_pages(address: int, size_bytes: int) -> int:
+def touch_pages(address: int, size_bytes: int) -> int:
+    """Read one byte in each 4 KiB page of a piece of memory; the sum of those bytes."""
     if size_bytes <= PAGE_BYTES:
         # It lies in two pages at most. A view of numpy's would take longer than a short call.
         ends = address, address + size_bytes - 1

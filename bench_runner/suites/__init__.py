@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench_runner.suites import access, choice, compression, encodings, engines, image, tabular, wide
+from bench_runner.suites import access, choice, compression, encodings, engines, image, tabular, wide, writing
 from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Suite
 
 __all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
 
 SUITES: Mapping[str, Suite] = {
     module.SUITE.name: module.SUITE
-    for module in (tabular, compression, image, engines, access, wide, encodings, choice)
+    for module in (tabular, compression, image, engines, access, wide, encodings, writing, choice)
 }

@@ -6,7 +6,7 @@ It knows the contract's handle and how columns are brought into the order asked;
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,13 +35,22 @@ class ProjectsByOneCall(TabularFormat):
         """Return the rows that meet the condition, of these columns. Only where `offers` names such conditions."""
         raise NotImplementedError(f"{self.variant} has no call that tests {predicate.kind.value}")
 
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
+        """Give all rows of these columns, at most so many at a time. Only where `offers` names it; what is opened is
+        closed at the end, or when the iterator is."""
+        raise NotImplementedError(f"{self.variant} has no call that reads batch by batch")
+
     def open(self, location: Path) -> Handle:
         """Keep the place alone."""
         scan = partial(self._scan, location) if self.offers.scan else None
-        return Handle(project=partial(self._project, location), scan=scan)
+        batches = partial(self._batches, location) if self.offers.batches else None
+        return Handle(project=partial(self._project, location), scan=scan, batches=batches)
 
     def _scan(self, location: Path, predicate: Predicate, columns: Sequence[str]) -> Any:
         return self.scan(location, predicate, list(columns))
+
+    def _batches(self, location: Path, columns: Sequence[str], rows: int) -> Iterator[Any]:
+        return self.batches(location, list(columns), rows)
 
     def _project(self, location: Path, columns: Sequence[str]) -> Any:
         return self.project(location, list(columns))

@@ -1,0 +1,96 @@
+"""What an engine has calls of its own for, beside save and read, and the open copy that has those calls.
+
+Re-exported by `adapters.contract`, where adapters and the harness take it from. It knows no format, and nothing of how
+a call is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from adapters.predicate import Kind, Predicate
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Reach(Enum):
+    """How much an engine reads for some rows that are named by their numbers."""
+
+    ROWS = "rows"
+    """What it needs to find those rows."""
+    GROUPS = "groups"
+    """The groups of rows that they lie in, whole: row groups, batches, stripes, blocks."""
+
+
+class Sharing(Enum):
+    """How several threads take rows of one stored copy at once."""
+
+    ONE = "one handle"
+    """One handle answers all of them."""
+    EACH = "a handle each"
+    """Each needs one of its own: on a shared one the library gives wrong answers, or ends the process."""
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What an engine has calls of its own for, beside save and read. For what is not here the harness reads or saves
+    everything, and says so in every figure."""
+
+    project: bool = False
+    take: Reach | None = None
+    scan: frozenset[Kind] = frozenset()
+    """The conditions that the engine itself tests."""
+    ordered: bool = True
+    """Whether a scan gives its rows in the order in which they are stored."""
+    append: bool = False
+    batches: bool = False
+    save_stream: bool = False
+    streams: Sharing | None = None
+    """How several threads take rows at once; None where the library is not made for threads, or nobody has tried."""
+    keeps_columns: bool = False
+    """Whether what `open_columns` gives stays open from one `project` to the next."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The operations, with what limits them: for a listing."""
+        kinds = ", ".join(kind.value for kind in Kind if kind in self.scan)
+        order = "" if self.ordered else "; in any order"
+        named = {
+            "project": self.project,
+            f"take (by {self.take.value})" if self.take else "take": self.take is not None,
+            f"scan ({kinds}{order})": bool(self.scan),
+            "append": self.append,
+            "batches": self.batches,
+            "save a stream": self.save_stream,
+        }
+        return tuple(name for name, offered in named.items() if offered)
+
+
+def _nothing_to_close() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A stored copy that is open for reading in part.
+
+    Each call is there when the adapter's `offers` name it. What it gives is of the kind that `native_read` names, in
+    memory of its own, and stays valid after `close`. `columns` is never empty, and gives their order.
+    """
+
+    project: Callable[[Sequence[str]], Any] | None = None
+    """All rows of these columns."""
+    take: Callable[[np.ndarray, Sequence[str]], Any] | None = None
+    """The rows of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
+    Raises IndexError for a number that no row has, before anything is read."""
+    scan: Callable[[Predicate, Sequence[str]], Any] | None = None
+    """The rows that meet the condition, of a kind that `offers.scan` names. Its column need not be among `columns`."""
+    batches: Callable[[Sequence[str], int], Iterator[Any]] | None = None
+    """All rows of these columns in stored order, at most so many at a time and never none: a table without rows gives
+    no batch. Each stays valid when the next one comes. What is not taken to its end is to be closed before the handle
+    is."""
+    close: Callable[[], None] = _nothing_to_close

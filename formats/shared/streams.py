@@ -1,0 +1,65 @@
+"""Tables in pieces, for engines that write and read them so. Inside the clock.
+
+It knows rows, and neither files nor libraries that store them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@contextmanager
+def whole_or_nothing(location: Path) -> Iterator[None]:
+    """Where the block raises, remove what it has begun at `location`: what closes in order looks complete, with the
+    rows that had come."""
+    try:
+        yield
+    except BaseException:
+        if location.is_dir():
+            shutil.rmtree(location)
+        else:
+            location.unlink(missing_ok=True)
+        raise
+
+
+def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of so many, the last one of fewer: for writers that make a unit of what they are given.
+    Nothing is copied."""
+    import pyarrow as pa
+
+    waiting: list[pa.RecordBatch] = []
+    waiting_rows = 0
+    for batch in batches:
+        done = 0
+        while waiting_rows + batch.num_rows - done >= rows:
+            part = batch.slice(done, rows - waiting_rows)
+            yield pa.Table.from_batches([*waiting, part], schema)
+            done += part.num_rows
+            waiting, waiting_rows = [], 0
+        if done < batch.num_rows:
+            waiting.append(batch.slice(done))
+            waiting_rows += batch.num_rows - done
+    if waiting:
+        yield pa.Table.from_batches(waiting, schema)
+
+
+def pieces(batch: pa.RecordBatch, rows: int) -> Iterator[Any]:
+    """A batch as tables of at most so many rows, none of them empty. Nothing is copied."""
+    import pyarrow as pa
+
+    for start in range(0, batch.num_rows, rows):
+        yield pa.Table.from_batches([batch.slice(start, rows)])
+
+
+def tables(batches: Iterable[pa.RecordBatch], columns: Sequence[str], rows: int) -> Iterator[Any]:
+    """What a reader gives batch by batch, as tables with the columns in this order and at most so many rows."""
+    for batch in batches:
+        for piece in pieces(batch, rows):
+            yield piece.select(list(columns))
