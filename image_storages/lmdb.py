@@ -6,7 +6,7 @@ import contextlib
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from adapters.errors import AdapterError
@@ -90,7 +90,7 @@ class LmdbImages(ImageStorage):
         transaction = environment.begin(buffers=True)
 
         def take(numbers: np.ndarray) -> Images:
-            entries = (transaction.get(_KEY.pack(number)) for number in arrays.checked(numbers, count))
+            entries: Any = (transaction.get(_KEY.pack(number)) for number in arrays.checked(numbers, count))
             return arrays.copied(self._pieces(entries, location), location)
 
         def batches(batch: int) -> Iterator[Images]:

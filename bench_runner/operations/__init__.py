@@ -15,6 +15,7 @@ from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
 from bench_runner.operations.append import Append
+from bench_runner.operations.batches import Batches, Epoch
 from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, RepeatedOperation, Stage
 from bench_runner.operations.project import Project
 from bench_runner.operations.read import Read
@@ -28,6 +29,8 @@ __all__ = [
     "READ_ALL",
     "SAVE",
     "VERIFYING",
+    "Batches",
+    "Epoch",
     "Operation",
     "RepeatedOperation",
     "Stage",
@@ -35,7 +38,7 @@ __all__ = [
 ]
 
 OPERATIONS: Mapping[str, type[Operation]] = {
-    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append)
+    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append, Batches)
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
+from adapters.registry import is_installed
 from adapters.spelling import parse
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
@@ -32,9 +33,7 @@ from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
 
-def make_plan(
-    suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None
-) -> Plan:
+def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None) -> Plan:
     """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
     many. Raises PlanError, AdapterError for a variant that the user spells wrongly, and data_generator's DataError."""
     _check_patterns(request)
@@ -244,7 +243,11 @@ def _parts(
     elif (reason := _refusal(adapter, dataset)) is not None:
         yield Excluded(chain, Failure(kind="refused", reason=reason))
     else:
-        refused = {name: _operation_refusal(name, dataset, conditions) for name in operations}
+        lacking = {name: reason for name in operations if (reason := _missing(name))}
+        for name, reason in lacking.items():
+            yield Excluded(replace(chain, operations=(name,)), Failure(kind="not installed", reason=reason))
+        installed = [name for name in operations if name not in lacking]
+        refused = {name: _operation_refusal(name, dataset, conditions) for name in installed}
         for name, reason in refused.items():
             if reason is not None:
                 yield Excluded(replace(chain, operations=(name,)), Failure(kind="refused", reason=reason))
@@ -260,7 +263,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     seen: set[str] = set()
     for spelled in operations:
         operation = operation_of(spelled)
-        if isinstance(adapter, TabularFormat) and operation.fallback(adapter):
+        if isinstance(adapter, TabularFormat | ImageStorage) and operation.fallback(adapter):
             if operation.name in seen:
                 continue
             seen.add(operation.name)
@@ -268,9 +271,15 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     return kept
 
 
+def _missing(spelled: str) -> str | None:
+    """What has to be installed for an operation, and how."""
+    missing = [name for name in operation_of(spelled).needs if not is_installed(name)]
+    return f"needs {', '.join(missing)}: pip install {' '.join(missing)}" if missing else None
+
+
 def _operation_refusal(spelled: str, dataset: Dataset, conditions: Conditions) -> str | None:
     operation = operation_of(spelled)
-    if operation.arrow_only and conditions.target != "arrow":
+    if operation.arrow_only and conditions.target not in ("arrow", "images"):
         return f"{operation.name} gives Arrow tables alone: measure it with --target arrow"
     if operation.changes and conditions.cache != "warm":
         return f"{operation.name} changes a copy made for it, which lies in the page cache: measure it warm"

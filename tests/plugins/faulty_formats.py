@@ -14,7 +14,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -66,6 +67,14 @@ FAULTS = (
     "take_holds",
     "take_replaces_the_copy",
     "take_keeps_what_it_has_read",
+    "batches",
+    "batches_drop_the_last",
+    "batches_repeat_a_row",
+    "batches_go_on",
+    "batches_use_memory_again",
+    "batches_too_large",
+    "batches_change_a_value",
+    "takes_in_stored_order",
     "scans",
     "scan_drops_nulls",
     "scan_drops_the_last",
@@ -105,6 +114,7 @@ FAULTS = (
 )
 TAKING = tuple(fault for fault in FAULTS if fault.startswith("take"))
 SCANNING = tuple(fault for fault in FAULTS if fault.startswith("scan"))
+BATCHING = tuple(fault for fault in FAULTS if fault.startswith("batches"))
 APPENDING = tuple(fault for fault in FAULTS if fault.startswith("append"))
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
 """With these there is a call of its own for some columns; with the others there is none."""
@@ -287,6 +297,7 @@ class Faulty(TabularFormat):
             take=Reach.ROWS if fault in TAKING else None,
             scan=frozenset(Kind) if fault in SCANNING else frozenset(),
             append=fault in APPENDING,
+            batches=fault in BATCHING,
         )
 
     def open(self, location: Path) -> Handle:
@@ -296,7 +307,39 @@ class Faulty(TabularFormat):
         def scan(predicate: Predicate, columns: Sequence[str]) -> Any:
             return self._scan(location, predicate, list(columns))
 
-        return Handle(project=project, scan=scan)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[Any]:
+            return self._batches(location, list(columns), rows)
+
+        return Handle(project=project, scan=scan, batches=batches)
+
+    def _batches(self, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
+        import numpy as np
+
+        table = self._pa.feather.read_table(location, columns=columns, memory_map=False).select(columns)
+        if self.fault == "batches_drop_the_last":
+            table = table.slice(0, table.num_rows // rows * rows)
+        if self.fault == "batches_repeat_a_row":
+            order = list(range(table.num_rows))
+            order[700] = 699
+            table = table.take(order)
+        if self.fault == "batches_go_on":
+            table = self._pa.concat_tables([table, table.slice(0, 1)])
+        if self.fault == "batches_change_a_value":
+            table = self._changed(table, self._pa.types.is_float64, self._first_value_off)
+        size = 2 * rows if self.fault == "batches_too_large" else rows
+        memory = np.empty(size)
+        for start in range(0, table.num_rows, size):
+            batch = table.slice(start, size).combine_chunks()
+            if self.fault == "batches_use_memory_again":
+                batch = self._changed(batch, self._pa.types.is_float64, partial(self._over, memory))
+            yield batch
+
+    def _over(self, memory: Any, column: Any) -> Any:
+        """The column in memory that all batches share."""
+        values = self._pc.fill_null(column, 0.0).to_numpy()
+        memory[: len(values)] = values
+        validity = column.chunk(0).buffers()[0]
+        return self._pa.Array.from_buffers(column.type, len(values), [validity, self._pa.py_buffer(memory)])
 
     def open_rows(self, location: Path) -> Handle:
         kept: dict[str, Any] = {}
@@ -314,6 +357,11 @@ class Faulty(TabularFormat):
                 kept["table"] = table
             if fault == "take_sorted":
                 numbers = sorted(numbers)
+            if fault == "takes_in_stored_order":
+                # A loader that does not shuffle.
+                first = kept.get("next", 0)
+                kept["next"] = (first + len(numbers)) % table.num_rows
+                numbers = [(first + place) % table.num_rows for place in range(len(numbers))]
             if fault == "take_replaces_the_copy" and kept["calls"] == 3:
                 other = location.with_name("other")
                 other.write_bytes(location.read_bytes())
