@@ -176,7 +176,9 @@ def _memory_limit(limit_bytes: int | None, total_bytes: int) -> Finding | None:
 def _cpu_limit(limit_cores: float | None, cores: int) -> Finding | None:
     if limit_cores is None or limit_cores >= cores:
         return None
-    measured = f"{limit_cores:g} of {_count(cores, 'core')}: engines start a thread a core, all freeze in turns"
+    measured = (
+        f"{limit_cores:g} of {_count(cores, 'core')}: engines start a thread a core, all freeze in turns"
+    )
     remedy = "give whole cores instead of a share: docker run --cpuset-cpus, or taskset"
     return Finding("bad", "CPU limit", measured, remedy)
 

@@ -60,7 +60,9 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
 
 def wanted(variant: str, request: Request) -> bool:
     """Raw I/O stays whatever is chosen, because every figure is shown as a multiple of it; so does the baseline."""
-    return is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
+    return (
+        is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
+    )
 
 
 def is_chosen(variant: str, formats: Sequence[str], formats_not: Sequence[str]) -> bool:
@@ -95,7 +97,9 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
         adapter = engine(settings, threads=1 if threads == "1" else None)
     except RefusedSetting as refused:
         variant = spell(engine.format, {"engine": engine.engine, **settings} if engine.engine else settings)
-        return Candidate(track, engine(), variant, settings.get("codec"), Failure(kind="refused", reason=str(refused)))
+        return Candidate(
+            track, engine(), variant, settings.get("codec"), Failure(kind="refused", reason=str(refused))
+        )
     codec = str(adapter.values["codec"]) if "codec" in adapter.values else None
     return Candidate(track, adapter, adapter.variant, codec)
 
@@ -165,7 +169,8 @@ def _storages(suite: Suite, request: Request) -> Iterator[Choice]:
         if not (is_raw_io(name) or request.formats or name in suite.formats):
             continue
         engine = STORAGES.engines(name)[0]
-        for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *engine.beside)):
+        beside = engine.beside if suite.beside else ()
+        for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *beside)):
             yield track, engine, dict(settings)
 
 

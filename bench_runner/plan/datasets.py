@@ -15,7 +15,9 @@ from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
 
 
-def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
+def chosen_datasets(
+    suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None
+) -> Iterator[Dataset]:
     """The data sets of a suite under a request. A user's data are read here; `on_rows` hears of which data set how
     many rows. Raises data_generator's DataError."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
@@ -26,7 +28,9 @@ def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int]
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
         told = partial(on_rows, spelled) if on_rows else None
-        yield resolve(name, parameters, rows=request.rows or suite.rows, source=_source(name, request), on_rows=told)
+        yield resolve(
+            name, parameters, rows=request.rows or suite.rows, source=_source(name, request), on_rows=told
+        )
 
 
 def _source(name: str, request: Request) -> Path | None:

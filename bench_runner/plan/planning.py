@@ -33,7 +33,9 @@ from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
 
-def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None) -> Plan:
+def make_plan(
+    suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None
+) -> Plan:
     """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
     many. Raises PlanError, AdapterError for a variant that the user spells wrongly, and data_generator's DataError."""
     _check_patterns(request)
@@ -176,7 +178,7 @@ def _check_images(suites: Sequence[Suite], request: Request) -> None:
         ("--webface", request.generated_webface, False),
     ):
         if value != default:
-            raise PlanError(f"{option} is about tables, and the suite image has none\n  leave it out")
+            raise PlanError(f"{option} is about tables, and the suite {for_images[0].name} has none\n  leave it out")
 
 
 # --- which chains ------------------------------------------------------------------------------------------------

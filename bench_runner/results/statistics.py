@@ -302,7 +302,9 @@ def _chain(sample: Sample) -> tuple[object, ...]:
 
 def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list[Sample]:
     return [
-        sample for sample in group if sample.counted and (sample.fidelity is not None or _chain(sample) in verified)
+        sample
+        for sample in group
+        if sample.counted and (sample.fidelity is not None or _chain(sample) in verified)
     ]
 
 

@@ -76,7 +76,9 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
 
 def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
     """What each operation of the chain took in earlier runs, scaled; 0 where nothing is known."""
-    found = {operation: session.costs.expected(operation, chain, rows) for operation in chain.operations}
+    found = {
+        operation: session.costs.expected(operation, chain, rows) for operation in chain.operations
+    }
     return {operation: each.cost.timed_ns if each else 0 for operation, each in found.items()}
 
 

@@ -219,7 +219,9 @@ class Trial:
         plan = _plan(self._suite)
         stored = data_cache.prepare(plan.datasets[dataset], data_cache.default_folder())
         chains = tuple(chain for chain in plan.chains if chain.dataset == dataset)
-        final = with_null_variants(replace(plan, chains=chains), {dataset: data_cache.columns_with_nulls(stored.path)})
+        final = with_null_variants(
+            replace(plan, chains=chains), {dataset: data_cache.columns_with_nulls(stored.path)}
+        )
         for chain in final.chains:
             if chain.variant == variant:
                 return chain, stored
@@ -273,7 +275,9 @@ def _marker(what: str, chain: Chain) -> Path:
     return Path(f"failed-{what}-{_key(chain)}")
 
 
-def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, settler: Settler) -> dict[str, Any]:
+def _task(
+    chain: Chain, operation: str, stored: StoredDataset, folder: Path, settler: Settler
+) -> dict[str, Any]:
     task = worker_task(
         chain,
         operation,

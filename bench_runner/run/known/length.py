@@ -51,7 +51,9 @@ def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
     here, unknown = True, []
     for chain in plan.chains:
         rows = plan.datasets[chain.dataset].rows
-        found = {operation: costs.expected(operation, chain, rows) for operation in chain.needed_for(chain.operations)}
+        found = {
+            operation: costs.expected(operation, chain, rows) for operation in chain.needed_for(chain.operations)
+        }
         known = {operation: each.cost for operation, each in found.items() if each is not None}
         if not known:
             unknown.append(chain.variant)
