@@ -1,6 +1,8 @@
 """The only place that reads a clock. Adapters never time themselves; a test holds everybody else to it."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 
@@ -45,6 +47,7 @@ class Laps:
     def __init__(self) -> None:
         self.parts: dict[str, int] = {}
         self._started = self._previous = self._cpu = 0
+        self._paused_ns = 0
 
     def start(self) -> None:
         """Begin the stretch."""
@@ -57,8 +60,31 @@ class Laps:
         self.parts[name] = self.parts.get(name, 0) + now - self._previous
         self._previous = now
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let both clocks stand still while the harness does something of its own in this thread: `paused_ns`.
+
+        Of the wall clock that is less what other threads of the process have worked meanwhile: an engine that goes on
+        in the background gains nothing by it.
+        """
+        thread, cpu, began = thread_cpu_ns(), cpu_ns(), now_ns()
+        try:
+            yield
+        finally:
+            passed = now_ns() - began
+            own = thread_cpu_ns() - thread
+            passed -= min(max(cpu_ns() - cpu - own, 0), passed)
+            self._paused_ns += passed
+            self._previous += passed
+            self._cpu += own
+            self.note("paused_ns", self._paused_ns)
+
+    def note(self, name: str, value: int) -> None:
+        """Keep a figure of the stretch that is no part of its time."""
+        self.parts[name] = value
+
     def stop(self) -> None:
         """End the stretch: `wall_ns` and `cpu_ns` are known from here on."""
         now = now_ns()
-        self.parts["wall_ns"] = now - self._started
+        self.parts["wall_ns"] = now - self._started - self._paused_ns
         self.parts["cpu_ns"] = cpu_ns() - self._cpu

@@ -16,11 +16,20 @@ from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
 from bench_runner.operations.append import Append
 from bench_runner.operations.batches import Batches, Epoch
-from bench_runner.operations.operation import PRIMER_ROWS, READ_ALL, Operation, RepeatedOperation, Stage
+from bench_runner.operations.operation import (
+    PRIMER_ROWS,
+    READ_ALL,
+    Operation,
+    OtherAnswer,
+    RepeatedOperation,
+    Stage,
+)
 from bench_runner.operations.project import Project
 from bench_runner.operations.read import Read
 from bench_runner.operations.save import Save
 from bench_runner.operations.scan import Scan
+from bench_runner.operations.stream_read import StreamRead
+from bench_runner.operations.stream_save import StreamSave
 from bench_runner.operations.take import Take
 
 __all__ = [
@@ -32,13 +41,15 @@ __all__ = [
     "Batches",
     "Epoch",
     "Operation",
+    "OtherAnswer",
     "RepeatedOperation",
     "Stage",
     "operation_of",
 ]
 
 OPERATIONS: Mapping[str, type[Operation]] = {
-    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append, Batches)
+    operation.name: operation
+    for operation in (Save, Read, Project, Take, Scan, Append, Batches, StreamSave, StreamRead)
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled

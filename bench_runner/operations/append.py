@@ -19,6 +19,7 @@ from bench_runner.clock import Laps
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
 from bench_runner.operations.parameters import count
+from bench_runner.operations.read import Read
 
 REWRITE = "rewrite"
 """What stands for a call that the engine does not have: everything is read, the rows are added, all is saved anew."""
@@ -83,6 +84,10 @@ class Append(Operation):
         adapter.append(native, place)
         laps.lap("engine_ns")
         return place
+
+    def answer(self, stage: Stage, result: Path, location: Path) -> Any:
+        """All that lies there now."""
+        return Read().run(stage, None, result, Laps())
 
     def expected_columns(self, stage: Stage) -> list[str]:
         """All, as they are stored."""

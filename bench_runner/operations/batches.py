@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from adapters.contract import Images, ImageStorage, TabularFormat
 from bench_runner.clock import Laps, now_ns
-from bench_runner.operations import orders, targets
+from bench_runner.operations import orders, streaming, targets
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import count, word
 from bench_runner.operations.take import generator
@@ -200,7 +200,6 @@ class Batches(Operation):
             laps.lap(BETWEEN)
         whole = len(numbers) == stage.rows
         handed = 0
-        touched: set[tuple[int, int]] = set()
         pieces = source.pieces(numbers)
         for piece in pieces:
             laps.lap("engine_ns")
@@ -208,7 +207,7 @@ class Batches(Operation):
             if not source.is_target:
                 result = targets.from_native(piece, stage.target, stage.adapter.native_read)
             laps.lap("convert_ns")
-            targets.touch(result, touched)
+            _touch(result)
             laps.lap("touch_ns")
             for batch in self._batches_of(result):
                 found.batches.append(batch)
@@ -255,6 +254,14 @@ class Batches(Operation):
     def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
         """Those of these numbers."""
         return cast(np.ndarray, held)
+
+
+def _touch(result: Any) -> None:
+    # Of a table its own rows alone: batches may be slices of a larger one.
+    if isinstance(result, Images):
+        targets.touch(result)
+    else:
+        streaming.touch(result)
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -55,6 +55,10 @@ class Stage:
         return self.table(0).schema
 
 
+class OtherAnswer(Exception):
+    """What is there to be compared is not what came inside the clock."""
+
+
 @dataclass(frozen=True)
 class Operation(ABC):
     """One thing that a user does with a stored table. Its fields are its parameters."""
@@ -64,6 +68,8 @@ class Operation(ABC):
     """Whether it makes a stored copy; else it needs one."""
     changes: ClassVar[bool] = False
     """Whether it changes a stored copy: one of its own, which `prepare` makes, and of which it returns the place."""
+    makes_anew: ClassVar[bool] = False
+    """Whether nothing lies in that place before it: then what is written there must be what the variant says."""
     sees_all: ClassVar[bool] = False
     """Whether its answer is all of the data: then what passes verifies the save as well."""
     of_images: ClassVar[bool] = False
@@ -111,6 +117,13 @@ class Operation(ABC):
     @abstractmethod
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
         """Inside the clock. Returns what is to be verified, or None."""
+
+    def answer(self, stage: Stage, result: Any, location: Path) -> Any:
+        """After the clock: what is to be compared with the right answer, where `run` gives less than that to be held.
+
+        Raises OtherAnswer where it is not what the clock has seen.
+        """
+        return result
 
     @abstractmethod
     def expected_columns(self, stage: Stage) -> list[str]:

@@ -262,19 +262,15 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
     return low, high - low
 
 
-def touch(held: Any, touched: set[tuple[int, int]] | None = None) -> int:
-    """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes. Buffers of tables that
-    are `touched` already are left out, and the others added: batches may be slices of the same ones."""
+def touch(held: Any) -> int:
+    """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes."""
     if isinstance(held, Images):
         return image_target.touch(held)
-    if touched is None:
-        return sum(_touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
-    fresh = [buffer for buffer in buffers(held) if buffer not in touched]
-    touched.update(fresh)
-    return sum(_touch_pages(address, size_bytes) for address, size_bytes in fresh)
+    return sum(touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
 
 
-def _touch_pages(address: int, size_bytes: int) -> int:
+def touch_pages(address: int, size_bytes: int) -> int:
+    """Read one byte in each 4 KiB page of a piece of memory; the sum of those bytes."""
     if size_bytes <= PAGE_BYTES:
         # It lies in two pages at most. A view of numpy's would take longer than a short call.
         ends = address, address + size_bytes - 1

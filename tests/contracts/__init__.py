@@ -5,4 +5,5 @@ Their modules are no test files, so pytest is told here to say in them too what 
 
 import pytest
 
-pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in ("adapters", "images", "projection", "tabular")))
+_MODULES = ("adapters", "images", "projection", "selection", "streams", "tabular")
+pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _MODULES))

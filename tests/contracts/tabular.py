@@ -27,6 +27,7 @@ from tests.contracts import declarations
 from tests.contracts.adapters import left_open, open_below, run
 from tests.contracts.projection import ProjectionContract
 from tests.contracts.selection import SelectionContract
+from tests.contracts.streams import StreamContract
 
 TARGETS = (Target("pandas"), Target("arrow"))
 
@@ -68,7 +69,7 @@ def ordinary_table(rows: int = 2_000) -> pa.Table:
 
 
 @pytest.mark.filterwarnings("ignore")
-class TabularFormatContract(ProjectionContract, SelectionContract):
+class TabularFormatContract(ProjectionContract, SelectionContract, StreamContract):
     """Inherit, and set `variant`. What holds for reading some columns stands in `ProjectionContract`."""
 
     registry: ClassVar[Registry] = FORMATS

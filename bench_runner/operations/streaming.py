@@ -1,0 +1,170 @@
+"""Tables that come and go in pieces: where they come from, that they have come, and what has come.
+
+For the operations that never hold the whole; it knows no adapter, and nothing of files but the cached data set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as of
+
+from bench_runner.clock import Laps
+from bench_runner.operations import targets
+from bench_runner.operations.operation import Stage
+from data_generator.cache import read_rows
+
+
+def source(stage: Stage, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
+    """The first `rows` rows of the data set, at most `batch_rows` at a time, each batch in memory of its own: what an
+    engine keeps of them is its own. The clocks stand still while a batch is read from the cache."""
+    for start in range(0, rows, batch_rows):
+        with laps.paused():
+            batches = list(read_rows(stage.dataset, start, min(batch_rows, rows - start)))
+        while batches:
+            # Nothing here may hold what has been handed on.
+            yield batches.pop(0).replace_schema_metadata(None)
+
+
+def touch(table: pa.Table) -> None:
+    """Read one byte in each page of its rows (method rule 7), and of these alone: pieces of a larger batch share its
+    buffers, which are not to be touched anew with each of them."""
+    for column in table.columns:
+        for chunk in column.chunks:
+            for address, size_bytes in _places(chunk):
+                targets.touch_pages(address, size_bytes)
+
+
+def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
+    """(address, bytes) of what a piece of an array has in its buffers."""
+    buffers, start, count, kind = array.buffers(), array.offset, len(array), array.type
+    if not count or of.is_null(kind):
+        return
+    if buffers[0] is not None:
+        yield buffers[0].address + start // 8, (start + count + 7) // 8 - start // 8
+    if _has_offsets(kind):
+        offsets = _offsets(array)
+        yield offsets.ctypes.data, offsets.nbytes
+        if of.is_list(kind) or of.is_large_list(kind) or of.is_map(kind):
+            inside = array.cast(pa.list_(kind.field(0))) if of.is_map(kind) else array
+            yield from _places(inside.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])))
+        elif buffers[2] is not None and offsets[-1] > offsets[0]:
+            yield buffers[2].address + int(offsets[0]), int(offsets[-1] - offsets[0])
+    elif of.is_fixed_size_list(kind):
+        yield from _places(array.values.slice(start * kind.list_size, count * kind.list_size))
+    elif of.is_struct(kind):
+        for place in range(kind.num_fields):
+            yield from _places(array.field(place))
+    elif of.is_dictionary(kind):
+        yield from _places(array.indices)
+        yield from _places(array.dictionary)
+    elif of.is_string_view(kind) or of.is_binary_view(kind):
+        # Where each value lies is known by looking at it: all of them, then.
+        yield from ((buffer.address, buffer.size) for buffer in buffers[1:] if buffer is not None and buffer.size)
+    else:
+        first, last = start * kind.bit_width // 8, -(-(start + count) * kind.bit_width // 8)
+        if last > first:
+            yield buffers[1].address + first, last - first
+
+
+def joined(batches: Sequence[pa.Table]) -> pa.Table:
+    """The batches one behind the other. Readers of text guess the types of each by itself: a column has the type that
+    holds all of them, and of values that are all missing none is asked. Raises ArrowException where there is none."""
+    types = [batch.schema.remove_metadata() for batch in batches]
+    if all(each.equals(types[0]) for each in types):
+        return pa.concat_tables(batches)
+    return pa.concat_tables([_without_empty_types(batch) for batch in batches], promote_options="permissive")
+
+
+def _without_empty_types(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if table.column(place).null_count == table.num_rows:
+            table = table.set_column(place, field.name, pa.nulls(table.num_rows))
+    return table
+
+
+class StreamDigest:
+    """What has come, and in which order, however it was divided: SHA-256 of types, nulls, values and lengths.
+
+    What lies below a null does not count. A type that changes from batch to batch, as readers of text guess it, counts
+    from the row on where it does.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._types: dict[str, tuple[pa.DataType, int]] = {}
+        self._hashes: dict[tuple[str, ...], Any] = {}
+
+    def update(self, table: pa.Table) -> None:
+        """Add the next rows."""
+        for field, column in zip(table.schema, table.columns, strict=True):
+            known, since = self._types.get(field.name, (None, 0))
+            if known != field.type:
+                since = self.rows
+                self._types[field.name] = (field.type, since)
+            for chunk in column.chunks:
+                self._feed((field.name, str(since), str(field.type)), chunk)
+        self.rows += table.num_rows
+
+    def hexdigest(self) -> str:
+        """64 hexadecimal digits."""
+        whole = hashlib.sha256(f"{self.rows}\x1d{list(self._types)}".encode())
+        for path in sorted(self._hashes):
+            whole.update(f"\x1e{path}\x1f".encode() + self._hashes[path].digest())
+        return whole.hexdigest()
+
+    def _feed(self, path: tuple[str, ...], array: pa.Array) -> None:
+        kind = array.type
+        if not len(array):
+            return
+        self._hash(path, "there", array.is_valid().cast(pa.uint8()))
+        if of.is_null(kind):
+            return
+        if of.is_struct(kind):
+            # Flattened, a child is missing where its parent is.
+            for place, child in enumerate(array.flatten()):
+                self._feed((*path, str(place)), child)
+            return
+        present = array.drop_null() if array.null_count else array
+        if of.is_dictionary(kind):
+            self._feed((*path, "values"), present.dictionary_decode())
+        elif of.is_string_view(kind) or of.is_binary_view(kind):
+            self._feed(path, present.cast(pa.large_binary()))
+        elif _has_offsets(kind):
+            offsets = _offsets(present)
+            self._update((*path, "lengths"), np.diff(offsets).astype(np.int64))
+            if of.is_list(kind) or of.is_large_list(kind) or of.is_map(kind):
+                self._feed((*path, "items"), present.flatten())
+            elif (bytes_of := present.buffers()[2]) is not None and len(offsets):
+                self._update((*path, "bytes"), memoryview(bytes_of)[int(offsets[0]) : int(offsets[-1])])
+        elif of.is_fixed_size_list(kind):
+            self._feed((*path, "items"), present.flatten())
+        else:
+            self._hash(path, "values", present.cast(pa.uint8()) if of.is_boolean(kind) else present)
+
+    def _hash(self, path: tuple[str, ...], what: str, array: pa.Array) -> None:
+        width, start = array.type.bit_width // 8, array.offset
+        if width and len(array):
+            self._update((*path, what), memoryview(array.buffers()[1])[start * width : (start + len(array)) * width])
+
+    def _update(self, path: tuple[str, ...], data: Any) -> None:
+        self._hashes.setdefault(path, hashlib.sha256()).update(data)
+
+
+def _has_offsets(kind: pa.DataType) -> bool:
+    plain = of.is_string(kind) or of.is_binary(kind) or of.is_large_string(kind) or of.is_large_binary(kind)
+    return bool(plain or of.is_list(kind) or of.is_large_list(kind) or of.is_map(kind))
+
+
+def _offsets(array: pa.Array) -> np.ndarray:
+    """Those of its rows, and behind them where the last one ends; none for no rows."""
+    kind = array.type
+    wide = of.is_large_string(kind) or of.is_large_binary(kind) or of.is_large_list(kind)
+    if not len(array):
+        return np.empty(0, np.int64)
+    first, last = array.offset, array.offset + len(array) + 1
+    return np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32)[first:last]

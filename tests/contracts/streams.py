@@ -1,0 +1,227 @@
+"""What every tabular format must hold that reads or saves batch by batch.
+
+Inherited by the contract of tabular formats, which brings the fixtures; a format without the call skips. What batches
+give is held against what `read` gives: what the format changes, it changes in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from adapters.contract import Native, TabularFormat
+from bench_runner.operations import streaming, targets
+from bench_runner.operations.targets import Target
+from bench_runner.worker import verify
+from tests.contracts.adapters import AdapterContract, left_open
+from tests.contracts.projection import ODD_NAMES, mixed_table
+from tests.contracts.selection import as_arrow
+
+ARROW = Target("arrow")
+
+
+class PlantedFault(Exception):
+    """What a source of batches raises here."""
+
+
+def nulls_table(rows: int = 700) -> pa.Table:
+    """Nulls that come late: nothing may follow from the first batch."""
+    some = range(rows)
+    return pa.table(
+        {
+            "i": pa.array([None if row > 500 and row % 3 == 0 else row for row in some], pa.int64()),
+            "f": pa.array([None if row > 300 and row % 5 == 0 else row * 0.25 + 0.125 for row in some], pa.float64()),
+            "b": pa.array([None if row > 650 else row % 3 == 0 for row in some], pa.bool_()),
+            "s": pa.array([None if row > 600 else f"word {row % 97}" for row in some], pa.string()),
+        }
+    )
+
+
+def nested_table(rows: int = 700) -> pa.Table:
+    """Lists and structs, with nulls and empty ones."""
+    lists = [None if row % 5 == 0 else [row, row + 1, row + 2][: row % 4] for row in range(rows)]
+    structs = [{"a": row, "b": f"b{row % 31}"} for row in range(rows)]
+    return pa.table(
+        {
+            "l": pa.array(lists, pa.list_(pa.int64())),
+            "x": pa.array(structs, pa.struct({"a": pa.int64(), "b": pa.string()})),
+            "i": pa.array(range(rows), pa.int64()),
+        }
+    )
+
+
+TABLES = {
+    "mixed": mixed_table(),
+    "many rows": pa.concat_tables([mixed_table()] * 70),
+    "nulls": nulls_table(),
+    "nested": nested_table(),
+    "one row": mixed_table().slice(7, 1),
+}
+
+
+def fed(adapter: TabularFormat, table: pa.Table, rows: int, raises_at: int | None = None) -> Iterator[Any]:
+    """The rows of a table in batches of the adapter's kind; behind so many of them the source breaks."""
+    for number, batch in enumerate(table.to_batches(max_chunksize=rows)):
+        if number == raises_at:
+            raise PlantedFault("the source of the batches broke")
+        if adapter.native in (Native.ARROW, Native.BUFFERS):
+            yield batch
+        else:
+            yield targets.to_native(pa.Table.from_batches([batch]), ARROW, adapter.native)
+
+
+def joined(adapter: TabularFormat, batches: list[Any]) -> pa.Table:
+    """All batches as one Arrow table."""
+    return streaming.joined([as_arrow(adapter, each) for each in batches])
+
+
+class StreamContract(AdapterContract):
+    """Part of the contract of tabular formats; not to be inherited by itself."""
+
+    @pytest.fixture
+    def batching(self, adapter: TabularFormat) -> TabularFormat:
+        if not adapter.offers.batches:
+            pytest.skip("has no call of its own that reads batch by batch")
+        return adapter
+
+    @pytest.fixture
+    def saving(self, adapter: TabularFormat) -> TabularFormat:
+        if not adapter.offers.save_stream:
+            pytest.skip("has no call of its own that saves a stream")
+        return adapter
+
+    def saved_whole(self, adapter: TabularFormat, table: pa.Table, place: Path) -> tuple[Path, pa.Table]:
+        """Where the table was saved as one, and what `read` gives of it; skips what the format does not take."""
+        if refusal := adapter.refusal(table.schema, table.num_rows):
+            pytest.skip(refusal)
+        location = place / f"whole{adapter.suffix}"
+        try:
+            adapter.save(targets.to_native(targets.make(table, ARROW), ARROW, adapter.native), location)
+            return location, as_arrow(adapter, adapter.read(location))
+        except Exception as error:
+            pytest.skip(f"does not take such a table: {str(error)[:100]}")
+
+    def test_its_handle_has_batches_where_it_names_them(self, adapter: TabularFormat, place: Path) -> None:
+        location, _ = self.saved_whole(adapter, mixed_table(), place)
+        handle = adapter.open(location)
+        assert callable(handle.batches) == adapter.offers.batches
+        handle.close()
+        assert left_open(place) == []
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+    def test_batches_are_the_table_in_stored_order(self, batching: TabularFormat, place: Path, table: pa.Table) -> None:
+        location, read = self.saved_whole(batching, table, place)
+        names = read.column_names
+        for columns, rows in ((names, 256), (names[::-1], 10_000), (names[:1], 33)):
+            handle = batching.open(location)
+            assert handle.batches is not None
+            batches = list(handle.batches(columns, rows))
+            handle.close()
+            assert left_open(place) == []
+            sizes = [len(as_arrow(batching, each)) for each in batches]
+            assert 0 < min(sizes) <= max(sizes) <= rows
+            assert len(sizes) >= read.num_rows / rows
+            got = joined(batching, batches)
+            assert verify.compare(read.select(columns), got, ARROW).problems == ()
+
+    def test_a_batch_stays_as_it_is_when_the_next_one_comes(self, batching: TabularFormat, place: Path) -> None:
+        location, _ = self.saved_whole(batching, TABLES["many rows"], place)
+        handle = batching.open(location)
+        assert handle.batches is not None
+        batches = handle.batches(["s", "i"], 5_000)
+        first = next(batches)
+        kept = as_arrow(batching, first)
+        kept = pa.table({name: kept.column(name).to_pylist() for name in kept.column_names})
+        for _ in batches:
+            pass
+        handle.close()
+        assert verify.compare(kept, as_arrow(batching, first), ARROW).problems == ()
+
+    def test_batches_may_be_left_before_their_end(self, batching: TabularFormat, place: Path) -> None:
+        location, _ = self.saved_whole(batching, TABLES["many rows"], place)
+        handle = batching.open(location)
+        assert handle.batches is not None
+        batches: Any = handle.batches(["i"], 100)
+        assert len(as_arrow(batching, next(batches))) <= 100
+        batches.close()
+        handle.close()
+        del batches, handle
+        assert left_open(place) == []
+
+    def test_a_table_without_rows_gives_no_batch(self, batching: TabularFormat, place: Path) -> None:
+        location, read = self.saved_whole(batching, mixed_table().slice(0, 0), place)
+        handle = batching.open(location)
+        assert handle.batches is not None
+        assert list(handle.batches(read.column_names, 100)) == []
+        handle.close()
+
+    def test_names_of_batches_may_hold_anything(self, batching: TabularFormat, place: Path) -> None:
+        columns = {name: [position, position + 1] for position, name in enumerate(ODD_NAMES)}
+        location, read = self.saved_whole(batching, pa.table(columns), place)
+        names = read.column_names[::-1]
+        handle = batching.open(location)
+        assert handle.batches is not None
+        got = joined(batching, list(handle.batches(names, 1)))
+        handle.close()
+        assert verify.compare(read.select(names), got, ARROW).problems == ()
+
+    @pytest.mark.parametrize("columns", [["absent"], ["i", "absent"], ["I"]], ids=",".join)
+    def test_batches_of_a_column_that_is_not_there_are_an_error(
+        self, batching: TabularFormat, place: Path, columns: list[str]
+    ) -> None:
+        location, _ = self.saved_whole(batching, mixed_table(), place)
+        handle = batching.open(location)
+        assert handle.batches is not None
+        with pytest.raises(Exception, match=columns[-1]):
+            list(handle.batches(columns, 100))
+        handle.close()
+
+    # --- saving ---------------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+    def test_a_saved_stream_is_the_saved_table(self, saving: TabularFormat, place: Path, table: pa.Table) -> None:
+        _, read = self.saved_whole(saving, table, place)
+        for rows in (100_000, 37):
+            location = place / f"stream-{rows}{saving.suffix}"
+            saving.save_stream(table.schema, fed(saving, table, rows), location)
+            assert left_open(place) == []
+            got = as_arrow(saving, saving.read(location))
+            assert verify.compare(read, got, ARROW).problems == ()
+            assert {path.name for path in place.iterdir()} <= {
+                *(f"stream-{rows}{saving.suffix}" for rows in (100_000, 37)),
+                f"whole{saving.suffix}",
+            }
+
+    def test_a_saved_stream_has_the_layout_of_the_saved_table(self, saving: TabularFormat, place: Path) -> None:
+        table = TABLES["many rows"]
+        whole, _ = self.saved_whole(saving, table, place)
+        location = place / f"stream{saving.suffix}"
+        saving.save_stream(table.schema, fed(saving, table, 1_000), location)
+        expected, got = saving.stored(whole), saving.stored(location)
+        assert (got.codec, got.details) == (expected.codec, expected.details)
+
+    def test_a_stream_without_rows_is_a_table_without_rows(self, saving: TabularFormat, place: Path) -> None:
+        empty = mixed_table().slice(0, 0)
+        _, read = self.saved_whole(saving, empty, place)
+        location = place / f"stream{saving.suffix}"
+        saving.save_stream(empty.schema, iter(()), location)
+        got = as_arrow(saving, saving.read(location))
+        assert (got.column_names, got.num_rows) == (read.column_names, 0)
+
+    @pytest.mark.parametrize("broken_at", [0, 1, 60])
+    def test_a_source_that_breaks_is_an_error_and_leaves_nothing(
+        self, saving: TabularFormat, place: Path, broken_at: int
+    ) -> None:
+        table = TABLES["many rows"]
+        self.saved_whole(saving, table, place)
+        location = place / f"stream{saving.suffix}"
+        with pytest.raises(Exception, match="the source of the batches broke"):
+            saving.save_stream(table.schema, fed(saving, table, 300, broken_at), location)
+        assert left_open(place) == []
+        assert [path.name for path in place.iterdir()] == [f"whole{saving.suffix}"]
