@@ -16,6 +16,7 @@ from reports.analysis import engines
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
+from reports.analysis.loaders import has_loaders
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
@@ -74,6 +75,7 @@ class Section:
 TABLE_SECTIONS = (
     Section("tables", "times, size and memory", of_table=lambda table: True),
     Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
+    Section("loaders", "training loops: rows a second, and how shuffled", of_table=has_loaders),
     Section("uses", "which format for which use", of_table=has_uses),
     Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
     Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),

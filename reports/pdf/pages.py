@@ -14,6 +14,7 @@ from bench_runner.results.records import Run
 from reports.analysis import engines
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
 from reports.analysis.uses import uses_of
@@ -61,6 +62,24 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
         lines += _wrapped((use.title, use.best, use.others), _USE_WIDTHS)
     draw_lines(figure, lines, (0.05, 0.28, 0.54), numbers=False)
     yield figure
+
+
+def loaders_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """Training loops, a page for each order, the most shuffled first."""
+    for order in orders_of(run, table):
+        lines = [(loader.label, _with_spread(loader.texts)) for loader in order.loaders]
+        title = f"{table.suite}: {table.dataset}, {order.title}"
+        for figure in _figures(run, title, _about(run, table), _with_spread(HEADERS), lines):
+            below = TOP - (min(len(lines), MOST_LINES) + 3) * LINE_HEIGHT
+            text = textwrap.fill(LOADERS_MEANING, 120)
+            figure.text(0.05, below, text, fontsize=8, va="top", linespacing=1.6)
+            yield figure
+
+
+def _with_spread(texts: Sequence[str]) -> tuple[str, ...]:
+    """The spread behind its figure, in one column."""
+    first, spread, *others = texts
+    return f"{first} {spread}".strip(), *others
 
 
 def _wrapped(texts: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:

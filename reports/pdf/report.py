@@ -16,7 +16,15 @@ from reports.analysis.tables import Table
 from reports.pdf.charts import further_pages, table_pages
 from reports.pdf.fidelity import fidelity_pages
 from reports.pdf.page import FAINT, TEXT
-from reports.pdf.pages import calls_pages, codecs_pages, cold_start_pages, means_pages, remarks_pages, uses_pages
+from reports.pdf.pages import (
+    calls_pages,
+    codecs_pages,
+    cold_start_pages,
+    loaders_pages,
+    means_pages,
+    remarks_pages,
+    uses_pages,
+)
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_pdf import PdfPages
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
 OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "tables": table_pages,
     "further operations": further_pages,
+    "loaders": loaders_pages,
     "uses": uses_pages,
     "codecs": codecs_pages,
     "calls": calls_pages,

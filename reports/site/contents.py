@@ -15,6 +15,7 @@ from bench_runner.results.records import FIGURES, Cell
 from reports.analysis import engines, fidelity, words
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.repeating import repeating_command
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
@@ -210,6 +211,12 @@ def _calls(view: TableView) -> dict[str, Any]:
     }
 
 
+def _loaders(view: TableView) -> dict[str, Any]:
+    """Training loops, each order by itself."""
+    orders = list(orders_of(view.place.run, view.table))
+    return {"headers": HEADERS, "orders": orders, "meaning": LOADERS_MEANING}
+
+
 def _uses(view: TableView) -> dict[str, Any]:
     """For each use the fastest format, and what comes next."""
     return {"uses": list(uses_of(view.place.run, view.table))}
@@ -223,6 +230,7 @@ def _cold_start(place: Place) -> dict[str, Any]:
 OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "tables": _tables,
     "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
+    "loaders": _loaders,
     "uses": _uses,
     "codecs": _codecs,
     "calls": _calls,

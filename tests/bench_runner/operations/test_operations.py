@@ -24,7 +24,7 @@ SCHEMA = pa.schema(
         ("flag", pa.bool_()),
     ]
 )
-KNOWN = "known: save, read, project, take, scan, append"
+KNOWN = f"known: {', '.join(OPERATIONS)}"
 DIGESTS = [f"{number:016x}" for number in range(100)]
 
 
