@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +27,7 @@ from adapters.relations import integers, texts, times
 from formats.shared import pandas_losses as shared
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
 from formats.shared.rows import located, starts_of
+from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +129,7 @@ class AvroFastavro(TabularFormat):
     library_default: ClassVar = {"codec": "none"}
     maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.GROUPS, append=True)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, batches=True, save_stream=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -163,11 +165,19 @@ class AvroFastavro(TabularFormat):
 
     def save(self, table: Records, location: Path) -> None:
         """Write one file of records."""
-        schema = self._fastavro.parse_schema(avro_schema(table.schema))
+        self._write(table.schema, table.rows, location)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[Records], location: Path) -> None:
+        """Write one file of the records as they come: a block is written when it is full."""
+        with whole_or_nothing(location):
+            self._write(schema, (row for batch in batches for row in batch.rows), location)
+
+    def _write(self, schema: pa.Schema, rows: Iterable[Mapping[str, Any]], location: Path) -> None:
+        described = self._fastavro.parse_schema(avro_schema(schema))
         codec = "null" if self.values["codec"] == "none" else str(self.values["codec"])
         level: Any = self.values["level"]
         with location.open("wb") as file:
-            self._fastavro.writer(file, schema, table.rows, codec=codec, codec_compression_level=level)
+            self._fastavro.writer(file, described, rows, codec=codec, codec_compression_level=level)
 
     def read(self, location: Path) -> Records:
         """Read all records, with the Arrow schema that the file's own schema stands for."""
@@ -189,7 +199,14 @@ class AvroFastavro(TabularFormat):
             file.seek(0)
             return Records(arrow_schema(asked), list(self._fastavro.reader(file, reader_schema=asked)))
 
-        return Handle(project=project, close=file.close)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[Records]:
+            asked = _with_fields(schema, columns)
+            file.seek(0)
+            records = iter(self._fastavro.reader(file, reader_schema=asked))
+            while batch := list(itertools.islice(records, rows)):
+                yield Records(arrow_schema(asked), batch)
+
+        return Handle(project=project, batches=batches, close=file.close)
 
     def open_rows(self, location: Path) -> Handle:
         """Open the file, and learn how many records each block has: their bytes are read for it, and not decoded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +17,7 @@ from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall, in_order
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import duckdb
@@ -156,12 +157,23 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def offers(self) -> Offers:
-        """Lines can be added to plain text alone."""
-        return Offers(project=True, append=self.values["codec"] == "none")
+        """Lines can be added to plain text alone, and one parser alone stops on its way."""
+        plain = self.values["codec"] == "none"
+        return Offers(project=True, append=plain, batches=self.values["parser"] == "c", save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
         """Write lines behind the others, without a header."""
         table.to_csv(location, mode="a", header=False, index=False)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
+        """Write a header, and the lines of each batch."""
+        header = True
+        with whole_or_nothing(location), location.open("w", newline="") as file:
+            for batch in batches:
+                batch.to_csv(file, header=header, index=False)
+                header = False
+            if header:
+                self._pandas.DataFrame(columns=schema.names).to_csv(file, index=False)
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
@@ -171,10 +183,17 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         """Parse these columns alone; they come back in the file's order."""
         return in_order(self._parsed(location, columns), columns)
 
-    def _parsed(self, location: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Parse so many lines at a time; types are guessed of each batch by itself."""
+        with self._parsed(location, columns, rows) as chunks:
+            # Of a file without rows there is a chunk, too.
+            yield from (in_order(chunk, columns) for chunk in chunks if len(chunk))
+
+    def _parsed(self, location: Path, columns: list[str] | None = None, rows: int | None = None) -> Any:
         return self._pandas.read_csv(
             location,
             usecols=columns,
+            chunksize=rows,
             keep_default_na=self.values["keep_default_na"] == "true",
             compression=pandas_codecs.for_read(self.values),
             engine=self.values["parser"],  # type: ignore[arg-type]
@@ -188,7 +207,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 class CsvPyarrow(ProjectsByOneCall, _Csv):
     """pyarrow.csv's write_csv and read_csv."""
 
-    offers = Offers(project=True, append=True)
+    offers = Offers(project=True, append=True, batches=True, save_stream=True)
 
     engine = "pyarrow"
     distributions = ("pyarrow",)
@@ -254,6 +273,12 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         with location.open("ab") as file:
             self._csv.write_csv(table, file, self._csv.WriteOptions(include_header=False))
 
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write a header, and the lines of each batch."""
+        with whole_or_nothing(location), self._csv.CSVWriter(str(location), schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
     def read(self, location: Path) -> pa.Table:
         """Read all columns, types guessed by the call."""
         return self._parsed(location, self._csv.ConvertOptions())
@@ -261,6 +286,13 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Convert these columns alone."""
         return self._parsed(location, self._csv.ConvertOptions(include_columns=columns))
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """Parse a block of bytes at a time; types are guessed of the first block alone."""
+        read_options = self._csv.ReadOptions(use_threads=self.threads is None)
+        convert_options = self._csv.ConvertOptions(include_columns=columns)
+        with self._csv.open_csv(location, read_options, convert_options=convert_options) as reader:
+            yield from tables(reader, columns, rows)
 
     def _parsed(self, location: Path, convert_options: Any) -> pa.Table:
         read_options = self._csv.ReadOptions(use_threads=self.threads is None)
@@ -296,6 +328,10 @@ class CsvPolars(_Csv, LazyPolarsEngine):
     def read(self, location: Path) -> pl.DataFrame:
         """Read all columns, types guessed by the call."""
         return self._polars.read_csv(location)
+
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        frame.sink_csv(location)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
         """The file, types guessed by the call."""
@@ -334,9 +370,9 @@ class CsvDuckdb(_Csv, DuckdbEngine):
         text_of = "come back as text in DuckDB's own notation, which does not quote text inside"
         return {"struct": f"structs {text_of}", "map": f"maps {text_of}"}
 
-    def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
-        self.copy(table, location, "FORMAT csv, HEADER")
+    def copy_options(self) -> str:
+        """A header, as other writers make one."""
+        return "FORMAT csv, HEADER"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file, types guessed by the call."""

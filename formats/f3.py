@@ -23,7 +23,7 @@ from adapters.contract import (
     Stored,
     TabularFormat,
 )
-from adapters.errors import RefusedData
+from adapters.errors import AdapterError, RefusedData
 from formats.shared.rows import checked
 from formats.shared.streams import tables
 
@@ -51,6 +51,7 @@ class F3(TabularFormat):
             ("native", "wasm"), "native", "native: the library that is the twin of the file's code; wasm: that code"
         ),
         "rows_per_unit": Setting(range(1, 2**21), None, "rows of an EncUnit; without it 65,536"),
+        "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; without it one has them all"),
         "unit_bytes": Setting(range(1_024, 2**31), None, "bytes from which on an IOUnit is full; without it 8 MiB"),
     }
     plain: ClassVar = {"codec": "none"}
@@ -80,7 +81,7 @@ class F3(TabularFormat):
         )
 
     def _units(self) -> dict[str, Any]:
-        names = ("rows_per_unit", "unit_bytes")
+        names = ("rows_per_unit", "row_group_rows", "unit_bytes")
         return {name: self.values[name] for name in names if self.values[name] is not None}
 
     def load_library(self) -> None:
@@ -140,11 +141,15 @@ class F3(TabularFormat):
     def stored(self, location: Path) -> Stored:
         """Codec and outermost encodings of all EncUnits.
 
-        Raises RefusedData where a codec makes none of them smaller: F3 then stores them as they are.
+        Raises RefusedData where a codec makes none of them smaller: F3 then stores them as they are, and AdapterError
+        where there are fewer row groups than was asked for.
         """
         with self._f3.open(location) as file:
             described = file.describe()
             encodings = file.encodings()
+        asked = self.values["row_group_rows"]
+        if asked is not None and described.row_groups < -(-described.rows // int(asked)):
+            raise AdapterError(f"the file has {described.row_groups} row groups, its variant says {asked:,} rows each")
         codec = str(self.values["codec"])
         found = set(described.codecs) - {"none"}
         if codec != "none" and not found:

@@ -302,6 +302,11 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_ipc(location)
 
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        frame.sink_ipc(location, compression=codec)
+
     def lazy(self, location: Path) -> pl.LazyFrame:
         """The file."""
         return self._polars.scan_ipc(location)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,10 +26,12 @@ from adapters.relations import nulls
 from formats.shared import pandas_losses as shared
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import checked
+from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
 _KEY = "table"
 _LEVELS = range(1, 10)
@@ -174,7 +177,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC, *_BLOSC2), _LEVELS)
     title = "HDF5 table"
     layout = "table"
-    offers = Offers(project=True, take=Reach.ROWS, append=True)
+    offers = Offers(project=True, take=Reach.ROWS, append=True, batches=True, save_stream=True)
     maturity = Maturity(
         Stage.YOUNG,
         "HDF5 is a standard, but the layout in it is pandas' own, with names of columns as pickled objects: "
@@ -187,6 +190,11 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""
         frame: Any = self._pandas.read_hdf(location, key=_KEY, columns=columns)
         return in_order(frame, columns)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Read so many rows whole at a time."""
+        with self._pandas.HDFStore(str(location), mode="r") as store:
+            yield from (in_order(each, columns) for each in store.select(_KEY, columns=columns, chunksize=rows))
 
     def open_rows(self, location: Path) -> Handle:
         """Open the file."""
@@ -209,12 +217,35 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
 
         Raises RefusedData where it does not.
         """
-        try:
+        with _refusing_longer_text():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
-        except ValueError as error:
-            if "Trying to store a string" not in str(error):
-                raise
-            raise RefusedData(f"longer text than there is cannot be added ({str(error).splitlines()[0]})") from error
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
+        """Write the rows of each batch behind the others, and nothing where none comes. Text must fit into the bytes
+        that the first batch has given it.
+
+        Raises RefusedData where it does not.
+        """
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        level: Any = self.values["level"]
+        with (
+            whole_or_nothing(location),
+            self._pandas.HDFStore(str(location), mode="w", complib=codec, complevel=level) as store,
+            _refusing_longer_text(),
+        ):
+            for batch in batches:
+                store.append(_KEY, batch, format="table", index=False)
+
+
+@contextmanager
+def _refusing_longer_text() -> Iterator[None]:
+    """Turn what pandas says of text that does not fit into RefusedData."""
+    try:
+        yield
+    except ValueError as error:
+        if "Trying to store a string" not in str(error):
+            raise
+        raise RefusedData(f"longer text than there is cannot be added ({str(error).splitlines()[0]})") from error
 
 
 FIXED = (HdfFixed,)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
+from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
@@ -16,6 +16,7 @@ from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.polars_engine import LazyPolarsEngine
+from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
     import duckdb
@@ -160,13 +161,36 @@ class JsonPandas(_Json):
 
     @property
     def offers(self) -> Offers:
-        """Lines can be added to plain text alone."""
-        return Offers(append=self.values["codec"] == "none")
+        """Lines can be added to plain text alone, and one parser alone stops on its way."""
+        plain = self.values["codec"] == "none"
+        return Offers(append=plain, batches=self.values["parser"] == "ujson", save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
         """Write lines behind the others."""
         precision = int(str(self.values["double_precision"]))
         table.to_json(location, orient="records", lines=True, double_precision=precision, mode="a")
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
+        """Write the lines of each batch."""
+        precision = int(str(self.values["double_precision"]))
+        with whole_or_nothing(location), location.open("w") as file:
+            for batch in batches:
+                batch.to_json(file, orient="records", lines=True, double_precision=precision)
+
+    def open(self, location: Path) -> Handle:
+        """Keep the place alone."""
+        if not self.offers.batches:
+            return Handle()
+
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pd.DataFrame]:
+            compression: Any = pandas_codecs.for_read(self.values)
+            read = self._pandas.read_json(
+                location, orient="records", lines=True, chunksize=rows, compression=compression
+            )
+            with read as chunks:
+                yield from (chunk[list(columns)] for chunk in chunks if len(chunk))
+
+        return Handle(batches=batches)
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns, types guessed by the call."""
@@ -228,6 +252,10 @@ class JsonPolars(_Json, LazyPolarsEngine):
         """Read all columns, types guessed by the call."""
         return self._polars.read_ndjson(location)
 
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        frame.sink_ndjson(location)
+
     def lazy(self, location: Path) -> pl.LazyFrame:
         """The file, types guessed by the call."""
         return self._polars.scan_ndjson(location)
@@ -275,9 +303,9 @@ class JsonDuckdb(_Json, DuckdbEngine):
         """Seen with DuckDB 2.0."""
         return {"map": "maps come back as structs that have every key of the column"}
 
-    def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
-        self.copy(table, location, "FORMAT json")
+    def copy_options(self) -> str:
+        """An object a line."""
+        return "FORMAT json"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file, types guessed by the call."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Reach, Setting, Stage, Stored
 from adapters.losses import Cause, Loss, Relation
@@ -15,6 +15,7 @@ from formats.shared import pandas_losses as shared
 from formats.shared.conditions import arrow_expression
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import located, starts_of
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +70,11 @@ class OrcPyarrow(_Orc):
     engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
-    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind))
+    settings: ClassVar = {
+        **_Orc.settings,
+        "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before its codec; without it 64 MiB"),
+    }
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), batches=True, save_stream=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -79,9 +84,10 @@ class OrcPyarrow(_Orc):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
+        stripe = "" if self.values["stripe_bytes"] is None else f", stripe_size={self.values['stripe_bytes']}"
         return Calls(
             ("from pyarrow import orc",),
-            f'orc.write_table({{held}}, {{path}}, compression="{self.codec}")',
+            f'orc.write_table({{held}}, {{path}}, compression="{self.codec}"{stripe})',
             "orc.read_table({path})",
         )
 
@@ -95,7 +101,21 @@ class OrcPyarrow(_Orc):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
-        self._orc.write_table(table, str(location), compression=self.codec)
+        self._orc.write_table(table, str(location), compression=self.codec, **self._stripes())
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a stripe when it is full."""
+        with (
+            whole_or_nothing(location),
+            self._orc.ORCWriter(str(location), compression=self.codec, **self._stripes()) as writer,
+        ):
+            # Of nothing the writer makes no file.
+            writer.write(schema.empty_table())
+            for batch in batches:
+                writer.write(self._arrow.Table.from_batches([batch]))
+
+    def _stripes(self) -> dict[str, Any]:
+        return {} if self.values["stripe_bytes"] is None else {"stripe_size": self.values["stripe_bytes"]}
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
@@ -104,6 +124,15 @@ class OrcPyarrow(_Orc):
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Read the streams of these columns alone; they come back in the file's order."""
         return self._orc.read_table(str(location), columns).select(columns)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """Read a stripe after the other."""
+        with location.open("rb") as source:
+            file = self._orc.ORCFile(source)
+            if missing := set(columns).difference(file.schema.names):
+                raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(file.schema.names)}")
+            read = (file.read_stripe(stripe, columns) for stripe in range(file.nstripes))
+            yield from tables(read, columns, rows)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
         """Filter what is read: no stripe is left out by its statistics."""

@@ -298,6 +298,12 @@ class ParquetPolars(_Parquet, LazyPolarsEngine):
         """Read all columns of the file."""
         return self._polars.read_parquet(location)
 
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        level: Any = self.values["level"]
+        frame.sink_parquet(location, compression=codec, compression_level=level)
+
     def lazy(self, location: Path) -> pl.LazyFrame:
         """The file."""
         return self._polars.scan_parquet(location)
@@ -333,11 +339,11 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
                 return f"DuckDB makes Parquet intervals of durations, which have no sign (column {field.name})"
         return super().refusal(schema, rows)
 
-    def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+    def copy_options(self) -> str:
+        """Format, codec and level."""
         codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
-        self.copy(table, location, f"FORMAT parquet, COMPRESSION {codec}{level}")
+        return f"FORMAT parquet, COMPRESSION {codec}{level}"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file."""
@@ -352,7 +358,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     extra = "engines"
     native = Native.PANDAS
     maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
-    offers = Offers(project=True, take=Reach.GROUPS, append=True)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, batches=True)
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
@@ -416,6 +422,12 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read the chunks of these columns alone."""
         return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Read a row group after the other."""
+        for group in self._fastparquet.ParquetFile(str(location)).iter_row_groups(columns=columns):
+            for start in range(0, len(group), rows):
+                yield group.iloc[start : start + rows]
 
     def open_rows(self, location: Path) -> Handle:
         """Read the footer; each call opens the file."""

@@ -9,7 +9,7 @@ time. It is a yardstick, not a format to use.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from adapters.contract import Can, Handle, Maturity, Native, Offers, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
 from formats.shared.arrow_ipc import Message
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +55,7 @@ class RawIO(TabularFormat):
     suffix = ".raw"
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    offers = Offers(project=True)
+    offers = Offers(project=True, batches=True, save_stream=True)
 
     def load_library(self) -> None:
         """Import pyarrow."""
@@ -64,10 +65,19 @@ class RawIO(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write the header, the schema and each buffer."""
+        self._write(table.schema, [table], location)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write the buffers of each batch as it comes; the header tells in the end that all have come."""
+        with whole_or_nothing(location):
+            self._write(schema, batches, location)
+
+    def _write(self, schema: pa.Schema, data: Iterable[pa.Table | pa.RecordBatch], location: Path) -> None:
         with self._arrow.OSFile(str(location), "wb") as file:
             file.write(_HEADER.pack(_MAGIC, 0))
-            with self._arrow.ipc.new_stream(file, table.schema) as stream:
-                stream.write_table(table)
+            with self._arrow.ipc.new_stream(file, schema) as stream:
+                for each in data:
+                    stream.write(each)
             size_bytes = file.tell()
         with location.open("r+b", buffering=0) as file:
             file.write(_HEADER.pack(_MAGIC, size_bytes - _HEADER.size))
@@ -114,7 +124,15 @@ class RawIO(TabularFormat):
             with self._arrow.ipc.open_stream(buffer.slice(_HEADER.size), options=options) as stream:
                 return stream.read_all().select(columns)
 
-        return Handle(project=project, close=file.close)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            places = [_place(layout.schema, column) for column in columns]
+            options = self._arrow.ipc.IpcReadOptions(included_fields=places)
+            with self._arrow.OSFile(str(location)) as source:
+                source.seek(_HEADER.size)
+                with self._arrow.ipc.open_stream(source, options=options) as stream:
+                    yield from tables(stream, columns, rows)
+
+        return Handle(project=project, batches=batches, close=file.close)
 
     def _layout(self, file: FileIO) -> _Layout:
         messages = _messages(file)

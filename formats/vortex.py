@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,7 @@ from adapters.relations import texts
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import minus_zero
 from formats.shared.rows import ascending, checked
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +65,7 @@ class VortexData(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
-    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind))
+    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), batches=True, save_stream=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -95,10 +96,18 @@ class VortexData(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
+        self._write(table, location)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file of what comes."""
+        with whole_or_nothing(location):
+            self._write(self._arrow.RecordBatchReader.from_batches(schema, batches), location)
+
+    def _write(self, data: pa.Table | pa.RecordBatchReader, location: Path) -> None:
         if self.values["codec"] == "compact":
-            self._vortex.io.VortexWriteOptions.compact().write(table, str(location))
+            self._vortex.io.VortexWriteOptions.compact().write(data, str(location))
         else:
-            self._vortex.io.write(table, str(location))
+            self._vortex.io.write(data, str(location))
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file; text and bytes in lists become plain ones, see _without_views_in_lists."""
@@ -126,7 +135,12 @@ class VortexData(TabularFormat):
             (file,) = opened
             return _without_views_in_lists(file.to_arrow(list(columns), expr=self._condition(predicate)).read_all())
 
-        return Handle(project=project, take=take, scan=scan, close=opened.clear)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            (file,) = opened
+            for table in tables(file.to_arrow(list(columns), batch_size=rows), columns, rows):
+                yield _without_views_in_lists(table)
+
+        return Handle(project=project, take=take, scan=scan, batches=batches, close=opened.clear)
 
     def _condition(self, predicate: Predicate) -> Any:
         expr = self._vortex.expr

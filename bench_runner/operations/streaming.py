@@ -6,7 +6,7 @@ For the operations that never hold the whole; it knows no adapter, and nothing o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,13 +77,19 @@ def joined(batches: Sequence[pa.Table]) -> pa.Table:
     types = [batch.schema.remove_metadata() for batch in batches]
     if all(each.equals(types[0]) for each in types):
         return pa.concat_tables(batches)
-    return pa.concat_tables([_without_empty_types(batch) for batch in batches], promote_options="permissive")
+    floats = {field.name for each in types for field in each if of.is_floating(field.type)}
+    plain = [_of_few_types(batch, floats) for batch in batches]
+    return pa.concat_tables(plain, promote_options="permissive")
 
 
-def _without_empty_types(table: pa.Table) -> pa.Table:
+def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
+    """A column without any value has no type; booleans beside floats are the numbers that pandas makes of them."""
     for place, field in enumerate(table.schema):
-        if table.column(place).null_count == table.num_rows:
+        column = table.column(place)
+        if column.null_count == table.num_rows:
             table = table.set_column(place, field.name, pa.nulls(table.num_rows))
+        elif of.is_boolean(field.type) and field.name in floats:
+            table = table.set_column(place, field.name, column.cast(pa.float64()))
     return table
 
 

@@ -87,14 +87,22 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "calls_ns": Figure("ns", _IS, "all calls", "wall clock of those calls together"),
     "empty_ns": Figure("ns", _IS, "empty call", "what the clock takes around a call, with touching its result"),
-    "result_bytes": Figure("bytes", _IS, "result", "values, offsets and nulls of what a call gave"),
+    "result_bytes": Figure(
+        "bytes", _IS, "result", "values, offsets and nulls of what a call gave, or of all batches of a stream"
+    ),
     "asked_bytes": Figure(
         "bytes", _LOW, "bytes read", "rchar of /proc/self/io: given by read calls, cached or not; blind to mappings"
     ),
     "distinct_bytes": Figure(
         "bytes", _IS, "distinct", "pages of the stored copy in the page cache after a cold operation: each counts once"
     ),
-    "growth_bytes": Figure("bytes", _LOW, "growth", "what the stored copy takes more than before"),
+    "paused_ns": Figure(
+        "ns", _IS, "paused", "own work while the clock stood still: reading or checking the batches of a stream"
+    ),
+    "batches_count": Figure("count", _IS, "batches", "how many batches went through a stream"),
+    "growth_bytes": Figure(
+        "bytes", _LOW, "growth", "what the stored copy takes more than before; of a stream, what it has made"
+    ),
     "dirtied_bytes": Figure("bytes", _IS, "dirtied", "write_bytes of /proc/self/io: page cache, not the device"),
     "device_read_bytes": Figure("bytes", _IS, "device reads", "read_bytes of /proc/self/io during the operation"),
     "resident_before_bytes": Figure("bytes", _IS, "cached before", "bytes of the stored copy in the page cache"),

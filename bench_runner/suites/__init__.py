@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench_runner.suites import access, choice, compression, engines, image, tabular, training
+from bench_runner.suites import access, choice, compression, engines, image, tabular, training, writing
 from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Suite
 
 __all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
@@ -15,7 +15,7 @@ __all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
 SUITES: Mapping[str, Suite] = {
     suite.name: suite
     for suite in (
-        *(module.SUITE for module in (tabular, compression, image, engines, access, choice)),
+        *(module.SUITE for module in (tabular, compression, image, engines, access, choice, writing)),
         training.TABLES,
         training.IMAGES,
     )

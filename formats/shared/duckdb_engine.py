@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Handle, Native, Offers, TabularFormat
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import sql_condition
+from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,7 +28,7 @@ class DuckdbEngine(TabularFormat):
     distributions: ClassVar = ("duckdb",)
     extra = "engines"
     native = Native.ARROW
-    offers = Offers(project=True, scan=frozenset(Kind))
+    offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
 
     def load_library(self) -> None:
         """Import duckdb."""
@@ -44,12 +45,26 @@ class DuckdbEngine(TabularFormat):
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
 
-    def copy(self, table: pa.Table, location: Path, options: str) -> None:
-        """Write all rows to one file by COPY with these options."""
+    @abstractmethod
+    def copy_options(self) -> str:
+        """What COPY is told of the format."""
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        self._copy(table, location)
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file of what comes."""
+        import pyarrow as pa
+
+        with whole_or_nothing(location):
+            self._copy(pa.RecordBatchReader.from_batches(schema, batches), location)
+
+    def _copy(self, data: pa.Table | pa.RecordBatchReader, location: Path) -> None:
         place = str(location).replace("'", "''")
         with self.connection() as connection:
-            connection.register("saved", table)
-            connection.execute(f"COPY saved TO '{place}' ({options})")
+            connection.register("saved", data)
+            connection.execute(f"COPY saved TO '{place}' ({self.copy_options()})")
 
     @abstractmethod
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
@@ -73,7 +88,11 @@ class DuckdbEngine(TabularFormat):
             condition = sql_condition(predicate, _selected([predicate.column], relation.columns))
             return relation.filter(condition).project(_selected(columns, relation.columns)).to_arrow_table()
 
-        return Handle(project=project, scan=scan, close=close)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            reader = relation.project(_selected(columns, relation.columns)).to_arrow_reader(rows)
+            return tables(reader, columns, rows)
+
+        return Handle(project=project, scan=scan, batches=batches, close=close)
 
 
 def _selected(columns: Sequence[str], known: Sequence[str]) -> str:

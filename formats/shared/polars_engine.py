@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Native, Offers
 from adapters.errors import RefusedData
@@ -20,9 +21,11 @@ from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared.conditions import polars_expression
 from formats.shared.projection import ProjectsByOneCall
+from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
 POLARS_CODECS = {"none": "uncompressed"}
 """What polars calls a codec that the settings call otherwise."""
@@ -81,7 +84,12 @@ class PolarsEngine(ProjectsByOneCall):
 class LazyPolarsEngine(PolarsEngine):
     """A format that polars reads lazily: of a frame that is asked for less, it reads less."""
 
-    offers = Offers(project=True, scan=frozenset(Kind))
+    offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
+
+    def load_library(self) -> None:
+        """Import polars, and what makes a lazy frame of batches that come."""
+        super().load_library()
+        self._sources = import_module("polars.io.plugins")
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
         """Read these columns alone. Plain names will not do: polars takes '*' and '^..$' for patterns."""
@@ -91,6 +99,27 @@ class LazyPolarsEngine(PolarsEngine):
         """Read the rows that meet the condition, by a lazy frame."""
         met = self.lazy(location).filter(polars_expression(predicate, self._polars))
         return met.select(self._polars.selectors.by_name(*columns)).collect()
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
+        """Collect a lazy frame batch by batch; where groups of rows end, so do batches."""
+        chosen = self.lazy(location).select(self._polars.selectors.by_name(*columns))
+        for batch in chosen.collect_batches(chunk_size=rows, maintain_order=True):
+            yield from batch.iter_slices(rows) if batch.height else ()
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pl.DataFrame], location: Path) -> None:
+        """Sink a lazy frame of what comes."""
+
+        def source(*_: object) -> Iterator[pl.DataFrame]:
+            # Nothing is selected or filtered, so nothing is asked of the source but all.
+            return batches
+
+        kinds: Any = self._polars.from_arrow(schema.empty_table())
+        with whole_or_nothing(location), self.refusing():
+            self.sink(self._sources.register_io_source(source, schema=kinds.schema), location)
+
+    @abstractmethod
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file of what a lazy frame gives, as `save` writes it."""
 
     @abstractmethod
     def lazy(self, location: Path) -> pl.LazyFrame:

@@ -1,0 +1,62 @@
+"""What a writer and a reader hold in memory, against the size of the unit in which they work."""
+
+from bench_runner.suites.suite import ACCESS, Suite
+
+SUITE = Suite(
+    name="writing",
+    question="What does it take to save and read a table that is larger than memory, by the size of its units?",
+    operations=(
+        "save",
+        "read",
+        "stream-save[rows=8192]",
+        "stream-read[rows=8192]",
+    ),
+    operations_on_request=(
+        "stream-save[rows=1024]",
+        "stream-save[rows=65536]",
+        "stream-read[rows=1024]",
+        "stream-read[rows=65536]",
+    ),
+    datasets=("events", "vectors"),
+    on_request=(
+        *("texts", "blobs", "core", "eq"),
+        *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
+    ),
+    tracks=(ACCESS,),
+    target="arrow",
+    fallbacks_once=True,
+    variants=(
+        "parquet[engine=pyarrow,codec=none]",
+        "parquet[engine=pyarrow,codec=none,row_group_rows=131072]",
+        "parquet[engine=pyarrow,codec=none,row_group_rows=16384]",
+        "parquet[engine=polars,codec=none]",
+        "parquet[engine=duckdb,codec=none]",
+        "f3[codec=none]",
+        "f3[codec=none,row_group_rows=16384]",
+        "f3[codec=none,rows_per_unit=16384]",
+        "f3[codec=none,unit_bytes=1048576]",
+        "f3[codec=none,rows_per_unit=4096,unit_bytes=1048576]",
+        "lance[engine=pylance]",
+        "vortex[engine=vortex-data]",
+        "orc[engine=pyarrow,codec=none]",
+        "orc[engine=pyarrow,codec=none,stripe_bytes=8388608]",
+        "orc[engine=pyarrow,codec=none,stripe_bytes=1048576]",
+        "feather[engine=pyarrow,codec=none]",
+        "feather[engine=pyarrow,codec=none,batch_rows=8192]",
+        "feather[engine=pandas,codec=none]",
+        "avro[engine=fastavro,codec=none]",
+        "csv[engine=pyarrow]",
+        "json[engine=polars]",
+    ),
+    left_out={
+        "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold all of a table while they write it",
+    },
+    reasons={
+        "save and read": "the same table at once: what its being in memory costs, and which layout a stream gives",
+        "8,192 rows a batch": "less than any unit but the smallest: what is held is the writer's choice",
+        "row groups, units, stripes, batches": "as section 7.5 of the F3 paper varies them, where the writer has one",
+        "events, vectors": "core's columns, and values of 4 KB, of which a row group of a million rows is 4 GB",
+        "target arrow": "what comes batch by batch comes as Arrow's",
+        "feather by pandas": "what stands where there is no such call: all batches are gathered first",
+    },
+)
