@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from adapters.contract import Images, ImageStorage, TabularFormat
 from bench_runner.clock import Laps, now_ns
-from bench_runner.operations import orders, streaming, targets
+from bench_runner.operations import orders, streaming, targets, torch_loader
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import count, word
 from bench_runner.operations.take import generator
@@ -102,12 +102,18 @@ class Batches(Operation):
     @property
     def needs(self) -> tuple[str, ...]:
         """Loading in other processes is torch's."""
-        return () if self.workers == "0" else ("torch",)
+        return ("torch",) if self._in_processes else ()
+
+    @property
+    def _in_processes(self) -> bool:
+        return self.workers != "0"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """There must be more than one batch; and tables have blocks for what a buffer is to images."""
         if rows <= self.rows:
             return f"batches of {self.rows:,} are asked for, there are {rows:,} rows"
+        if self._in_processes and self.order in (STORED, BUFFER):
+            return f"workers={self.workers} ask for rows by their numbers: order=shuffled or blocks"
         if self.order == BUFFER and not is_images(schema):
             return "order=buffer draws images one by one; of a table take order=blocks"
         return None
@@ -120,6 +126,8 @@ class Batches(Operation):
 
     def take_input(self, stage: Stage, rows: int) -> list[np.ndarray]:
         """For each epoch the numbers of the first `rows` rows in its order, or as many of them as can be kept."""
+        if self._in_processes:
+            torch_loader.load()
         make = {
             STORED: lambda random, rows: np.arange(rows, dtype=np.int64),
             SHUFFLED: orders.permuted,
@@ -132,6 +140,26 @@ class Batches(Operation):
 
     def open(self, stage: Stage, location: Path) -> Source:
         """Open the stored copy for the order that is asked for; where there is no call for it, read everything."""
+        return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
+
+    def _in_others(self, stage: Stage, location: Path) -> Source:
+        adapter = stage.adapter
+        loader = torch_loader.Loader(
+            torch_loader.Requests(
+                self.open_here,
+                adapter.variant,
+                adapter.threads,
+                stage.target,
+                stage.dataset,
+                stage.digest,
+                stage.rows,
+                location,
+            )
+        )
+        return Source(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
+
+    def open_here(self, stage: Stage, location: Path) -> Source:
+        """The same in this process."""
         adapter = stage.adapter
         if self.fallback(adapter):
             return self._read_all(stage, location)
@@ -153,7 +181,7 @@ class Batches(Operation):
     def _requests(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
         """What is asked for at once: a batch or, of blocks, as many batches as a window has, whose neighbours are then
         read together."""
-        window = orders.BLOCK_ROWS * orders.WINDOW_BLOCKS
+        window = orders.NEIGHBOUR_ROWS * orders.WINDOW_BLOCKS
         size = self.rows * max(window // self.rows, 1) if self.order == BLOCKS else self.rows
         return (numbers[start : start + size] for start in range(0, len(numbers), size))
 

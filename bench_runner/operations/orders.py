@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-BLOCK_ROWS = 16
+NEIGHBOUR_ROWS = 16
 """In the order `blocks` so many neighbours are gathered together."""
 WINDOW_BLOCKS = 64
 """So many blocks are shuffled among each other."""
 BUFFER_ROWS = 1_000
 """In the order `buffer` so many wait, of which one is drawn each time."""
-PARTS = 16
+EQUAL_PARTS = 16
 """A batch is looked at by how many of it lie in each of so many equal parts of the table."""
 
 
@@ -27,11 +27,11 @@ def permuted(random: np.random.Generator, rows: int) -> np.ndarray:
 
 def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
     """Blocks in any order, and the rows of a window of them shuffled: what is read are neighbours."""
-    blocks = random.permutation(-(-rows // BLOCK_ROWS))
+    blocks = random.permutation(-(-rows // NEIGHBOUR_ROWS))
     windows = []
     for start in range(0, len(blocks), WINDOW_BLOCKS):
-        firsts = blocks[start : start + WINDOW_BLOCKS, None] * BLOCK_ROWS
-        numbers = (firsts + np.arange(BLOCK_ROWS)).reshape(-1)
+        firsts = blocks[start : start + WINDOW_BLOCKS, None] * NEIGHBOUR_ROWS
+        numbers = (firsts + np.arange(NEIGHBOUR_ROWS)).reshape(-1)
         windows.append(random.permutation(numbers[numbers < rows]))
     return np.concatenate(windows).astype(np.int64)
 
@@ -73,21 +73,21 @@ def locality(order: np.ndarray, rows: int, batch: int) -> float:
 def parts(order: np.ndarray, rows: int, batch: int) -> float:
     """How unevenly a batch is spread over the table: chi squared per degree of freedom over equal parts of it, over
     what chance gives; the mean of all batches. 1 for a random order, as many as a batch has for the stored one."""
-    ends = np.arange(1, PARTS) * rows // PARTS
+    ends = np.arange(1, EQUAL_PARTS) * rows // EQUAL_PARTS
     shares = np.diff([0, *ends, rows]) / rows
     found = []
     for ordered in _batches(order, batch):
         size = len(ordered)
-        counts = np.bincount(np.searchsorted(ends, ordered, side="right"), minlength=PARTS)
+        counts = np.bincount(np.searchsorted(ends, ordered, side="right"), minlength=EQUAL_PARTS)
         expected = shares * size
         squared = float(((counts - expected) ** 2 / expected).sum())
-        found.append(squared / (PARTS - 1) / ((rows - size) / (rows - 1)))
+        found.append(squared / (EQUAL_PARTS - 1) / ((rows - size) / (rows - 1)))
     return float(np.mean(found))
 
 
 def can_tell(rows: int, batch: int) -> bool:
     """Whether there are so many rows that the order of batches means anything."""
-    return batch >= 2 and rows >= max(PARTS, 2 * batch)
+    return batch >= 2 and rows >= max(EQUAL_PARTS, 2 * batch)
 
 
 def _batches(order: np.ndarray, batch: int) -> Iterator[np.ndarray]:

@@ -219,6 +219,7 @@ def worker_task(
         "best_control": asdict(settler.best) if settler.best else None,
         "readiness": asdict(settler.readiness),
         "thorough": thorough,
+        "starts_processes": bool(operation_of(operation).needs),
         "cold": chain.conditions.cache == "cold",
     }
 

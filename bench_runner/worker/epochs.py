@@ -17,7 +17,7 @@ from bench_runner.operations.batches import STORED, length
 from bench_runner.worker.block import CACHED_SHARE
 from bench_runner.worker.verify import Mismatch
 
-PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
+_PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
 GAP_PERCENTILE = 99
 """So many of a hundred gaps between batches are shorter than the figure that is told."""
 
@@ -30,7 +30,7 @@ def figures(
     handed = sum(epoch.rows for epoch in epochs)
     found = {
         "wall_ns": _of_a_batch(sum(epoch.wall_ns for epoch in epochs), operation, handed),
-        **{name: _of_a_batch(parts[name], operation, handed) for name in PARTS},
+        **{name: _of_a_batch(parts[name], operation, handed) for name in _PARTS},
         "calls_ns": sum(epoch.wall_ns for epoch in epochs),
         "repetitions": sum(len(epoch.batches) for epoch in epochs),
         "first_batch_ns": epochs[0].there_ns[0] - epochs[0].started_ns,

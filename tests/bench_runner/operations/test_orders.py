@@ -78,8 +78,8 @@ def test_a_buffer_gives_nothing_that_has_not_come() -> None:
 
 def test_a_window_of_blocks_is_read_as_neighbours() -> None:
     numbers = orders.in_blocks(np.random.default_rng(1), 16 * 64 * 4)
-    window = numbers[: orders.BLOCK_ROWS * orders.WINDOW_BLOCKS]
-    assert len(set((window // orders.BLOCK_ROWS).tolist())) == orders.WINDOW_BLOCKS
+    window = numbers[: orders.NEIGHBOUR_ROWS * orders.WINDOW_BLOCKS]
+    assert len(set((window // orders.NEIGHBOUR_ROWS).tolist())) == orders.WINDOW_BLOCKS
 
 
 @pytest.mark.parametrize(("rows", "batch", "told"), [(10, 1, False), (100, 64, False), (128, 64, True), (8, 2, False)])

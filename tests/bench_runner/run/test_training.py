@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from bench_runner.operations import READ_ALL
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
+from bench_runner.run.launcher import Launcher
+from bench_runner.suites import SUITES
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from image_storages.registry import STORAGES
-from tests.bench_runner.conftest import Executor
+from tests.bench_runner.conftest import PLUGINS, Executor
 
 pytestmark = pytest.mark.usefixtures("at_rest")
 
 SHUFFLED = "batches[rows=512,order=shuffled]"
 STORED = "batches[rows=512,order=stored]"
 BLOCKS = "batches[rows=512,order=blocks]"
+SPELLED = "batches[rows=64,order=shuffled,workers=2]"
 ROWS, BATCHES = 20_000, 40
 
 
@@ -155,3 +163,39 @@ def test_images_are_handed_out_twice(run_images: RunImages, storage: str, order:
 
 def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
     assert run_images("jpeg", "batches[rows=64,order=shuffled]").fidelity == "declared loss"
+
+
+# --- two processes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_torch(faulty: None, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """Workers for whom something stands in for torch."""
+    places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
+    launcher = Launcher(isolate="spawn", threads=None, preload=[])
+    yield replace(bench, launcher=launcher)
+    launcher.close()
+
+
+@pytest.mark.parametrize("fault", ["takes", "take_drops_one"])
+def test_two_processes_hand_out_the_same(run_faulty: Executor, with_torch: Bench, fault: str) -> None:
+    operation = "batches[rows=512,order=blocks,workers=2]"
+    samples = run_faulty(fault, on=with_torch, operations=("save", operation), wanted=(operation,))
+    failure = samples[1].failure
+    if fault == "takes":
+        assert failure is None
+        assert samples[1].figures["epoch_rows"] == ROWS
+    else:
+        assert failure is not None
+        assert "epoch 1, batch 2 has 511 rows" in failure.reason
+
+
+def test_without_torch_two_processes_are_not_installed() -> None:
+    if importlib.util.find_spec("torch"):
+        pytest.skip("torch is installed")
+    request = Request(rows=1000, formats=("feather",), operations=("batches[workers=2]",))
+    made = make_plan([SUITES["training"]], request)
+    found = {each.failure.reason for each in made.excluded if each.chain.operations == (SPELLED,)}
+    assert found == {"needs torch: pip install torch"}
+    assert not any(SPELLED in chain.operations for chain in made.chains)
