@@ -34,7 +34,7 @@ CSV = "csv[engine=pandas]"
         ((f"{PARQUET}|{CSV}",), [PARQUET, CSV]),
     ],
 )
-def test_texts_are_split_at_each_bar_or_comma_that_stands_in_no_bracket(texts: tuple[str, ...], found: list[str]) -> None:
+def test_texts_are_split_at_each_bar_or_comma_outside_of_brackets(texts: tuple[str, ...], found: list[str]) -> None:
     assert patterns.alternatives(texts) == found
 
 
