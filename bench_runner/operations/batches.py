@@ -8,6 +8,7 @@ is judged is the worker's business.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ from data_generator.images import is_images
 EPOCHS = 2
 """All rows are handed out so often: what a library has kept or learned shows in the second."""
 MOST_EPOCH_NS = 10 * 10**9
-"""An epoch that takes longer ends there, with the rows that it has handed out."""
+"""A first epoch that takes longer ends there, with the rows that it has handed out; the second hands out as many."""
 MOST_KEPT_BYTES = 160 * 10**6
 """Of larger data an epoch has as many rows as make about so much: all batches are kept until they are verified."""
 
@@ -219,13 +220,16 @@ class Batches(Operation):
         return Source(lambda numbers: map(some, self._requests(numbers)), lambda: None, is_target=True)
 
     def epoch(
-        self, stage: Stage, source: Source, numbers: np.ndarray, laps: Laps, started_ns: int | None = None
+        self, stage: Stage, source: Source, numbers: np.ndarray, laps: Laps, opened_ns: int | None = None
     ) -> Epoch:
         """One pass through the rows of these numbers, of which a source in stored order is asked for the first.
-        `started_ns` is where opening began, which the first pass includes."""
-        found = Epoch(now_ns() if started_ns is None else started_ns)
-        if started_ns is None:
+        `opened_ns` is where opening began, which the first pass includes; it alone ends when it takes too long."""
+        found = Epoch(now_ns() if opened_ns is None else opened_ns)
+        latest_ns = math.inf
+        if opened_ns is None:
             laps.lap(BETWEEN)
+        else:
+            latest_ns = opened_ns + MOST_EPOCH_NS
         whole = len(numbers) == stage.rows
         handed = 0
         pieces = source.pieces(numbers)
@@ -244,7 +248,7 @@ class Batches(Operation):
             # More than all is a fault, which is found only by asking on.
             if handed >= len(numbers) + whole:
                 break
-            if handed < len(numbers) and found.there_ns[-1] - found.started_ns > MOST_EPOCH_NS:
+            if handed < len(numbers) and found.there_ns[-1] > latest_ns:
                 found.cut = True
                 break
         if isinstance(pieces, Generator):
