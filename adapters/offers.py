@@ -16,8 +16,6 @@ from adapters.predicate import Kind, Predicate
 if TYPE_CHECKING:
     import numpy as np
 
-    from adapters.contract import Images
-
 
 class Reach(Enum):
     """How much an engine reads for some rows that are named by their numbers."""
@@ -90,10 +88,10 @@ class ImageHandle:
     """Stored images that are open for reading in part: as `Handle`, with the calls that the storage's `offers` name.
     Each array that they give owns its memory, whatever the setting `arrays` says of a read."""
 
-    take: Callable[[np.ndarray], Images] | None = None
-    """The images of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
+    take: Callable[[np.ndarray], Any] | None = None
+    """The Images of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
     Raises IndexError for a number that no image has, before any image is read."""
-    batches: Callable[[int], Iterator[Images]] | None = None
-    """All images in stored order, so many at a time, the last ones fewer, and never none. Each stays valid when the
+    batches: Callable[[int], Iterator[Any]] | None = None
+    """All Images in stored order, so many at a time, the last ones fewer, and never none. Each stays valid when the
     next one comes. What is not taken to its end is to be closed before the handle is."""
     close: Callable[[], None] = _nothing_to_close

@@ -100,12 +100,12 @@ def _loader(table: Table, row: Row, column: Column) -> Loader:
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:
-    """The median over rounds: how many rows there were in a second of each."""
-    found = []
+    """By the median over rounds of what a row took, so that the order is that of the ranks."""
+    of_a_row_ns = []
     for number in cell.by_round[EPOCH]:
         rows, time_ns = of({name: values[number] for name, values in cell.by_round.items() if number in values})
-        found.append(rows / max(time_ns, 1) * 1e9)
-    return statistics.median(found)
+        of_a_row_ns.append(max(time_ns, 1) / rows)
+    return 1e9 / statistics.median(of_a_row_ns)
 
 
 def _told(cell: CellSummary, figure: str, scale: float) -> str:
