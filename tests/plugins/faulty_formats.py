@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,8 +26,9 @@ from bench_runner.operations import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
+    import streaming_faults
 except ImportError:
-    from tests.plugins import known_children
+    from tests.plugins import known_children, streaming_faults
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
 """What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""
@@ -74,6 +75,7 @@ FAULTS = (
     "append_replaces",
     "append_before",
     "append_twice",
+    *streaming_faults.FAULTS,
     "nothing_written",
     "wrong_codec",
     "busy_threads",
@@ -287,6 +289,8 @@ class Faulty(TabularFormat):
             take=Reach.ROWS if fault in TAKING else None,
             scan=frozenset(Kind) if fault in SCANNING else frozenset(),
             append=fault in APPENDING,
+            batches=fault in streaming_faults.FAULTS,
+            save_stream=fault in streaming_faults.FAULTS,
         )
 
     def open(self, location: Path) -> Handle:
@@ -296,7 +300,13 @@ class Faulty(TabularFormat):
         def scan(predicate: Predicate, columns: Sequence[str]) -> Any:
             return self._scan(location, predicate, list(columns))
 
-        return Handle(project=project, scan=scan)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[Any]:
+            return streaming_faults.batches(self.fault, location, list(columns), rows)
+
+        return Handle(project=project, scan=scan, batches=batches)
+
+    def save_stream(self, schema: Any, batches: Iterator[Any], location: Path) -> None:
+        streaming_faults.save_stream(self.fault, schema, batches, location)
 
     def open_rows(self, location: Path) -> Handle:
         kept: dict[str, Any] = {}
@@ -411,6 +421,8 @@ class Faulty(TabularFormat):
     def stored(self, location: Path) -> Stored:
         if self.fault == "spy":
             time.sleep(STORED_SLEEP_S)
+        if self.fault == "stream_save_by_another_codec" and location.parent.name.endswith("-streamed"):
+            return Stored(codec="zstd")
         if self.fault == "wrong_codec":
             return Stored(codec="none" if self.values["codec"] != "none" else "zstd")
         return Stored(codec=str(self.values["codec"]))
