@@ -176,11 +176,18 @@ def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    sink = pa.BufferOutputStream()
+    """The same in memory of its own, and no more of it than it takes: a stream that grows would take it twice."""
+    size = pa.MockOutputStream()
+    _write_stream(batch, size)
+    buffer = pa.allocate_buffer(size.size())
+    _write_stream(batch, pa.FixedSizeBufferWriter(buffer))
+    with pa.ipc.open_stream(buffer) as reader:
+        return reader.read_next_batch()
+
+
+def _write_stream(batch: pa.RecordBatch, sink: pa.NativeFile) -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    with pa.ipc.open_stream(sink.getvalue()) as reader:
-        return reader.read_next_batch()
 
 
 def _stem(name: str, rows: int, version: int, source: Mapping[str, str]) -> str:

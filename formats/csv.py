@@ -157,9 +157,11 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def offers(self) -> Offers:
-        """Lines can be added to plain text alone, and one parser alone stops on its way."""
+        """Lines can be added to plain text alone, and one parser alone stops on its way: not where it makes text of
+        numbers in those batches alone in which one is missing."""
         plain = self.values["codec"] == "none"
-        return Offers(project=True, append=plain, batches=self.values["parser"] == "c", save_stream=plain)
+        batches = self.values["parser"] == "c" and self.values["keep_default_na"] == "true"
+        return Offers(project=True, append=plain, batches=batches, save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
         """Write lines behind the others, without a header."""

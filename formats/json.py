@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -173,8 +174,9 @@ class JsonPandas(_Json):
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
         """Write the lines of each batch."""
         precision = int(str(self.values["double_precision"]))
+        nothing = self._pandas.DataFrame(columns=schema.names)
         with whole_or_nothing(location), location.open("w") as file:
-            for batch in batches:
+            for batch in itertools.chain([next(batches, nothing)], batches):
                 batch.to_json(file, orient="records", lines=True, double_precision=precision)
 
     def open(self, location: Path) -> Handle:

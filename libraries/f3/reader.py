@@ -123,7 +123,8 @@ class File:
             return pa.Table.from_arrays(made, schema=schema)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows of some columns, an EncUnit's at a time; what is held are the IOUnits that these lie in.
+        """All rows of some columns, an EncUnit's at a time, in memory that does not grow with their number: of a local
+        file what is held are these units, else the IOUnits that they lie in.
 
         Raises F3Error like `read`, when the batch is due.
         """

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,8 +26,10 @@ from bench_runner.operations import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
+    import streaming_faults
+    import training_faults
 except ImportError:
-    from tests.plugins import known_children
+    from tests.plugins import known_children, streaming_faults, training_faults
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
 """What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""
@@ -67,13 +68,7 @@ FAULTS = (
     "take_holds",
     "take_replaces_the_copy",
     "take_keeps_what_it_has_read",
-    "batches",
-    "batches_drop_the_last",
-    "batches_repeat_a_row",
-    "batches_go_on",
-    "batches_use_memory_again",
-    "batches_too_large",
-    "batches_change_a_value",
+    *training_faults.FAULTS,
     "takes_in_stored_order",
     "scans",
     "scan_drops_nulls",
@@ -83,6 +78,7 @@ FAULTS = (
     "append_replaces",
     "append_before",
     "append_twice",
+    *streaming_faults.FAULTS,
     "nothing_written",
     "wrong_codec",
     "busy_threads",
@@ -114,7 +110,6 @@ FAULTS = (
 )
 TAKING = tuple(fault for fault in FAULTS if fault.startswith("take"))
 SCANNING = tuple(fault for fault in FAULTS if fault.startswith("scan"))
-BATCHING = tuple(fault for fault in FAULTS if fault.startswith("batches"))
 APPENDING = tuple(fault for fault in FAULTS if fault.startswith("append"))
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
 """With these there is a call of its own for some columns; with the others there is none."""
@@ -297,7 +292,8 @@ class Faulty(TabularFormat):
             take=Reach.ROWS if fault in TAKING else None,
             scan=frozenset(Kind) if fault in SCANNING else frozenset(),
             append=fault in APPENDING,
-            batches=fault in BATCHING,
+            batches=fault in (*streaming_faults.FAULTS, *training_faults.FAULTS),
+            save_stream=fault in streaming_faults.FAULTS,
         )
 
     def open(self, location: Path) -> Handle:
@@ -308,38 +304,14 @@ class Faulty(TabularFormat):
             return self._scan(location, predicate, list(columns))
 
         def batches(columns: Sequence[str], rows: int) -> Iterator[Any]:
-            return self._batches(location, list(columns), rows)
+            if self.fault in training_faults.FAULTS:
+                return training_faults.batches(self.fault, location, list(columns), rows)
+            return streaming_faults.batches(self.fault, location, list(columns), rows)
 
         return Handle(project=project, scan=scan, batches=batches)
 
-    def _batches(self, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
-        import numpy as np
-
-        table = self._pa.feather.read_table(location, columns=columns, memory_map=False).select(columns)
-        if self.fault == "batches_drop_the_last":
-            table = table.slice(0, table.num_rows // rows * rows)
-        if self.fault == "batches_repeat_a_row":
-            order = list(range(table.num_rows))
-            order[700] = 699
-            table = table.take(order)
-        if self.fault == "batches_go_on":
-            table = self._pa.concat_tables([table, table.slice(0, 1)])
-        if self.fault == "batches_change_a_value":
-            table = self._changed(table, self._pa.types.is_float64, self._first_value_off)
-        size = 2 * rows if self.fault == "batches_too_large" else rows
-        memory = np.empty(size)
-        for start in range(0, table.num_rows, size):
-            batch = table.slice(start, size).combine_chunks()
-            if self.fault == "batches_use_memory_again":
-                batch = self._changed(batch, self._pa.types.is_float64, partial(self._over, memory))
-            yield batch
-
-    def _over(self, memory: Any, column: Any) -> Any:
-        """The column in memory that all batches share."""
-        values = self._pc.fill_null(column, 0.0).to_numpy()
-        memory[: len(values)] = values
-        validity = column.chunk(0).buffers()[0]
-        return self._pa.Array.from_buffers(column.type, len(values), [validity, self._pa.py_buffer(memory)])
+    def save_stream(self, schema: Any, batches: Iterator[Any], location: Path) -> None:
+        streaming_faults.save_stream(self.fault, schema, batches, location)
 
     def open_rows(self, location: Path) -> Handle:
         kept: dict[str, Any] = {}
@@ -459,6 +431,8 @@ class Faulty(TabularFormat):
     def stored(self, location: Path) -> Stored:
         if self.fault == "spy":
             time.sleep(STORED_SLEEP_S)
+        if self.fault == "stream_save_by_another_codec" and location.parent.name.endswith("-streamed"):
+            return Stored(codec="zstd")
         if self.fault == "wrong_codec":
             return Stored(codec="none" if self.values["codec"] != "none" else "zstd")
         return Stored(codec=str(self.values["codec"]))

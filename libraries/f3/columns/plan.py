@@ -94,11 +94,15 @@ class Plan:
         return [self._chunks(node, picked, held) for node in nodes]
 
     def hold(self, picked: Picked, before: Held) -> Held:
-        """The whole IOUnits that the rows lie in; those that are there already are not read again."""
+        """The EncUnits that the rows lie in, or the whole IOUnits: where their checksums are verified, and where a read
+        is a request to somebody else. What is there already is not read again."""
         needed: dict[Key, Span] = {}
         for node in self._nodes:
-            for chunk, _, _ in self._spans(node, picked).values():
-                needed[key_of(chunk)] = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
+            spans = self._spans(node, picked)
+            if not self._contents.source.shared_by_threads:
+                whole = [chunk for chunk, _, _ in spans.values()]
+                spans = {key_of(chunk): (chunk, chunk.offset, chunk.offset + chunk.size_bytes) for chunk in whole}
+            needed.update(spans)
         kept = {key: before[key] for key in needed if key in before}
         return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
 

@@ -1,0 +1,105 @@
+"""Tables that are written and read without ever being held: memory follows the units, not the rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+STREAM = """
+import gc, json, re, sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from libraries import f3
+
+SCHEMA = pa.schema({"i": pa.int64(), "f": pa.float64(), "s": pa.string()})
+ROWS = 8_192
+
+
+def highest_bytes():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+
+def growth_of(what):
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = highest_bytes()
+    what()
+    return highest_bytes() - before
+
+
+def stream(path, batches, units, hold):
+    numbers = np.random.default_rng(1)
+    seen = {"table": 0, "rows": 0}
+
+    def write():
+        with f3.Writer(path, SCHEMA, **units) as writer:
+            for _ in range(batches):
+                texts = [f"text {number}" for number in numbers.integers(0, 10**9, ROWS)]
+                columns = [numbers.integers(0, 2**62, ROWS), numbers.random(ROWS), texts]
+                batch = pa.record_batch([pa.array(each) for each in columns], schema=SCHEMA)
+                seen["table"] += batch.nbytes
+                writer.write_batch(batch)
+
+    def read():
+        held = []
+        with f3.open(path) as file:
+            for batch in file.batches():
+                seen["rows"] += batch.num_rows
+                if hold:
+                    held.append(batch)
+
+    told = {"write": growth_of(write), "read": growth_of(read), **seen}
+    Path(path).unlink()
+    return told
+
+
+path, units, hold = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3] == "hold"
+stream(path, 4, units, False)
+print(json.dumps([stream(path, batches, units, hold) for batches in (24, 144)]))
+"""
+
+
+def streamed(path: Path, units: dict[str, int], hold: str = "") -> list[dict[str, int]]:
+    """Growth of the resident memory while a table of 196,608 rows, and one of six times as many, is written and read in
+    a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", STREAM, str(path), json.dumps(units), hold]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    return json.loads(done.stdout)
+
+
+SMALL_UNITS = {"rows_per_unit": 4_096, "unit_bytes": 65_536}
+
+
+@pytest.mark.parametrize("units", [SMALL_UNITS, {**SMALL_UNITS, "row_group_rows": 50_000}], ids=["one group", "groups"])
+def test_memory_does_not_grow_with_the_rows(tmp_path, units):
+    few, many = streamed(tmp_path / "t.f3", units)
+    assert many["rows"] == 6 * few["rows"] == 144 * 8_192
+    for way in ("write", "read"):
+        assert many[way] < few[way] + 4_000_000, (few, many)
+        assert many[way] < many["table"] / 3, many
+
+
+def test_what_is_held_is_a_unit_of_each_column(tmp_path):
+    _, many = streamed(tmp_path / "t.f3", {"unit_bytes": 1_048_576})
+    # What comes is a batch of 8,192 rows; a unit has 65,536 of them, about 2 MB in all three columns.
+    assert many["write"] < 3 * 1_048_576 + 5 * 2_200_000 + 4_000_000
+    # The IOUnits of 8 MiB of the default stay on the disk: units alone are read.
+    _, many = streamed(tmp_path / "t.f3", {})
+    assert many["read"] < 5 * 2_200_000 + 4_000_000
+
+
+def test_the_measure_sees_a_table_that_is_held(tmp_path):
+    _, many = streamed(tmp_path / "t.f3", SMALL_UNITS, "hold")
+    assert many["read"] > 0.8 * many["table"]
