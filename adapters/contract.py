@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from adapters.offers import Handle as Handle
+from adapters.offers import ImageHandle as ImageHandle
 from adapters.offers import Offers as Offers
 from adapters.offers import Reach as Reach
 from adapters.offers import Sharing as Sharing
@@ -360,6 +361,12 @@ class ImageStorage(Adapter):
 
     max_side: ClassVar[int | None] = None
     """Most pixels of a side, where the format has a limit."""
+    offers: ClassVar[Offers] = Offers()
+    """What `open` has calls for: `take` and `batches` alone."""
+
+    def open(self, location: Path) -> ImageHandle:
+        """Open what lies at `location` for the calls that `offers` names."""
+        return ImageHandle()
 
     @property
     def least_psnr_db(self) -> float | None:

@@ -94,3 +94,17 @@ class Handle:
     no batch. Each stays valid when the next one comes. What is not taken to its end is to be closed before the handle
     is."""
     close: Callable[[], None] = _nothing_to_close
+
+
+@dataclass(frozen=True)
+class ImageHandle:
+    """Stored images that are open for reading in part: as `Handle`, with the calls that the storage's `offers` name.
+    Each array that they give owns its memory, whatever the setting `arrays` says of a read."""
+
+    take: Callable[[np.ndarray], Any] | None = None
+    """The Images of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
+    Raises IndexError for a number that no image has, before any image is read."""
+    batches: Callable[[int], Iterator[Any]] | None = None
+    """All Images in stored order, so many at a time, the last ones fewer, and never none. Each stays valid when the
+    next one comes. What is not taken to its end is to be closed before the handle is."""
+    close: Callable[[], None] = _nothing_to_close

@@ -49,6 +49,15 @@ class Availability:
         return not self.missing
 
 
+def is_installed(distribution: str) -> bool:
+    """By its metadata: nothing is imported."""
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 AdapterT = TypeVar("AdapterT", bound=Adapter)
 
 

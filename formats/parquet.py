@@ -88,6 +88,8 @@ class _Parquet(TabularFormat):
 
 _MOST_ROWS = range(1, 2**31)
 
+STREAM_BUFFER_BYTES = 1_048_576
+"""Of each column chunk so much is read at once where rows come batch by batch."""
 ROW_GROUP_ROWS = 1_048_576
 """Rows of a row group of pyarrow's where nobody says how many."""
 
@@ -195,8 +197,9 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read a row group after the other."""
-        with self._parquet.ParquetFile(location) as file:
+        """Read a piece of each column chunk after the other. By default pyarrow keeps all chunks that it has read until
+        the end, and without a buffer it reads each whole."""
+        with self._parquet.ParquetFile(location, pre_buffer=False, buffer_size=STREAM_BUFFER_BYTES) as file:
             read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
             yield from tables(read, columns, rows)
 

@@ -106,6 +106,46 @@ def packed(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None, out: np.
 # --- after a read --------------------------------------------------------------------------------------------------
 
 
+def checked(numbers: np.ndarray, count: int) -> list[int]:
+    """The numbers, if there are so many images that all of them have one. Raises IndexError."""
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
+        wrong = next(int(number) for number in numbers if not 0 <= number < count)
+        raise IndexError(f"there is no image {wrong}; there are {count:,}, counted from 0")
+    asked: list[int] = numbers.tolist()
+    return asked
+
+
+def in_batches(pieces: Iterable[Piece], count: int, location: Path) -> Iterator[Images]:
+    """The images of the pieces, each in memory of its own, `count` at a time, the last ones fewer. Raises what `split`
+    raises."""
+    arrays: list[np.ndarray] = []
+    labels: list[int] = []
+    for piece in pieces:
+        arrays += [view.copy() for view in split(piece.pixels, piece.shapes, location)]
+        labels += piece.labels
+        while len(arrays) >= count:
+            yield Images(arrays[:count], labels[:count])
+            arrays, labels = arrays[count:], labels[count:]
+    if arrays:
+        yield Images(arrays, labels)
+
+
+def in_turn(found: Iterable[tuple[np.ndarray, int]], count: int) -> Iterator[Images]:
+    """Images that come one by one, `count` at a time, the last ones fewer."""
+    some = iter(found)
+    while part := list(itertools.islice(some, count)):
+        yield joined(part)
+
+
+def joined(found: Iterable[tuple[np.ndarray, int]]) -> Images:
+    """Arrays and labels, as images."""
+    images = Images([], [])
+    for array, label in found:
+        images.arrays.append(array)
+        images.labels.append(label)
+    return images
+
+
 def copied(pieces: Iterable[Piece], location: Path) -> Images:
     """The images of the pieces, each in memory of its own. Raises what `split` raises."""
     arrays: list[np.ndarray] = []
@@ -165,6 +205,11 @@ def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.nda
     return [
         np.ndarray(_shape(*numbers), dtype, line, start) for numbers, start in zip(shapes.tolist(), starts, strict=True)
     ]
+
+
+def shape_of(numbers: np.ndarray) -> tuple[int, ...]:
+    """The shape that a line of a shape table tells."""
+    return _shape(*numbers.tolist())
 
 
 def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) -> None:

@@ -86,6 +86,18 @@ def images_of(batches: Iterable[pa.RecordBatch], owned: bool, location: Path) ->
     return arrays.copied(pieces, location) if owned else arrays.sliced(pieces, location)
 
 
+def rows_of(table: pa.Table, numbers: np.ndarray) -> list[pa.RecordBatch]:
+    """These rows of a table, in this order."""
+    import pyarrow as pa
+
+    return table.take(_column(pa.int64(), numbers)).combine_chunks().to_batches()
+
+
+def batches_of_images(batches: Iterable[pa.RecordBatch], count: int, location: Path) -> Iterator[Images]:
+    """The images of the batches, each in memory of its own, `count` at a time."""
+    return arrays.in_batches(map(_piece, batches), count, location)
+
+
 def _piece(batch: pa.RecordBatch) -> arrays.Piece:
     import numpy as np
 

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Stage, Stored
 from adapters.errors import AdapterError
+from image_storages import arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +29,7 @@ class Base64Csv(ImageStorage):
     suffix = ".csv"
     maturity = Maturity(Stage.ESTABLISHED, "Base64 (RFC 4648) in CSV (RFC 4180); every language reads both")
     capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(batches=True)
 
     def load_library(self) -> None:
         """Import csv and binascii."""
@@ -54,19 +56,22 @@ class Base64Csv(ImageStorage):
 
     def read(self, location: Path) -> Images:
         """Read line by line. Raises AdapterError, with the line, where one is no image."""
-        found: list[np.ndarray] = []
-        labels: list[int] = []
+        return arrays.joined(self._images(location))
+
+    def open(self, location: Path) -> ImageHandle:
+        """Keep the place alone: only whoever reads from the beginning knows where an image is."""
+        return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
+
+    def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
         with location.open(encoding="ascii", newline="") as file, self._fields_of_any_size():
             lines = self._csv.reader(file)
             try:
                 if next(lines, None) != list(_COLUMNS):
                     raise ValueError(f"the header is not {','.join(_COLUMNS)}")
                 for shape, label, pixels in lines:
-                    found.append(self._decoded(shape, pixels))
-                    labels.append(int(label))
+                    yield self._decoded(shape, pixels), int(label)
             except (ValueError, self._csv.Error) as error:
                 raise AdapterError(f"{location}, line {lines.line_num}: no image in Base64 ({error})") from error
-        return Images(found, labels)
 
     def _decoded(self, shape: str, pixels: str) -> np.ndarray:
         data = self._binascii.a2b_base64(pixels, strict_mode=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
@@ -35,6 +35,7 @@ class HdfImages(ImageStorage):
         Stage.ESTABLISHED, "arrays in HDF5, a standard since 1998; implementations in C, Java and Python"
     )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(take=Reach.ROWS, batches=True)
 
     def load_library(self) -> None:
         """Import h5py."""
@@ -65,16 +66,42 @@ class HdfImages(ImageStorage):
         Raises AdapterError for a file that `save` did not write or finish.
         """
         with self._h5py.File(location, "r") as file:
-            _check(file, location)
-            pixels, labels = file[_PIXELS], file[_LABELS][()].tolist()
-            shapes = file[_SHAPES][()] if _SHAPES in file else arrays.repeated(pixels.shape[1:], len(pixels))
-            arrays.demand_agreement(arrays.sizes_bytes(shapes), pixels.size, location)
+            pixels, shapes, labels = _index(file, location)
             if self.values["arrays"] == "owned":
                 return arrays.copied(self._pieces(pixels, shapes, labels), location)
             block = self._numpy.empty(pixels.shape, self._numpy.uint8)
             if block.size:
                 pixels.read_direct(block)
             return arrays.sliced([arrays.Piece(shapes, labels, block.reshape(-1))], location)
+
+    def open(self, location: Path) -> ImageHandle:
+        """Open the file, and read shapes and labels. Of images of one shape several are selected by one call, others
+        are read one by one. Raises what `read` raises."""
+        file = self._h5py.File(location, "r")
+        try:
+            pixels, shapes, labels = _index(file, location)
+        except BaseException:
+            file.close()
+            raise
+        ends = self._numpy.cumsum(arrays.sizes_bytes(shapes))
+
+        def take(numbers: np.ndarray) -> Images:
+            asked = arrays.checked(numbers, len(labels))
+            # h5py takes ascending numbers alone, each once.
+            unique, places = self._numpy.unique(numbers, return_inverse=True)
+            if pixels.ndim == 1:
+                found = [
+                    pixels[ends[number - 1] if number else 0 : ends[number]].reshape(arrays.shape_of(shapes[number]))
+                    for number in unique.tolist()
+                ]
+            else:
+                found = list(pixels[unique]) if len(unique) else []
+            return Images([found[place].copy() for place in places.tolist()], [labels[number] for number in asked])
+
+        def batches(count: int) -> Iterator[Images]:
+            return arrays.in_batches(self._pieces(pixels, shapes, labels), count, location)
+
+        return ImageHandle(take=take, batches=batches, close=file.close)
 
     def _pieces(self, pixels: h5py.Dataset, shapes: np.ndarray, labels: list[int]) -> Iterator[arrays.Piece]:
         for group, part, block in self._parts(pixels, arrays.sizes_bytes(shapes)):
@@ -99,6 +126,15 @@ class HdfImages(ImageStorage):
             _check(file, location)
             pixels = file[_PIXELS]
             return Stored(pixels.compression or "none", (), {"layout": "flat" if _SHAPES in file else "one shape"})
+
+
+def _index(file: h5py.File, location: Path) -> tuple[h5py.Dataset, np.ndarray, list[int]]:
+    """The pixels, which are not read, the shapes and the labels."""
+    _check(file, location)
+    pixels, labels = file[_PIXELS], file[_LABELS][()].tolist()
+    shapes = file[_SHAPES][()] if _SHAPES in file else arrays.repeated(pixels.shape[1:], len(pixels))
+    arrays.demand_agreement(arrays.sizes_bytes(shapes), pixels.size, location)
+    return pixels, shapes, labels
 
 
 def _check(file: h5py.File, location: Path) -> None:

@@ -8,8 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Setting, Stage, Stored
+from adapters.contract import (
+    Can,
+    ImageHandle,
+    Images,
+    ImageStorage,
+    Maturity,
+    Native,
+    Offers,
+    Reach,
+    Setting,
+    Stage,
+    Stored,
+)
 from adapters.errors import AdapterError
+from image_storages import arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +40,7 @@ class _ImageFiles(ImageStorage):
     native = Native.IMAGES
     suffix = ".folder"
     capabilities = frozenset({Can.APPEND, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(take=Reach.ROWS, batches=True)
     kind: ClassVar[str]
     """Pillow's name of the file format."""
     ending: ClassVar[str]
@@ -71,6 +85,24 @@ class _ImageFiles(ImageStorage):
                 found.append(self._decoded(f"{location}/{name}", mode))
                 labels.append(label)
         return Images(found, labels)
+
+    def open(self, location: Path) -> ImageHandle:
+        """Read the list of files, which are opened when they are asked for."""
+        listed = list(self._listed(location))
+
+        def take(numbers: np.ndarray) -> Images:
+            return self._of(location, [listed[number] for number in arrays.checked(numbers, len(listed))])
+
+        def batches(count: int) -> Iterator[Images]:
+            for start in range(0, len(listed), count):
+                yield self._of(location, listed[start : start + count])
+
+        return ImageHandle(take=take, batches=batches)
+
+    def _of(self, location: Path, listed: list[tuple[str, int, str]]) -> Images:
+        with self._images_of_any_size():
+            found = [self._decoded(f"{location}/{name}", mode) for name, _, mode in listed]
+        return Images(found, [label for _, label, _ in listed])
 
     def _listed(self, location: Path) -> Iterator[tuple[str, int, str]]:
         with (location / _LABELS).open(encoding="utf-8", newline="") as file:

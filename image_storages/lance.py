@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from image_storages import arrays, arrow_rows
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class LanceImages(ImageStorage):
@@ -29,6 +33,7 @@ class LanceImages(ImageStorage):
         "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(take=Reach.ROWS, batches=True)
 
     def load_library(self) -> None:
         """Import lance."""
@@ -50,6 +55,22 @@ class LanceImages(ImageStorage):
         # By bytes: the default is 8,192 rows, which of large images is gigabytes.
         batches = self._lance.dataset(str(location)).to_batches(batch_size_bytes=arrow_rows.BATCH_BYTES)
         return arrow_rows.images_of(batches, self.values["arrays"] == "owned", location)
+
+    def open(self, location: Path) -> ImageHandle:
+        """Open the last version. A data set keeps no file open, so there is nothing to close."""
+        dataset = self._lance.dataset(str(location))
+        rows = dataset.count_rows()
+
+        def take(numbers: np.ndarray) -> Images:
+            asked = arrays.checked(numbers, rows)
+            # Of no numbers Lance makes no columns.
+            found = dataset.take(asked).to_batches() if asked else []
+            return arrow_rows.images_of(found, True, location)
+
+        def batches(count: int) -> Iterator[Images]:
+            return arrow_rows.batches_of_images(dataset.to_batches(batch_size=count), count, location)
+
+        return ImageHandle(take=take, batches=batches)
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all pages."""

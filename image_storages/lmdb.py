@@ -6,9 +6,9 @@ import contextlib
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
@@ -43,6 +43,7 @@ class LmdbImages(ImageStorage):
     beside: ClassVar = ({"arrays": "views"},)
     maturity = Maturity(Stage.YOUNG, "one implementation and no specification; LMDB 1.0 does not read files of 0.9")
     capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(take=Reach.ROWS, batches=True)
     syncs_on_save = True
 
     def load_library(self) -> None:
@@ -81,6 +82,27 @@ class LmdbImages(ImageStorage):
             if self.values["arrays"] == "owned":
                 return arrays.copied(pieces, location)
             return arrays.gathered(pieces, location.stat().st_size, location)
+
+    def open(self, location: Path) -> ImageHandle:
+        """Open the map, and begin a transaction that sees it as it is now. An image is what its key has."""
+        environment = self._open(location)
+        count = environment.stat()["entries"]
+        transaction = environment.begin(buffers=True)
+
+        def take(numbers: np.ndarray) -> Images:
+            entries: Any = (transaction.get(_KEY.pack(number)) for number in arrays.checked(numbers, count))
+            return arrays.copied(self._pieces(entries, location), location)
+
+        def batches(batch: int) -> Iterator[Images]:
+            with transaction.cursor() as cursor:
+                entries = cursor.iternext(keys=False, values=True)
+                yield from arrays.in_batches(self._pieces(entries, location), batch, location)
+
+        def close() -> None:
+            transaction.abort()
+            environment.close()
+
+        return ImageHandle(take=take, batches=batches, close=close)
 
     def _pieces(self, entries: Iterator[memoryview], location: Path) -> Iterator[arrays.Piece]:
         for group in _grouped(entries):

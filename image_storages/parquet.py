@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from image_storages import arrays, arrow_rows
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -42,6 +43,7 @@ class ParquetImages(ImageStorage):
         Stage.ESTABLISHED, "bytes in Parquet, an Apache specification since 2013 with many implementations"
     )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(take=Reach.GROUPS, batches=True)
 
     def load_library(self) -> None:
         """Import pyarrow.parquet."""
@@ -77,6 +79,29 @@ class ParquetImages(ImageStorage):
         """
         with self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False) as file:
             return arrow_rows.images_of(self._batches(file), self.values["arrays"] == "owned", location)
+
+    def open(self, location: Path) -> ImageHandle:
+        """Open the file, and read its footer. What is taken is selected from the row groups that it lies in."""
+        import numpy as np
+
+        file = self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False)
+        rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        starts = np.cumsum([0, *rows])
+
+        def take(numbers: np.ndarray) -> Images:
+            if not arrays.checked(numbers, file.metadata.num_rows):
+                return Images([], [])
+            groups, places = np.unique(np.searchsorted(starts, numbers, side="right") - 1, return_inverse=True)
+            table = file.read_row_groups(groups.tolist(), use_threads=self.threads is None)
+            before = np.concatenate([[0], np.cumsum(np.diff(starts)[groups])[:-1]])
+            # Not pa.array, which loads pandas to ask whether it was given a Series.
+            chosen = before[places] + numbers - starts[groups[places]]
+            return arrow_rows.images_of(arrow_rows.rows_of(table, chosen), True, location)
+
+        def batches(count: int) -> Iterator[Images]:
+            return arrow_rows.batches_of_images(self._batches(file), count, location)
+
+        return ImageHandle(take=take, batches=batches, close=file.close)
 
     def _batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         for group in range(file.num_row_groups):

@@ -6,12 +6,13 @@ by readinto: into arrays of their own, or as views of one block. It is a yardsti
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
@@ -42,6 +43,7 @@ class RawIO(ImageStorage):
     beside: ClassVar = ({"arrays": "views"},)
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.SINGLE_FILE, Can.NO_PICKLE})
+    offers = Offers(take=Reach.ROWS, batches=True)
 
     def load_library(self) -> None:
         """Import numpy."""
@@ -67,21 +69,48 @@ class RawIO(ImageStorage):
 
         Raises AdapterError when the file is not one that `save` has finished.
         """
-        empty = self._numpy.empty
         with location.open("rb", buffering=0) as file:
-            count, pixels_bytes = _header(file, location)
-            labels = _filled(file, empty(count, self._numpy.int64)).tolist()
-            shapes = _filled(file, empty((count, 3), self._numpy.int32))
-            sizes_bytes = arrays.sizes_bytes(shapes)
-            arrays.demand_agreement(sizes_bytes, pixels_bytes, location)
+            shapes, labels = self._index(file, location)
             if self.values["arrays"] == "views":
-                block = _filled(file, empty(pixels_bytes, self._numpy.uint8))
-                return arrays.sliced([arrays.Piece(shapes, labels, block)], location)
-            pieces = (
-                arrays.Piece(shapes[group], labels[group], _filled(file, block))
-                for group, block in self._groups(sizes_bytes)
-            )
-            return arrays.copied(pieces, location)
+                block = self._numpy.empty(arrays.sizes_bytes(shapes).sum(), self._numpy.uint8)
+                return arrays.sliced([arrays.Piece(shapes, labels, _filled(file, block))], location)
+            return arrays.copied(self._pieces(file, shapes, labels), location)
+
+    def open(self, location: Path) -> ImageHandle:
+        """Open the file and read the index; an image is a read at its place, into its own array."""
+        file = location.open("rb", buffering=0)
+        try:
+            shapes, labels = self._index(file, location)
+        except BaseException:
+            file.close()
+            raise
+        first = file.tell()
+        starts = first + self._numpy.cumsum(arrays.sizes_bytes(shapes)) - arrays.sizes_bytes(shapes)
+
+        def take(numbers: np.ndarray) -> Images:
+            asked = arrays.checked(numbers, len(labels))
+            found = [self._numpy.empty(arrays.shape_of(shapes[number]), self._numpy.uint8) for number in asked]
+            for array, start in zip(found, starts[numbers].tolist(), strict=True):
+                _filled_at(file, array, start)
+            return Images(found, [labels[number] for number in asked])
+
+        def batches(count: int) -> Iterator[Images]:
+            file.seek(first)
+            return arrays.in_batches(self._pieces(file, shapes, labels), count, location)
+
+        return ImageHandle(take=take, batches=batches, close=file.close)
+
+    def _index(self, file: FileIO, location: Path) -> tuple[np.ndarray, list[int]]:
+        """Shapes and labels, behind which the pixels lie."""
+        count, pixels_bytes = _header(file, location)
+        labels = _filled(file, self._numpy.empty(count, self._numpy.int64)).tolist()
+        shapes = _filled(file, self._numpy.empty((count, 3), self._numpy.int32))
+        arrays.demand_agreement(arrays.sizes_bytes(shapes), pixels_bytes, location)
+        return shapes, labels
+
+    def _pieces(self, file: FileIO, shapes: np.ndarray, labels: list[int]) -> Iterator[arrays.Piece]:
+        for group, block in self._groups(arrays.sizes_bytes(shapes)):
+            yield arrays.Piece(shapes[group], labels[group], _filled(file, block))
 
     def _groups(self, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """For each group of images: which they are, and memory for their pixels, the same for all."""
@@ -118,6 +147,13 @@ def _filled(file: FileIO, array: np.ndarray) -> np.ndarray:
     while rest.size and (received := file.readinto(rest.data)):
         rest = rest[received:]
     return array
+
+
+def _filled_at(file: FileIO, array: np.ndarray, start: int) -> None:
+    """Read what lies from `start` on into the array."""
+    rest = array.reshape(-1)
+    while rest.size and (received := os.preadv(file.fileno(), [rest.data], start)):
+        rest, start = rest[received:], start + received
 
 
 ENGINES = (RawIO,)

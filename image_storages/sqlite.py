@@ -7,12 +7,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
 from adapters.errors import AdapterError
 from image_storages import arrays
 
 if TYPE_CHECKING:
     import sqlite3
+
+    import numpy as np
 
 _CREATE = """
     CREATE TABLE images (
@@ -22,6 +24,7 @@ _CREATE = """
 """
 _INSERT = "INSERT INTO images (height, width, channels, label, pixels) VALUES (?, ?, ?, ?, ?)"
 _SELECT = "SELECT height, width, channels, label, pixels FROM images ORDER BY rowid"
+_SELECT_ONE = "SELECT height, width, channels, label, pixels FROM images WHERE rowid = ?"
 
 
 class SqliteImages(ImageStorage):
@@ -39,6 +42,7 @@ class SqliteImages(ImageStorage):
         Stage.ESTABLISHED, "a published format, readable since 2004 and pledged until 2050; in use everywhere"
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(take=Reach.ROWS, batches=True)
     syncs_on_save = True
 
     def load_library(self) -> None:
@@ -75,6 +79,25 @@ class SqliteImages(ImageStorage):
                 return arrays.gathered(pieces, location.stat().st_size, location)
             except (self._sqlite3.Error, TypeError) as error:
                 raise AdapterError(f"{location}: cannot be read as a table of images ({error})") from error
+
+    def open(self, location: Path) -> ImageHandle:
+        """Connect. Of rows that are inserted by themselves the row ids count from 1; each image is a query."""
+        connection = self._open(location)
+        try:
+            count = connection.execute("SELECT max(rowid) FROM images").fetchone()[0] or 0
+        except self._sqlite3.Error as error:
+            connection.close()
+            raise AdapterError(f"{location}: cannot be read as a table of images ({error})") from error
+
+        def take(numbers: np.ndarray) -> Images:
+            asked = arrays.checked(numbers, count)
+            rows = (connection.execute(_SELECT_ONE, (number + 1,)).fetchone() for number in asked)
+            return arrays.copied(self._pieces(rows), location)
+
+        def batches(batch: int) -> Iterator[Images]:
+            return arrays.in_batches(self._pieces(connection.execute(_SELECT)), batch, location)
+
+        return ImageHandle(take=take, batches=batches, close=connection.close)
 
     def _pieces(self, rows: Iterator[tuple[int, int, int, int, bytes]]) -> Iterator[arrays.Piece]:
         for group in _grouped(rows):

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Stage, Stored
 from adapters.errors import AdapterError
+from image_storages import arrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,7 @@ class WebDatasetTar(ImageStorage):
         Stage.ESTABLISHED, "tar archives (POSIX) of NumPy files; webdataset, DALI and Hugging Face's datasets read them"
     )
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    offers = Offers(batches=True)
 
     def load_library(self) -> None:
         """Import webdataset."""
@@ -57,17 +59,22 @@ class WebDatasetTar(ImageStorage):
 
     def read(self, location: Path) -> Images:
         """Read member by member. Raises AdapterError where the archive is damaged or holds something else."""
-        found: list[np.ndarray] = []
-        labels: list[int] = []
+        return arrays.joined(self._images(location))
+
+    def open(self, location: Path) -> ImageHandle:
+        """Keep the place alone: an archive has no list of its members."""
+        return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
+
+    def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
+        read = 0
         with location.open("rb") as file:
             _demand_end(file, location)
             try:
                 for sample in self._samples(file, location):
-                    found.append(self._decoded(sample[_PIXELS]))
-                    labels.append(int(sample[_LABEL]))
+                    yield self._decoded(sample[_PIXELS]), int(sample[_LABEL])
+                    read += 1
             except (self._tarfile.TarError, KeyError, ValueError) as error:
-                raise AdapterError(f"{location}: image {len(labels)} cannot be read ({error})") from error
-        return Images(found, labels)
+                raise AdapterError(f"{location}: image {read} cannot be read ({error})") from error
 
     def _samples(self, file: IO[bytes], location: Path) -> Iterator[dict[str, Any]]:
         opened = [{"url": str(location), "stream": file}]

@@ -15,6 +15,7 @@ from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
 from bench_runner.operations.append import Append
+from bench_runner.operations.batches import Batches, Epoch
 from bench_runner.operations.operation import (
     PRIMER_ROWS,
     READ_ALL,
@@ -38,6 +39,8 @@ __all__ = [
     "READ_ALL",
     "SAVE",
     "VERIFYING",
+    "Batches",
+    "Epoch",
     "Operation",
     "OtherAnswer",
     "RepeatedOperation",
@@ -47,7 +50,8 @@ __all__ = [
 ]
 
 OPERATIONS: Mapping[str, type[Operation]] = {
-    operation.name: operation for operation in (Save, Read, Project, Take, Scan, Append, StreamSave, StreamRead)
+    operation.name: operation
+    for operation in (Save, Read, Project, Take, Scan, Append, Batches, StreamSave, StreamRead)
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled

@@ -93,6 +93,11 @@ class Operation(ABC):
         """For people: 'read', 'project 10 columns'."""
         return self.name
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Distributions that it needs besides those of the adapter."""
+        return ()
+
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Why it cannot be done with such data, whatever the format; None when it can."""
         return None

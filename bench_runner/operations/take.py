@@ -114,7 +114,7 @@ class Take(RepeatedOperation):
         the pattern `zipf`."""
         wanted = min(self.rows, rows)
         chosen = {"uniform": _uniform, "clustered": _clustered, "zipf": _zipf}[self.pattern](
-            _generator(stage.digest, self.spelled), rows, wanted, repetitions
+            generator(stage.digest, self.spelled), rows, wanted, repetitions
         )
         return [np.sort(numbers) for numbers in chosen] if self.order == "sorted" else chosen
 
@@ -167,7 +167,8 @@ def _columns(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
     return tuple(chosen_columns(schema, digest, count))
 
 
-def _generator(digest: str, spelled: str) -> np.random.Generator:
+def generator(digest: str, spelled: str) -> np.random.Generator:
+    """The random numbers of one operation on one data set."""
     seed = int.from_bytes(hashlib.sha256(f"{digest}/{spelled}".encode()).digest()[:8], "little")
     return np.random.default_rng(seed)
 

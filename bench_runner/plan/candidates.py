@@ -169,7 +169,8 @@ def _storages(suite: Suite, request: Request) -> Iterator[Choice]:
         if not (is_raw_io(name) or request.formats or name in suite.formats):
             continue
         engine = STORAGES.engines(name)[0]
-        for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *engine.beside)):
+        beside = engine.beside if suite.beside else ()
+        for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *beside)):
             yield track, engine, dict(settings)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
+from adapters.registry import is_installed
 from adapters.spelling import parse
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
@@ -177,7 +178,7 @@ def _check_images(suites: Sequence[Suite], request: Request) -> None:
         ("--webface", request.generated_webface, False),
     ):
         if value != default:
-            raise PlanError(f"{option} is about tables, and the suite image has none\n  leave it out")
+            raise PlanError(f"{option} is about tables, and the suite {for_images[0].name} has none\n  leave it out")
 
 
 # --- which chains ------------------------------------------------------------------------------------------------
@@ -244,7 +245,11 @@ def _parts(
     elif (reason := _refusal(adapter, dataset)) is not None:
         yield Excluded(chain, Failure(kind="refused", reason=reason))
     else:
-        refused = {name: _operation_refusal(name, dataset, adapter, conditions) for name in operations}
+        lacking = {name: reason for name in operations if (reason := _missing(name))}
+        for name, reason in lacking.items():
+            yield Excluded(replace(chain, operations=(name,)), Failure(kind="not installed", reason=reason))
+        installed = [name for name in operations if name not in lacking]
+        refused = {name: _operation_refusal(name, dataset, adapter, conditions) for name in installed}
         for name, reason in refused.items():
             if reason is not None:
                 yield Excluded(replace(chain, operations=(name,)), Failure(kind="refused", reason=reason))
@@ -260,7 +265,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     seen: set[str] = set()
     for spelled in operations:
         operation = operation_of(spelled)
-        if isinstance(adapter, TabularFormat) and operation.fallback(adapter):
+        if isinstance(adapter, TabularFormat | ImageStorage) and operation.fallback(adapter):
             if operation.name in seen:
                 continue
             seen.add(operation.name)
@@ -268,9 +273,15 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     return kept
 
 
+def _missing(spelled: str) -> str | None:
+    """What has to be installed for an operation, and how."""
+    missing = [name for name in operation_of(spelled).needs if not is_installed(name)]
+    return f"needs {', '.join(missing)}: pip install {' '.join(missing)}" if missing else None
+
+
 def _operation_refusal(spelled: str, dataset: Dataset, adapter: Adapter, conditions: Conditions) -> str | None:
     operation = operation_of(spelled)
-    if (operation.arrow_only or is_repeated(operation)) and conditions.target != "arrow":
+    if (operation.arrow_only or is_repeated(operation)) and conditions.target not in ("arrow", "images"):
         called = operation.name if operation.arrow_only else spelled
         return f"{called} gives Arrow tables alone: measure it with --target arrow"
     if is_repeated(operation) and operation.threads_at_once > 1 and conditions.threads == "1":

@@ -18,7 +18,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True)
 class Figure:
-    """One row of the register. `unit` is 'ns', 'bytes' or 'count'."""
+    """One row of the register. `unit` is 'ns', 'bytes', 'count' or 'permille'."""
 
     unit: str
     direction: Direction
@@ -33,7 +33,7 @@ FIGURES: Mapping[str, Figure] = {
         "ns",
         _LOW,
         "time",
-        "wall clock of the operation with conversion; the median of its calls; of streams all calls over their number",
+        "wall clock with conversion; the median of calls; of streams and batches all of them over their number",
     ),
     "cpu_ns": Figure(
         "ns",
@@ -77,7 +77,26 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "open_private_bytes": Figure("bytes", _LOW, "open memory", "what opening adds to resident minus shared memory"),
     "open_asked_bytes": Figure("bytes", _LOW, "open reads", "bytes that read calls gave while the copy was opened"),
-    "repetitions": Figure("count", _IS, "calls", "how many calls wall_ns is of"),
+    "first_batch_ns": Figure("ns", _LOW, "first batch", "from opening the copy to the first batch of a training loop"),
+    "gap_p99_ns": Figure(
+        "ns", _LOW, "99th percentile gap", "from one batch of a training loop to the next, in both epochs"
+    ),
+    "epoch_1_ns": Figure("ns", _LOW, "epoch 1", "handing out epoch_rows rows in batches, with opening the copy"),
+    "epoch_2_ns": Figure("ns", _LOW, "epoch 2", "handing out as many rows once more, in another order"),
+    "epoch_rows": Figure("count", _IS, "rows of an epoch", "all, or as many as fit into time and memory"),
+    "locality_permille": Figure(
+        "permille",
+        _LOW,
+        "locality",
+        "how often rows of a batch are stored less than a batch apart, over chance; 1000 is a full shuffle",
+    ),
+    "parts_permille": Figure(
+        "permille",
+        _LOW,
+        "parts",
+        "chi squared of a batch over 16 equal parts of the table, over chance; 1000 is a full shuffle",
+    ),
+    "repetitions": Figure("count", _IS, "calls", "how many calls or batches wall_ns is of"),
     "calls_ns": Figure(
         "ns", _IS, "all calls", "wall clock of those calls together; of streams from the first start to the last end"
     ),

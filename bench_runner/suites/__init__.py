@@ -7,12 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench_runner.suites import access, choice, compression, encodings, engines, image, tabular, wide, writing
+from bench_runner.suites import (
+    access,
+    choice,
+    compression,
+    encodings,
+    engines,
+    image,
+    tabular,
+    training,
+    wide,
+    writing,
+)
 from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Suite
 
 __all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
 
 SUITES: Mapping[str, Suite] = {
-    module.SUITE.name: module.SUITE
-    for module in (tabular, compression, image, engines, access, wide, encodings, writing, choice)
+    suite.name: suite
+    for suite in (
+        *(module.SUITE for module in (tabular, compression, image, engines, access, wide, encodings, writing, choice)),
+        training.TABLES,
+        training.IMAGES,
+    )
 }

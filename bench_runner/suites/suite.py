@@ -56,3 +56,7 @@ class Suite:
     fallbacks_once: bool = False
     """Of the operations of one name that a variant has no call for, the first alone is measured of it, unless the user
     names others."""
+    beside: bool = True
+    """Whether the settings that storages name beside their plain ones take part."""
+    together: tuple[str, ...] = ()
+    """Names of suites that are measured as well where this one is asked for: they put its question to other data."""

@@ -35,25 +35,43 @@ class _Error:
         return _psnr_db(self.squared, self.pixels)
 
 
-def compare(dataset: Path, rows: int, result: object, *, owned: bool, least_psnr_db: float | None) -> tuple[str, ...]:
+def compare(
+    dataset: Path,
+    rows: int,
+    result: object,
+    *,
+    owned: bool,
+    least_psnr_db: float | None,
+    numbers: np.ndarray | None = None,
+) -> tuple[str, ...]:
     """The losses that were seen: none, or the declared one. Raises Mismatch for anything else.
 
     `dataset` is the cached Arrow file, of which the first `rows` images were stored; `owned` demands that every array
-    has its own memory and can be written to.
+    has its own memory and can be written to. `numbers` are those of the images that must have come back, in their
+    order, where that are not all of them in the stored one; none of them twice.
     """
     if not isinstance(result, Images):
         raise Mismatch(f"came back as {type(result).__name__}, not as Images")
     arrays, labels = result.arrays, result.labels
-    if len(arrays) != rows or len(labels) != rows:
-        raise Mismatch(f"images: stored {rows:,}, came back {len(arrays):,} with {len(labels):,} labels")
+    wanted = np.arange(rows) if numbers is None else numbers
+    if len(arrays) != len(wanted) or len(labels) != len(wanted):
+        raise Mismatch(f"images: stored {len(wanted):,}, came back {len(arrays):,} with {len(labels):,} labels")
     if owned:
         _demand_ownership(arrays)
     error = _Error()
     start = 0
+    # Batch by batch of what was stored, whatever the order in which it came back.
+    places = np.argsort(wanted)
+    in_order = wanted[places]
     for batch in _batches(dataset, rows):
         end = start + batch.num_rows
-        _compare_labels(start, batch.column("label").to_pylist(), labels[start:end])
-        _compare_pixels(start, list(arrays_of(batch)), arrays[start:end], least_psnr_db, error)
+        first, last = np.searchsorted(in_order, (start, end)).tolist()
+        stored, stored_labels = list(arrays_of(batch)), batch.column("label").to_pylist()
+        here = list(zip(in_order[first:last].tolist(), places[first:last].tolist(), strict=True))
+        for number, place in here:
+            _compare_label(number, stored_labels[number - start], labels[place])
+        for number, place in here:
+            _compare_pixels(number, stored[number - start], arrays[place], least_psnr_db, error)
         start = end
     if not error.squared:
         return ()
@@ -79,27 +97,25 @@ def _demand_ownership(arrays: list[np.ndarray]) -> None:
             raise Mismatch(f"image {place}: does not own its memory, or cannot be written to, under arrays=owned")
 
 
-def _compare_labels(start: int, stored: list[int], found: list[int]) -> None:
-    for place, (wanted, label) in enumerate(zip(stored, found, strict=True), start):
-        if type(label) is not int or label != wanted:
-            raise Mismatch(f"label {place}: stored {wanted}, came back {label!r} ({type(label).__name__})")
+def _compare_label(place: int, wanted: int, label: object) -> None:
+    if type(label) is not int or label != wanted:
+        raise Mismatch(f"label {place}: stored {wanted}, came back {label!r} ({type(label).__name__})")
 
 
 def _compare_pixels(
-    start: int, stored: list[np.ndarray], found: list[np.ndarray], least_psnr_db: float | None, error: _Error
+    place: int, wanted: np.ndarray, array: np.ndarray, least_psnr_db: float | None, error: _Error
 ) -> None:
-    for place, (wanted, array) in enumerate(zip(stored, found, strict=True), start):
-        if array.dtype != np.uint8 or array.shape != wanted.shape:
-            came = f"{array.shape} of {array.dtype}"
-            raise Mismatch(f"image {place}: stored {wanted.shape} of uint8, came back {came}")
-        error.pixels += array.size
-        if np.array_equal(array, wanted):
-            continue
-        squared = int(np.square(array.astype(np.int32) - wanted).sum())
-        error.squared += squared
-        lowest = None if least_psnr_db is None else least_psnr_db - EACH_LOWER_DB
-        if lowest is None or _psnr_db(squared, array.size) < lowest:
-            raise Mismatch(_describe(place, wanted, array, squared, lowest))
+    if array.dtype != np.uint8 or array.shape != wanted.shape:
+        came = f"{array.shape} of {array.dtype}"
+        raise Mismatch(f"image {place}: stored {wanted.shape} of uint8, came back {came}")
+    error.pixels += array.size
+    if np.array_equal(array, wanted):
+        return
+    squared = int(np.square(array.astype(np.int32) - wanted).sum())
+    error.squared += squared
+    lowest = None if least_psnr_db is None else least_psnr_db - EACH_LOWER_DB
+    if lowest is None or _psnr_db(squared, array.size) < lowest:
+        raise Mismatch(_describe(place, wanted, array, squared, lowest))
 
 
 def _describe(place: int, wanted: np.ndarray, array: np.ndarray, squared: int, lowest: float | None) -> str:

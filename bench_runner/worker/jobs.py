@@ -27,6 +27,8 @@ from bench_runner.worker import fidelity, memory_probe, sample
 from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, Answer
 from bench_runner.worker.verify import Mismatch
 
+SHARED_MEMORY = Path("/dev/shm")
+
 
 def run_job(task: Mapping[str, Any], answers: int, phase_page: int) -> None:
     """Do one job and answer on the descriptor `answers`; never raises.
@@ -144,8 +146,9 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
     os.dup2(printed, 2)
     os.close(nothing)
     os.close(printed)
-    # /proc/self for the high-water reset.
-    linux.confine_writes([Path(task["confine"]), Path("/proc/self"), Path(os.devnull)])
+    # /proc/self for the high-water reset, shared memory for the locks of processes that an operation starts.
+    shared = [SHARED_MEMORY] if task.get("starts_processes") else []
+    linux.confine_writes([Path(task["confine"]), Path("/proc/self"), Path(os.devnull), *shared])
     if task["threads"] == 1:
         # Arrow's pool for computing follows OMP_NUM_THREADS; the one for reading does not.
         pa.set_io_thread_count(1)

@@ -23,6 +23,7 @@ from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
 from bench_runner.operations import (
+    Batches,
     Operation,
     OtherAnswer,
     RepeatedOperation,
@@ -31,7 +32,7 @@ from bench_runner.operations import (
     operation_of,
     targets,
 )
-from bench_runner.worker import block, image_verify, streams, together, verify
+from bench_runner.worker import block, epochs, image_verify, streams, together, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
 
@@ -98,6 +99,9 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     ready = prepare(task)
     if is_repeated(ready.operation):
         yield _calls(ready, ready.operation, task, phase)
+        return
+    if isinstance(ready.operation, Batches):
+        yield _training(ready, ready.operation, task, phase)
         return
     watch = _Watch()
     laps = Laps()
@@ -190,6 +194,42 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     figures |= _distinct(task, location)
     answer["cached"] = kept and block.is_cached(seen, held_bytes, _size_bytes(location))
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
+    answer["figures"] = figures
+    return answer
+
+
+def _training(ready: Ready, operation: Batches, task: Mapping[str, Any], phase: mmap.mmap) -> Answer:
+    """A sample of all rows in mini-batches, twice, from an open copy. Batches are kept until they are verified, so that
+    memory tells nothing of the loader."""
+    stage, location = ready.stage, ready.location
+    watch = _Watch()
+    laps = Laps()
+
+    phase[0] = PHASE_CLOCK
+    laps.start()
+    started = now_ns()
+    source = operation.open(stage, location)
+    first = operation.epoch(stage, source, ready.held[0], laps, started)
+    between = linux.io_bytes()
+    second = operation.epoch(stage, source, ready.held[1][: first.rows], laps)
+    laps.stop()
+    watch.stop()
+    phase[0] = PHASE_AFTER
+    laps.parts["cpu_ns"] += watch.started_cpu_ns()
+    moved, both = linux.io_bytes(), [first, second]
+    source.close()
+    asked_bytes = [between.asked_since(watch.moved), moved.asked_since(between)]
+    fetched_bytes = moved.device_read - watch.moved.device_read
+    figures = {**ready.first_call, **watch.figures()}
+    figures |= epochs.figures(operation, ready.held, both, laps.parts, stage.rows)
+    figures["asked_bytes"] = epochs.per_batch(sum(asked_bytes), operation, both)
+    figures["device_read_bytes"] = epochs.per_batch(fetched_bytes, operation, both)
+    figures["empty_ns"] = block.empty_call_ns(second.batches[-1])
+    figures |= _distinct(task, location)
+    answer = watch.answer(ready, started)
+    answer |= {"no_private_memory": True, "device_bytes_of_all": fetched_bytes}
+    answer |= _verification(ready, both, figures, last_reader=task["last_reader"])
+    answer["cached"] = not answer["fallback"] and epochs.is_cached(asked_bytes, both)
     answer["figures"] = figures
     return answer
 
@@ -357,6 +397,8 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
     parts = [(ready.held, result)]
     if is_repeated(ready.operation):
         parts = together.joined(ready.operation, ready.stage.rows, ready.held[: len(result)], result)
+    if isinstance(ready.operation, Batches):
+        parts = epochs.together(ready.operation, ready.held, result)
     if ready.stage.adapter.values.get("mapped") != "true":
         for _, part in parts:
             _refuse_mapped(part)
@@ -387,7 +429,7 @@ def _refuse_mapped(result: Any) -> None:
 def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
     if stage.target.is_images:
-        return _compare_images(stage, result)
+        return _compare_images(stage, result, operation.expected_rows(stage, held))
     names = operation.columns_of(stage, held)
     found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
     if found != names:
@@ -405,10 +447,11 @@ def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answ
     return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
 
 
-def _compare_images(stage: Stage, result: Any) -> Answer:
+def _compare_images(stage: Stage, result: Any, numbers: np.ndarray | None) -> Answer:
     adapter = cast(ImageStorage, stage.adapter)
     owned = adapter.values.get("arrays", "owned") == "owned"
-    losses = image_verify.compare(stage.dataset, stage.rows, result, owned=owned, least_psnr_db=adapter.least_psnr_db)
+    least = adapter.least_psnr_db
+    losses = image_verify.compare(stage.dataset, stage.rows, result, owned=owned, least_psnr_db=least, numbers=numbers)
     if adapter.least_psnr_db is not None and not losses:
         raise Mismatch("a loss is declared, and every pixel came back as it was")
     return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}

@@ -7,7 +7,7 @@ what is shown of them is that of reports.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -196,6 +196,17 @@ def run_length(plan: Plan, options: Options) -> Length:
     return expected_length(plan, options, costs.known(machine))
 
 
+def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
+    """The suites, each with those that put its question to other data; not where the request is about tables alone, or
+    about data of one's own."""
+    about_tables = request.target or request.tracks or request.webface or request.generated_webface
+    narrow = request.data or about_tables or request.strings != Request().strings
+    for name in suites:
+        yield name
+        if not narrow:
+            yield from SUITES[name].together
+
+
 def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
     """All that the suites of these names would measure under the request. Your own data are read for it. Raises
     RequestError, PlanError and DataError."""
@@ -209,7 +220,7 @@ def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = N
     heard = watcher or Silent()
     heard.stage("plan")
     return make_plan(
-        [SUITES[name] for name in dict.fromkeys(suites)],
+        [SUITES[name] for name in dict.fromkeys(_with_others(suites, request))],
         request,
         on_rows=lambda name, rows: heard.step(f"{name}: {rows:,} read", None),
     )

@@ -17,6 +17,7 @@ from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.handles import has_handles
+from reports.analysis.loaders import has_loaders
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.roofline import has_roofline
@@ -76,6 +77,7 @@ class Section:
 TABLE_SECTIONS = (
     Section("tables", "times, size and memory", of_table=lambda table: True),
     Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
+    Section("loaders", "training loops: rows a second, and how shuffled", of_table=has_loaders),
     Section("uses", "which format for which use", of_table=has_uses),
     Section("handles", "copies that stay open: opening, the first call, and those after it", of_table=has_handles),
     Section("roofline", "how near to the device, and how much is read for what is given", of_table=has_roofline),

@@ -15,6 +15,7 @@ from reports.analysis import engines
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.roofline import figures_of
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
@@ -85,6 +86,24 @@ def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
     text = "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told)
     figure.text(0.05, TOP, text, fontsize=8, va="top", linespacing=1.6)
     yield figure
+
+
+def loaders_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """Training loops, a page for each order, the most shuffled first."""
+    for order in orders_of(run, table):
+        lines = [(loader.label, _with_spread(loader.texts)) for loader in order.loaders]
+        title = f"{table.suite}: {table.dataset}, {order.title}"
+        for figure in _figures(run, title, _about(run, table), _with_spread(HEADERS), lines):
+            below = TOP - (min(len(lines), MOST_LINES) + 3) * LINE_HEIGHT
+            text = textwrap.fill(LOADERS_MEANING, 120)
+            figure.text(0.05, below, text, fontsize=8, va="top", linespacing=1.6)
+            yield figure
+
+
+def _with_spread(texts: Sequence[str]) -> tuple[str, ...]:
+    """The spread behind its figure, in one column."""
+    first, spread, *others = texts
+    return f"{first} {spread}".strip(), *others
 
 
 def _wrapped(texts: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:

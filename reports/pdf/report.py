@@ -21,6 +21,7 @@ from reports.pdf.pages import (
     codecs_pages,
     cold_start_pages,
     handles_pages,
+    loaders_pages,
     means_pages,
     remarks_pages,
     roofline_pages,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "tables": table_pages,
     "further operations": further_pages,
+    "loaders": loaders_pages,
     "uses": uses_pages,
     "handles": handles_pages,
     "roofline": roofline_pages,

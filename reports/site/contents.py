@@ -16,6 +16,7 @@ from reports.analysis import engines, fidelity, words
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.handles import handles_of
+from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.repeating import repeating_command
 from reports.analysis.roofline import figures_of
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
@@ -212,6 +213,12 @@ def _calls(view: TableView) -> dict[str, Any]:
     }
 
 
+def _loaders(view: TableView) -> dict[str, Any]:
+    """Training loops, each order by itself."""
+    orders = list(orders_of(view.place.run, view.table))
+    return {"headers": HEADERS, "orders": orders, "meaning": LOADERS_MEANING}
+
+
 def _uses(view: TableView) -> dict[str, Any]:
     """For each use the fastest format, and what comes next."""
     return {"uses": list(uses_of(view.place.run, view.table))}
@@ -235,6 +242,7 @@ def _cold_start(place: Place) -> dict[str, Any]:
 OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "tables": _tables,
     "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
+    "loaders": _loaders,
     "uses": _uses,
     "handles": _handles,
     "roofline": _roofline,

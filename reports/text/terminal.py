@@ -28,6 +28,7 @@ from reports.analysis.codecs import (
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.means import Means
 from reports.analysis.roofline import figures_of
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
@@ -106,6 +107,17 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
     for grid in further_grids(contents.run, table):
         page.print(grid)
     print_lines(page, notes(contents.run, table))
+
+
+def _loaders(page: Console, contents: Contents, table: Table) -> None:
+    """Each order by itself, the most shuffled first."""
+    headers = [header.replace(" ", "\n", 1) for header in HEADERS]
+    for order in orders_of(contents.run, table):
+        page.print()
+        print_lines(page, [f"{table.dataset}: {order.title}"], style="bold")
+        lines = [(loader.label, loader.texts, "bold green" if loader.leads else "") for loader in order.loaders]
+        page.print(labelled_grid("format", headers, lines))
+    print_lines(page, [LOADERS_MEANING])
 
 
 def _uses(page: Console, contents: Contents, table: Table) -> None:
@@ -272,6 +284,7 @@ def _remarks(page: Console, contents: Contents) -> None:
 OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] = {
     "tables": _tables,
     "further operations": _further_operations,
+    "loaders": _loaders,
     "uses": _uses,
     "handles": _handles,
     "roofline": _roofline,

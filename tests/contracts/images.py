@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from adapters.contract import Can, Images, ImageStorage
+from adapters.contract import Can, ImageHandle, Images, ImageStorage
 from adapters.errors import AdapterError
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
@@ -30,6 +30,16 @@ EACH_LOWER_DB = 10.0
 
 LABELS = (7, -1, 3, 3, 2**31 + 5, 0, 2**63 - 1, -(2**63), 9)
 """Neither sorted nor distinct, and beyond 32 bits."""
+
+NUMBERS = {
+    "one": [7],
+    "ascending": [0, 3, 4, 12, 29],
+    "unsorted": [12, 3, 29, 0, 4],
+    "repeated": [5, 5, 2, 5, 2],
+    "none": [],
+    "all backwards": list(range(29, -1, -1)),
+}
+WRONG_NUMBERS = {"too large": [0, 30], "far too large": [2**40], "negative": [5, -1]}
 
 LOADS_NOTHING = """
 import sys, warnings
@@ -51,6 +61,12 @@ before = set(sys.modules)
 for name, images in (("alike", alike), ("mixed", mixed)):
     adapter.save(images, Path(location + name))
     adapter.read(Path(location + name))
+    handle = adapter.open(Path(location + name))
+    if handle.take is not None:
+        handle.take(np.array([1, 0]))
+    if handle.batches is not None:
+        list(handle.batches(1))
+    handle.close()
 print(",".join(sorted(set(sys.modules) - before)))
 """
 
@@ -227,6 +243,80 @@ class ImageStorageContract(AdapterContract):
         assert left_mapped(place) == []
         shutil.rmtree(place)
         same(images(), result, adapter.least_psnr_db)
+
+    # --- some of them ----------------------------------------------------------------------------------------------
+
+    @pytest.fixture
+    def handle(self, adapter: ImageStorage, location: Path, place: Path) -> Iterator[ImageHandle]:
+        self.save(adapter, mixed(), location)
+        opened = adapter.open(location)
+        yield opened
+        opened.close()
+        assert left_open(place) == []
+
+    def test_its_handle_has_the_calls_that_it_names(self, adapter: ImageStorage, handle: ImageHandle) -> None:
+        assert callable(handle.take) == (adapter.offers.take is not None)
+        assert callable(handle.batches) == adapter.offers.batches
+        assert set(adapter.offers.names) <= {"take (by rows)", "take (by groups)", "batches"}
+
+    @pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
+    @pytest.mark.parametrize("images", [colour, mixed])
+    def test_images_come_in_the_order_asked(
+        self, images: Callable[[], Images], numbers: list[int], adapter: ImageStorage, location: Path
+    ) -> None:
+        if adapter.offers.take is None:
+            pytest.skip("has no call of its own for some images")
+        self.save(adapter, images(), location)
+        handle = adapter.open(location)
+        assert handle.take is not None
+        found = [handle.take(np.array(numbers, np.int64)) for _ in range(2)]
+        handle.close()
+        held = images()
+        wanted = Images([held.arrays[number] for number in numbers], [held.labels[number] for number in numbers])
+        for each in found:
+            same(wanted, each, adapter.least_psnr_db)
+            assert all(array.flags.owndata and array.flags.writeable for array in each.arrays)
+
+    @pytest.mark.parametrize("numbers", WRONG_NUMBERS.values(), ids=WRONG_NUMBERS)
+    def test_a_number_that_no_image_has_is_an_error(self, numbers: list[int], handle: ImageHandle) -> None:
+        if handle.take is None:
+            pytest.skip("has no call of its own for some images")
+        with pytest.raises(IndexError, match=str(numbers[-1])):
+            handle.take(np.array(numbers, np.int64))
+
+    @pytest.mark.parametrize("images", [colour, mixed, many, one, none])
+    @pytest.mark.parametrize("count", [1, 7, 5_000])
+    def test_batches_are_all_images_in_their_order(
+        self, images: Callable[[], Images], count: int, adapter: ImageStorage, location: Path
+    ) -> None:
+        if not adapter.offers.batches:
+            pytest.skip("has no call of its own for batches")
+        if images is many and count == 1:
+            pytest.skip("as the others, and slow")
+        self.save(adapter, images(), location)
+        handle = adapter.open(location)
+        assert handle.batches is not None
+        for _ in range(2):
+            found = list(handle.batches(count))
+            sizes = [len(batch.arrays) for batch in found]
+            assert sizes[:-1] == [count] * (len(found) - 1)
+            assert 0 not in sizes
+            # Each is still what it was when the next ones came.
+            all_of_them = Images([], [])
+            for batch in found:
+                all_of_them.arrays.extend(batch.arrays)
+                all_of_them.labels.extend(batch.labels)
+            same(images(), all_of_them, adapter.least_psnr_db)
+            assert all(array.flags.owndata and array.flags.writeable for array in all_of_them.arrays)
+        handle.close()
+
+    def test_batches_need_not_be_taken_to_their_end(self, handle: ImageHandle) -> None:
+        if handle.batches is None:
+            pytest.skip("has no call of its own for batches")
+        begun: Any = handle.batches(4)
+        first = next(begun)
+        begun.close()
+        assert [array.shape for array in first.arrays] == list(SHAPES[:4])
 
     # --- what is handed in -------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,8 +27,10 @@ from bench_runner.operations import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
+    import streaming_faults
+    import training_faults
 except ImportError:
-    from tests.plugins import known_children
+    from tests.plugins import known_children, streaming_faults, training_faults
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
 """What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""
@@ -71,6 +73,8 @@ FAULTS = (
     "take_by_streams_each",
     "take_streams_mixed_up",
     "take_streams_one_fails",
+    *training_faults.FAULTS,
+    "takes_in_stored_order",
     "scans",
     "scan_drops_nulls",
     "scan_drops_the_last",
@@ -79,6 +83,7 @@ FAULTS = (
     "append_replaces",
     "append_before",
     "append_twice",
+    *streaming_faults.FAULTS,
     "nothing_written",
     "wrong_codec",
     "busy_threads",
@@ -299,6 +304,8 @@ class Faulty(TabularFormat):
             append=fault in APPENDING,
             streams=STREAMING.get(fault),
             keeps_columns=fault.startswith("project_kept"),
+            batches=fault in (*streaming_faults.FAULTS, *training_faults.FAULTS),
+            save_stream=fault in streaming_faults.FAULTS,
         )
 
     def open(self, location: Path) -> Handle:
@@ -308,7 +315,15 @@ class Faulty(TabularFormat):
         def scan(predicate: Predicate, columns: Sequence[str]) -> Any:
             return self._scan(location, predicate, list(columns))
 
-        return Handle(project=project, scan=scan)
+        def batches(columns: Sequence[str], rows: int) -> Iterator[Any]:
+            if self.fault in training_faults.FAULTS:
+                return training_faults.batches(self.fault, location, list(columns), rows)
+            return streaming_faults.batches(self.fault, location, list(columns), rows)
+
+        return Handle(project=project, scan=scan, batches=batches)
+
+    def save_stream(self, schema: Any, batches: Iterator[Any], location: Path) -> None:
+        streaming_faults.save_stream(self.fault, schema, batches, location)
 
     def open_rows(self, location: Path) -> Handle:
         kept: dict[str, Any] = {}
@@ -328,6 +343,11 @@ class Faulty(TabularFormat):
                 kept["table"] = table
             if fault == "take_sorted":
                 numbers = sorted(numbers)
+            if fault == "takes_in_stored_order":
+                # A loader that does not shuffle.
+                first = kept.get("next", 0)
+                kept["next"] = (first + len(numbers)) % table.num_rows
+                numbers = [(first + place) % table.num_rows for place in range(len(numbers))]
             if fault == "take_replaces_the_copy" and kept["calls"] == 3:
                 other = location.with_name("other")
                 other.write_bytes(location.read_bytes())
@@ -450,6 +470,8 @@ class Faulty(TabularFormat):
     def stored(self, location: Path) -> Stored:
         if self.fault == "spy":
             time.sleep(STORED_SLEEP_S)
+        if self.fault == "stream_save_by_another_codec" and location.parent.name.endswith("-streamed"):
+            return Stored(codec="zstd")
         if self.fault == "wrong_codec":
             return Stored(codec="none" if self.values["codec"] != "none" else "zstd")
         return Stored(codec=str(self.values["codec"]))

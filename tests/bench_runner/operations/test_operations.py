@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
         ("flag", pa.bool_()),
     ]
 )
-KNOWN = "known: save, read, project, take, scan, append"
+KNOWN = f"known: {', '.join(OPERATIONS)}"
 DIGESTS = [f"{number:016x}" for number in range(100)]
 
 
@@ -115,6 +115,8 @@ def test_a_table_of_one_column_has_one_order() -> None:
             "scan 0.01% by in of a sorted column",
         ),
         ("append", "append[rows=1000]", "append 1,000 rows"),
+        ("stream-save", "stream-save[rows=8192]", "stream-save by 8,192 rows"),
+        ("stream-read[rows=1]", "stream-read[rows=1]", "stream-read by 1 row"),
     ],
 )
 def test_an_operation_is_spelled_with_all_its_parameters(spelled: str, honoured: str, title: str) -> None:

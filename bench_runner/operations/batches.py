@@ -1,0 +1,302 @@
+"""Reading all rows in mini-batches, twice, as a training loop does.
+
+The order of each epoch is decided by the digest of the data, so that all variants, rounds, runs and machines hand out
+the same rows. What a loop does with a batch is not timed: it is touched, and the next one is asked for. How an epoch
+is judged is the worker's business.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import Images, ImageStorage, TabularFormat
+from bench_runner.clock import Laps, now_ns
+from bench_runner.operations import orders, streaming, targets, torch_loader
+from bench_runner.operations.operation import READ_ALL, Operation, Stage
+from bench_runner.operations.parameters import count, word
+from bench_runner.operations.take import generator
+from data_generator.images import is_images
+
+EPOCHS = 2
+"""All rows are handed out so often: what a library has kept or learned shows in the second."""
+MOST_EPOCH_NS = 10 * 10**9
+"""A first epoch that takes longer ends there, with the rows that it has handed out; the second hands out as many."""
+MOST_KEPT_BYTES = 160 * 10**6
+"""Of larger data an epoch has as many rows as make about so much: all batches are kept until they are verified."""
+
+BETWEEN = "between"
+"""The lap from one epoch to the next, which is in no figure."""
+
+STORED, SHUFFLED, BLOCKS, BUFFER = "stored", "shuffled", "blocks", "buffer"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stored copy that is open for training."""
+
+    pieces: Callable[[np.ndarray], Iterator[Any]]
+    """What there is of rows in this order: batches or, of blocks, whole windows of them, as the engine gives them."""
+    close: Callable[[], None]
+    is_target: bool = False
+    """Whether pieces are what the user holds, and need no conversion."""
+
+
+@dataclass
+class Epoch:
+    """What one pass through the rows has handed out, and when each batch was in private memory."""
+
+    started_ns: int
+    there_ns: list[int] = field(default_factory=list)
+    batches: list[Any] = field(default_factory=list)
+    ended_ns: int = 0
+    cut: bool = False
+    """Whether it took so long that it was ended."""
+
+    @property
+    def wall_ns(self) -> int:
+        """From the start to the end."""
+        return self.ended_ns - self.started_ns
+
+    @property
+    def gaps_ns(self) -> list[int]:
+        """From each batch to the next."""
+        return [later - earlier for earlier, later in itertools.pairwise(self.there_ns)]
+
+    @property
+    def rows(self) -> int:
+        """How many it has handed out."""
+        return sum(map(length, self.batches))
+
+
+def length(batch: Any) -> int:
+    """How many rows or images a batch has."""
+    return len(batch.arrays) if isinstance(batch, Images) else batch.num_rows
+
+
+@dataclass(frozen=True)
+class Batches(Operation):
+    """From the closed copy to all rows in private memory, batch by batch, and once more. An engine that cannot find
+    rows by their numbers, or read batch by batch, reads everything first and selects in memory."""
+
+    rows: int = count(64, spelled=True)
+    order: str = word(SHUFFLED, STORED, BLOCKS, BUFFER, spelled=True)
+    workers: str = word("0", "2")
+
+    name: ClassVar[str] = "batches"
+    arrow_only: ClassVar[bool] = True
+    of_images: ClassVar[bool] = True
+    meaning: ClassVar[str] = "read all of the data twice in mini-batches, in an order chosen by the digest of the data"
+
+    @property
+    def title(self) -> str:
+        """'batches of 64, shuffled', 'batches of 64, stored, 2 workers'."""
+        return f"batches of {self.rows:,}, {self.order}" + f", {self.workers} workers" * (self.workers != "0")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Loading in other processes is torch's."""
+        return ("torch",) if self._in_processes else ()
+
+    @property
+    def _in_processes(self) -> bool:
+        return self.workers != "0"
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """There must be more than one batch; and tables have blocks for what a buffer is to images."""
+        if rows <= self.rows:
+            return f"batches of {self.rows:,} are asked for, there are {rows:,} rows"
+        if self._in_processes and self.order in (STORED, BUFFER):
+            return f"workers={self.workers} ask for rows by their numbers: order=shuffled or blocks"
+        if self.order == BUFFER and not is_images(schema):
+            return "order=buffer draws images one by one; of a table take order=blocks"
+        return None
+
+    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+        """What stands for the engine's own call where it has none."""
+        in_turn = self.order in (STORED, BUFFER)
+        own = adapter.offers.batches if in_turn else adapter.offers.take is not None
+        return "" if own else READ_ALL
+
+    def take_input(self, stage: Stage, rows: int) -> list[np.ndarray]:
+        """For each epoch the numbers of the first `rows` rows in its order, or as many of them as can be kept."""
+        if self._in_processes:
+            torch_loader.load()
+        make = {
+            STORED: lambda random, rows: np.arange(rows, dtype=np.int64),
+            SHUFFLED: orders.permuted,
+            BLOCKS: orders.in_blocks,
+            BUFFER: orders.buffered,
+        }[self.order]
+        row_bytes = max(stage.dataset.stat().st_size // max(stage.rows, 1), 1)
+        most = max(MOST_KEPT_BYTES // row_bytes, 2 * self.rows)
+        return [make(generator(stage.digest, f"{self.spelled}/{epoch}"), rows)[:most] for epoch in range(1, EPOCHS + 1)]
+
+    def open(self, stage: Stage, location: Path) -> Source:
+        """Open the stored copy for the order that is asked for; where there is no call for it, read everything."""
+        return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
+
+    def _in_others(self, stage: Stage, location: Path) -> Source:
+        adapter = stage.adapter
+        loader = torch_loader.Loader(
+            torch_loader.Requests(
+                self.open_here,
+                adapter.variant,
+                adapter.threads,
+                stage.target,
+                stage.dataset,
+                stage.digest,
+                stage.rows,
+                location,
+            )
+        )
+        return Source(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
+
+    def open_here(self, stage: Stage, location: Path) -> Source:
+        """The same in this process."""
+        adapter = stage.adapter
+        if self.fallback(adapter):
+            return self._read_all(stage, location)
+        if isinstance(adapter, ImageStorage):
+            images = adapter.open(location)
+            if self.order == BUFFER:
+                return Source(lambda numbers: self._drawn(images.batches, numbers), images.close)
+            if self.order == STORED:
+                return Source(lambda numbers: _there(images.batches)(self.rows), images.close)
+            return Source(lambda numbers: map(_there(images.take), self._requests(numbers)), images.close)
+        columns = self.expected_columns(stage)
+        if self.order == STORED:
+            table = adapter.open(location)
+            return Source(lambda numbers: _there(table.batches)(columns, self.rows), table.close)
+        table = adapter.open_rows(location)
+        take = _there(table.take)
+        return Source(lambda numbers: (take(part, columns) for part in self._requests(numbers)), table.close)
+
+    def _requests(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
+        """What is asked for at once: a batch or, of blocks, as many batches as a window has, whose neighbours are then
+        read together."""
+        window = orders.NEIGHBOUR_ROWS * orders.WINDOW_BLOCKS
+        size = self.rows * max(window // self.rows, 1) if self.order == BLOCKS else self.rows
+        return (numbers[start : start + size] for start in range(0, len(numbers), size))
+
+    def _drawn(self, batches: Callable[[int], Iterator[Images]] | None, numbers: np.ndarray) -> Iterator[Images]:
+        """Images that come in stored order wait in a buffer until they are drawn."""
+        waiting: dict[int, tuple[np.ndarray, int]] = {}
+        stored = _there(batches)(self.rows)
+        came = handed = 0
+        for part in self._requests(numbers):
+            handed += len(part)
+            while came < handed + orders.BUFFER_ROWS and (batch := next(stored, None)) is not None:
+                waiting |= dict(enumerate(zip(batch.arrays, batch.labels, strict=True), came))
+                came += len(batch.arrays)
+            # What has not come is missed when what was handed out is counted.
+            drawn = [waiting.pop(number) for number in part.tolist() if number in waiting]
+            yield Images([array for array, _ in drawn], [label for _, label in drawn])
+
+    def _read_all(self, stage: Stage, location: Path) -> Source:
+        adapter = stage.adapter
+        everything = targets.from_native(adapter.read(location), stage.target, adapter.native_read)
+        if isinstance(everything, Images):
+
+            def some(numbers: np.ndarray) -> Any:
+                asked = numbers.tolist()
+                return Images([everything.arrays[each] for each in asked], [everything.labels[each] for each in asked])
+        else:
+            # Of many chunks each take would first join them.
+            table = everything.combine_chunks()
+
+            def some(numbers: np.ndarray) -> Any:
+                if self.order == STORED:
+                    return table.slice(int(numbers[0]), len(numbers))
+                return table.take(pa.array(numbers))
+
+        return Source(lambda numbers: map(some, self._requests(numbers)), lambda: None, is_target=True)
+
+    def epoch(
+        self, stage: Stage, source: Source, numbers: np.ndarray, laps: Laps, opened_ns: int | None = None
+    ) -> Epoch:
+        """One pass through the rows of these numbers, of which a source in stored order is asked for the first.
+        `opened_ns` is where opening began, which the first pass includes; it alone ends when it takes too long."""
+        found = Epoch(now_ns() if opened_ns is None else opened_ns)
+        latest_ns = math.inf
+        if opened_ns is None:
+            laps.lap(BETWEEN)
+        else:
+            latest_ns = opened_ns + MOST_EPOCH_NS
+        whole = len(numbers) == stage.rows
+        handed = 0
+        pieces = source.pieces(numbers)
+        for piece in pieces:
+            laps.lap("engine_ns")
+            result = piece
+            if not source.is_target:
+                result = targets.from_native(piece, stage.target, stage.adapter.native_read)
+            laps.lap("convert_ns")
+            _touch(result)
+            laps.lap("touch_ns")
+            for batch in self._batches_of(result):
+                found.batches.append(batch)
+                found.there_ns.append(now_ns())
+                handed += length(batch)
+            # More than all is a fault, which is found only by asking on.
+            if handed >= len(numbers) + whole:
+                break
+            if handed < len(numbers) and found.there_ns[-1] > latest_ns:
+                found.cut = True
+                break
+        if isinstance(pieces, Generator):
+            # What is not taken to its end.
+            pieces.close()
+        laps.lap("engine_ns")
+        found.ended_ns = now_ns()
+        return found
+
+    def _batches_of(self, result: Any) -> Iterator[Any]:
+        """Of a window of blocks its batches, which are nothing but names for parts of it; else what there is."""
+        size = length(result)
+        if self.order != BLOCKS or size <= self.rows:
+            yield result
+            return
+        for start in range(0, size, self.rows):
+            if isinstance(result, Images):
+                yield Images(result.arrays[start : start + self.rows], result.labels[start : start + self.rows])
+            else:
+                yield result.slice(start, self.rows)
+
+    def run(self, stage: Stage, held: list[np.ndarray], location: Path, laps: Laps) -> list[Epoch]:
+        """Open, and hand out all rows twice; the second time as many as the first."""
+        source = self.open(stage, location)
+        found: list[Epoch] = []
+        for numbers in held:
+            found.append(self.epoch(stage, source, numbers[: found[0].rows] if found else numbers, laps))
+        source.close()
+        return found
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """All, as they are stored."""
+        return list(stage.schema.names)
+
+    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+        """Those of these numbers."""
+        return cast(np.ndarray, held)
+
+
+def _touch(result: Any) -> None:
+    # Of a table its own rows alone: batches may be slices of a larger one.
+    if isinstance(result, Images):
+        targets.touch(result)
+    else:
+        streaming.touch(result)
+
+
+def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A call that `offers` name."""
+    assert call is not None
+    return call

@@ -1,0 +1,99 @@
+"""Batches that two processes load, as torch's DataLoader has them made: its users' way to use more than one core.
+
+Processes are spawned: where a library has threads, as Lance has, a fork of its process may hang. Each of them opens the
+stored copy for itself, and sends what the user holds through a pipe. It knows neither clocks nor what is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench_runner import registries
+from bench_runner.operations import targets
+from bench_runner.operations.operation import Stage
+
+WORKERS = 2
+"""So many processes load, where `workers` says so."""
+
+
+def load() -> None:
+    """Import torch, and what its loader needs: before the clock."""
+    import torch.utils.data  # noqa: F401
+
+
+@dataclass
+class Requests:
+    """A map-style data set of torch: an index is an array of row numbers, its value what the user holds of these rows.
+
+    `open_source` is the operation's `open`; what it opens stays in the process that has asked first.
+    """
+
+    open_source: Callable[[Stage, Path], Any]
+    variant: str
+    threads: int | None
+    target: targets.Target
+    dataset: Path
+    digest: str
+    rows: int
+    location: Path
+
+    def __getitem__(self, numbers: np.ndarray) -> Any:
+        """All of one request."""
+        opened = self.__dict__.get("opened")
+        if opened is None:
+            adapter: Any = registries.build(self.variant, threads=self.threads)
+            adapter.load_library()
+            stage = Stage(adapter, self.target, self.dataset, self.digest, self.rows)
+            opened = self.__dict__["opened"] = (stage, self.open_source(stage, self.location))
+        stage, source = opened
+        (piece,) = source.pieces(numbers)
+        return piece if source.is_target else targets.from_native(piece, self.target, stage.adapter.native_read)
+
+
+class _Order:
+    """What the loader takes its indices from, epoch after epoch."""
+
+    requests: tuple[np.ndarray, ...] = ()
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(self.requests)
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+
+class Loader:
+    """torch's DataLoader over the requests, with processes that stay from epoch to epoch."""
+
+    def __init__(self, requests: Requests) -> None:
+        from torch.utils.data import DataLoader
+
+        self._order = _Order()
+        self._loader: Any = DataLoader(
+            requests,  # type: ignore[arg-type,unused-ignore]
+            batch_size=None,
+            sampler=self._order,
+            num_workers=WORKERS,
+            collate_fn=as_it_is,
+            multiprocessing_context="spawn",
+            persistent_workers=True,
+        )
+
+    def pieces(self, requests: tuple[np.ndarray, ...]) -> Iterator[Any]:
+        """What the processes give, in the order of the requests."""
+        self._order.requests = requests
+        return iter(self._loader)
+
+    def close(self) -> None:
+        """Let the processes end, which is when nobody holds the loader."""
+        self._loader = None
+
+
+def as_it_is(piece: Any) -> Any:
+    """Instead of torch's own collating, which makes tensors of arrays."""
+    return piece

@@ -1,0 +1,105 @@
+"""What two passes through all rows tell (docs/operations.md): figures, whether each row came once, how shuffled.
+
+It knows what was handed out and when. Clock, rest, probes and comparison come around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adapters.contract import Images
+from bench_runner.operations import Batches, Epoch, orders
+from bench_runner.operations.batches import STORED, length
+from bench_runner.worker.block import CACHED_SHARE
+from bench_runner.worker.together import below_each_other
+from bench_runner.worker.verify import Mismatch
+
+_PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
+GAP_PERCENTILE = 99
+"""So many of a hundred gaps between batches are shorter than the figure that is told."""
+
+
+def figures(
+    operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
+) -> dict[str, int]:
+    """A sample's. Times and bytes that other operations have of a call are those of one batch: what all took, over the
+    rows, times those of a batch. `parts` are the laps of all, `rows` those of the table."""
+    handed = sum(epoch.rows for epoch in epochs)
+    found = {
+        "wall_ns": _of_a_batch(sum(epoch.wall_ns for epoch in epochs), operation, handed),
+        **{name: _of_a_batch(parts[name], operation, handed) for name in _PARTS},
+        "calls_ns": sum(epoch.wall_ns for epoch in epochs),
+        "repetitions": sum(len(epoch.batches) for epoch in epochs),
+        "first_batch_ns": epochs[0].there_ns[0] - epochs[0].started_ns,
+        "epoch_1_ns": epochs[0].wall_ns,
+        "epoch_2_ns": epochs[1].wall_ns,
+        "epoch_rows": epochs[0].rows,
+        "result_bytes": _of_a_batch(_bytes(epochs), operation, handed),
+    }
+    gaps_ns = [gap for epoch in epochs for gap in epoch.gaps_ns]
+    if gaps_ns:
+        found["gap_p99_ns"] = int(np.percentile(gaps_ns, GAP_PERCENTILE))
+    if orders.can_tell(rows, operation.rows):
+        ordered = [numbers[: epoch.rows] for numbers, epoch in zip(asked, epochs, strict=True)]
+        for name, measure in (("locality_permille", orders.locality), ("parts_permille", orders.parts)):
+            # Of the epoch that is shuffled less.
+            found[name] = round(1000 * max(measure(numbers, rows, operation.rows) for numbers in ordered))
+    return found
+
+
+def per_batch(value: int, operation: Batches, epochs: Sequence[Epoch]) -> int:
+    """Of what was counted over all of them, the share of one batch."""
+    return _of_a_batch(value, operation, sum(epoch.rows for epoch in epochs))
+
+
+def _of_a_batch(value: int, operation: Batches, handed_rows: int) -> int:
+    return value * operation.rows // max(handed_rows, 1)
+
+
+def _bytes(epochs: Iterable[Epoch]) -> int:
+    return sum(_nbytes(batch) for epoch in epochs for batch in epoch.batches)
+
+
+def _nbytes(batch: Any) -> int:
+    if isinstance(batch, Images):
+        return sum(array.nbytes for array in batch.arrays)
+    return int(batch.nbytes)
+
+
+def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
+    """Whether the second epoch found what the first had read in the library's own memory (rule 19). Where the first
+    asked for less than it gave, as through a mapping, nobody can tell."""
+    first, second = asked_bytes
+    return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
+
+
+# --- whether each row came once, and in its turn ----------------------------------------------------------------------
+
+
+def together(operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch]) -> list[tuple[np.ndarray, Any]]:
+    """Which rows each epoch was to hand out, and all that it has, one batch behind the other. Raises Mismatch where
+    there are too few, too many, or batches of other sizes."""
+    found: list[tuple[np.ndarray, Any]] = []
+    for place, (numbers, epoch) in enumerate(zip(asked, epochs, strict=True), 1):
+        wanted = numbers if place == 1 else numbers[: epochs[0].rows]
+        _check(operation, wanted, epoch, place)
+        ends = np.cumsum([length(batch) for batch in epoch.batches])
+        pairs = list(zip(np.split(wanted[: epoch.rows], ends[:-1]), epoch.batches, strict=True))
+        found += below_each_other(pairs)
+    return found
+
+
+def _check(operation: Batches, wanted: np.ndarray, epoch: Epoch, place: int) -> None:
+    left = len(wanted)
+    for number, batch in enumerate(epoch.batches, 1):
+        size = length(batch)
+        most = min(operation.rows, left)
+        # A table's own batches end where its groups of rows do.
+        if not (0 < size <= most if operation.order == STORED else size == most > 0):
+            raise Mismatch(f"epoch {place}, batch {number} has {size:,} rows, {max(most, 0):,} were asked for")
+        left -= size
+    if left and not epoch.cut:
+        raise Mismatch(f"epoch {place} handed out {epoch.rows:,} rows, {len(wanted):,} were asked for")

@@ -1,0 +1,112 @@
+"""Training loops: rows a second, waits, and how shuffled the rows were, each order by itself, the most shuffled first.
+
+Loaders of one order are ranked among each other alone: one that does not shuffle is no fast one. A pure function of a
+table: it knows nothing of where it is shown.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import CellSummary
+from reports.analysis.columns import Column, Role
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import MILLISECONDS, number_text, spread_text
+from reports.analysis.words import NOTHING, fallback_mark
+
+EPOCH = "epoch_rows"
+"""What has this figure is a training loop."""
+HEADERS = ("rows/s", "", "epoch 1", "epoch 2", "first batch ms", "p99 gap ms", "locality", "parts", "rows read")
+"""Of the columns behind the format."""
+WHOLE = "all"
+LOADERS_MEANING = (
+    "rows/s: over both epochs, with opening the copy, ranked by it; epoch 1 and 2 by themselves. p99 gap: 99 of 100 "
+    "batches came sooner after the one before. locality: how many times as often as by chance rows of a batch are "
+    "stored less than a batch apart; parts: how many times as unevenly as by chance a batch is spread over 16 parts of "
+    "the table. Both are 1 for a full shuffle, and loaders of different orders are never ranked together. "
+    "rows read: of an epoch that was too long or too large, the share that it handed out"
+)
+
+
+@dataclass(frozen=True)
+class Loader:
+    """One variant: its label, and a text for each of HEADERS."""
+
+    label: str
+    texts: tuple[str, ...]
+    leads: bool
+    """Whether it is the fastest of its order, or tied with it."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One operation in words: 'batches of 64, shuffled', with its loaders, the fastest first, then what is not
+    ranked."""
+
+    title: str
+    loaders: tuple[Loader, ...]
+
+
+def has_loaders(table: Table) -> bool:
+    """Whether a table has training loops with figures."""
+    return any(_is_loop(cell) for row in table.rows for cell in row.cells.values())
+
+
+def orders_of(run: Run, table: Table) -> Iterator[Order]:
+    """One for each operation that is a training loop; of some that are equally shuffled in the order of columns."""
+    found = []
+    for column in table.columns.times:
+        rows = [row for row in table.rows if column.operation in row.cells and _is_loop(row.cells[column.operation])]
+        if rows:
+            found.append((_locality(rows, column), column, rows))
+    for _, column, rows in sorted(found, key=lambda each: each[0]):
+        places = {variant: place for place, variant in enumerate(table.ranks(column))}
+        rows.sort(key=lambda row: (places.get(row.variant, len(places)), _slowness(row, column)))
+        yield Order(run.info.operation(column.operation).title, tuple(_loader(table, row, column) for row in rows))
+
+
+def _is_loop(cell: CellSummary) -> bool:
+    return EPOCH in cell.figures
+
+
+def _locality(rows: list[Row], column: Column) -> float:
+    figures = [row.cells[column.operation].figures for row in rows]
+    return min((each["locality_permille"].median for each in figures if "locality_permille" in each), default=0)
+
+
+def _slowness(row: Row, column: Column) -> float:
+    return row.cells[column.operation].figures[Role.TIME.figure].median
+
+
+def _loader(table: Table, row: Row, column: Column) -> Loader:
+    cell = row.cells[column.operation]
+    mark = table.mark(column, row.variant) + fallback_mark(row, column)
+    share = cell.figures[EPOCH].median / table.data_rows
+    texts = (
+        number_text(_per_second(cell, lambda figures: (2 * figures[EPOCH], figures["calls_ns"]))) + mark,
+        spread_text(cell.figures[Role.TIME.figure]),
+        number_text(_per_second(cell, lambda figures: (figures[EPOCH], figures["epoch_1_ns"]))),
+        number_text(_per_second(cell, lambda figures: (figures[EPOCH], figures["epoch_2_ns"]))),
+        _told(cell, "first_batch_ns", MILLISECONDS.scale),
+        _told(cell, "gap_p99_ns", MILLISECONDS.scale),
+        _told(cell, "locality_permille", 1000),
+        _told(cell, "parts_permille", 1000),
+        WHOLE if share >= 1 else f"{share:.0%}",
+    )
+    return Loader(row.label, texts, bool(table.mark(column, row.variant)))
+
+
+def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:
+    """By the median over rounds of what a row took, so that the order is that of the ranks."""
+    of_a_row_ns = []
+    for number in cell.by_round[EPOCH]:
+        rows, time_ns = of({name: values[number] for name, values in cell.by_round.items() if number in values})
+        of_a_row_ns.append(max(time_ns, 1) / rows)
+    return 1e9 / statistics.median(of_a_row_ns)
+
+
+def _told(cell: CellSummary, figure: str, scale: float) -> str:
+    return number_text(cell.figures[figure].median / scale) if figure in cell.figures else NOTHING

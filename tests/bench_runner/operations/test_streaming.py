@@ -1,0 +1,243 @@
+"""Tables in pieces: where they come from, what is touched of them, and the digest of what has come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench_runner import clock
+from bench_runner.clock import Laps
+from bench_runner.operations import streaming, targets
+from bench_runner.operations.operation import Stage
+from bench_runner.operations.stream_save import StreamSave
+from bench_runner.operations.targets import Target
+from data_generator.generated.kinds import KINDS
+from formats.parquet import ParquetPyarrow
+
+ROWS = 1_000
+
+
+def table_of_all_types() -> pa.Table:
+    """Plain, nested, with nulls, with zeros and empty values."""
+    some = range(ROWS)
+    words = pa.array([None if row % 11 == 0 else "ab" * (row % 4) for row in some])
+    lists = pa.array([None if row % 5 == 0 else [row, None][: row % 3] for row in some], pa.list_(pa.int32()))
+    return pa.table(
+        {
+            "i": pa.array([None if row % 7 == 0 else row for row in some], pa.int64()),
+            "b": pa.array([None if row % 3 == 0 else row % 2 == 0 for row in some]),
+            "s": words,
+            "view": words.cast(pa.string_view()),
+            "category": words.dictionary_encode(),
+            "l": lists,
+            "fixed": pa.array([[row, row + 1] for row in some], pa.list_(pa.float32(), 2)),
+            "x": pa.array([None if row % 9 == 0 else {"a": row, "b": [str(row)]} for row in some]),
+            "m": pa.array([[("k", row)] * (row % 3) for row in some], pa.map_(pa.string(), pa.int64())),
+            "d": pa.array([None if row % 2 else row for row in some]).cast(pa.decimal128(25, 2)),
+            "null": pa.nulls(ROWS),
+        }
+    )
+
+
+def digest(table: pa.Table, *sizes: int) -> str:
+    """Of the table, divided into pieces of these sizes by turns."""
+    made = streaming.StreamDigest()
+    start = turn = 0
+    while start < table.num_rows:
+        made.update(table.slice(start, sizes[turn % len(sizes)]))
+        start, turn = start + sizes[turn % len(sizes)], turn + 1
+    return made.hexdigest()
+
+
+def test_a_digest_does_not_depend_on_where_batches_end() -> None:
+    table = table_of_all_types()
+    whole = digest(table, ROWS)
+    assert {digest(table, 1), digest(table, 7, 64, 3), digest(table.slice(0), 333), whole} == {whole}
+    for name in table.column_names:
+        column = table.select([name])
+        assert digest(column, 5, 13) == digest(column, ROWS), name
+
+
+@pytest.mark.parametrize("name", table_of_all_types().column_names)
+def test_a_digest_sees_each_row_and_its_place(name: str) -> None:
+    column = table_of_all_types().select([name])
+    rows = range(ROWS)
+    right = digest(column, 100)
+    assert digest(column.slice(0, ROWS - 1), 100) != right
+    assert digest(pa.concat_tables([column, column.slice(ROWS - 1)]), 100) != right
+    for left, other in ((1, 2), (6, 7), (500, 501), (0, 998)):
+        if column.column(0)[left] == column.column(0)[other]:
+            continue
+        moved = list(rows)
+        moved[left], moved[other] = other, left
+        # Of views pyarrow takes no rows.
+        again = pa.concat_tables([column.slice(row, 1) for row in moved])
+        assert digest(again, 100) != right, (left, other)
+
+
+def test_a_digest_sees_types_and_names_and_not_what_lies_below_a_null() -> None:
+    def plain(values: list[int], kind: Any = None, name: str = "a") -> str:
+        return digest(pa.table({name: pa.array(values, kind)}), 10)
+
+    assert len({plain([1, 2]), plain([1, 2], pa.uint32()), plain([1, 2], name="b"), plain([2, 1])}) == 4
+    there = pa.array([True, False, True])
+    below = [pa.array([1, value, 3], pa.int64()) for value in (2, 99)]
+    hidden = [
+        pa.Array.from_buffers(
+            pa.int64(), 3, [pa.py_buffer(np.packbits([1, 0, 1], bitorder="little")), each.buffers()[1]]
+        )
+        for each in below
+    ]
+    assert hidden[0].is_valid().equals(there)
+    assert len({digest(pa.table({"a": each}), 2) for each in hidden}) == 1
+    assert len({digest(pa.table({"a": each}), 2) for each in below}) == 2
+
+
+def test_a_digest_sees_where_a_type_changes() -> None:
+    """As readers of text change it, which guess the type of each batch by itself."""
+
+    def changed_at(row: int) -> str:
+        made = streaming.StreamDigest()
+        made.update(pa.table({"a": pa.array([1] * row, pa.int64())}))
+        made.update(pa.table({"a": pa.array([1.0] * (6 - row))}))
+        return made.hexdigest()
+
+    assert len({changed_at(row) for row in (1, 2, 3)}) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_column_has_a_digest_and_is_touched(kind: str) -> None:
+    for nulls in KINDS[kind].nulls:
+        table = KINDS[kind].table(nulls)
+        rows = table.num_rows
+        streaming.touch(table.slice(rows // 3, rows // 3))
+        assert digest(table, max(1, rows // 4)) == digest(table, rows)
+
+
+def test_a_piece_is_touched_within_its_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"i": np.arange(100_000), "s": [f"text {row:08}" for row in range(100_000)]})
+    touched: list[tuple[int, int]] = []
+    monkeypatch.setattr(targets, "touch_pages", lambda address, size_bytes: touched.append((address, size_bytes)))
+    piece = table.slice(50_000, 1_000)
+    streaming.touch(piece)
+    column, texts = (table.column(name).chunk(0) for name in ("i", "s"))
+    assert touched == [
+        (column.buffers()[1].address + 50_000 * 8, 1_000 * 8),
+        (texts.buffers()[1].address + 50_000 * 4, 1_001 * 4),
+        (texts.buffers()[2].address + 50_000 * 13, 1_000 * 13),
+    ]
+
+
+def test_batches_of_guessed_types_are_joined_by_the_type_that_holds_all() -> None:
+    batches = [
+        pa.table({"i": [1, 2], "b": [True, False], "s": ["a", "b"]}),
+        pa.table({"i": [1.5, None], "b": [None, 1.0], "s": pa.array([None, None], pa.float64())}),
+        pa.table({"i": pa.array([None], pa.float64()), "b": [None], "s": ["c"]}),
+    ]
+    joined = streaming.joined(batches)
+    assert joined.to_pydict() == {
+        "i": [1.0, 2.0, 1.5, None, None],
+        "b": [1.0, 0.0, None, 1.0, None],
+        "s": ["a", "b", None, None, "c"],
+    }
+    with pytest.raises(pa.ArrowException):
+        streaming.joined([pa.table({"a": [1]}), pa.table({"a": ["text"]})])
+
+
+# --- where batches come from -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    """A cached data set of two batches."""
+    table = pa.table({"i": np.arange(40_000), "s": [f"text {row}" for row in range(40_000)]})
+    path = tmp_path / "data.arrow"
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table, max_chunksize=25_000)
+    adapter: Any = None
+    return Stage(adapter, Target("arrow"), path, "digest", table.num_rows)
+
+
+def test_batches_come_in_order_and_fresh(stage: Stage) -> None:
+    """Memory that was there before would not count where a writer keeps it."""
+    before = pa.total_allocated_bytes()
+    held = []
+    for batch in streaming.source(stage, 30_000, 10_000, Laps()):
+        held.append(batch)
+        assert pa.total_allocated_bytes() - before >= sum(each.nbytes for each in held)
+        del batch
+    # Where a batch of the data set ends, so does one here.
+    assert [batch.num_rows for batch in held] == [10_000, 10_000, 5_000, 5_000]
+    assert pa.Table.from_batches(held).equals(stage.table(30_000))
+    held.clear()
+    assert pa.total_allocated_bytes() == before
+    for batch in streaming.source(stage, 40_000, 10_000, Laps()):
+        assert pa.total_allocated_bytes() - before < 2 * batch.nbytes
+        del batch
+
+
+def test_a_stream_that_is_saved_counts_what_has_come(stage: Stage, tmp_path: Path) -> None:
+    class Writer(ParquetPyarrow):
+        def save_stream(self, schema: pa.Schema, batches: Any, location: Path) -> None:
+            assert schema == stage.schema
+            location.write_text(str(sum(batch.num_rows for batch in batches)))
+
+    operation = StreamSave(10_000)
+    location = tmp_path / "stored" / "t"
+    operation.prepare(location)
+    (tmp_path / "stored-streamed" / "left over").touch()
+    operation.prepare(location)
+    laps = Laps()
+    laps.start()
+    place = operation.run(replace(stage, adapter=Writer()), 40_000, location, laps)
+    laps.stop()
+    assert [path.name for path in place.parent.iterdir()] == ["t"]
+    assert place.read_text() == "40000"
+    assert laps.parts["batches_count"] == 5
+    assert laps.parts["result_bytes"] == pytest.approx(stage.table(40_000).nbytes, rel=0.01)
+
+
+# --- the clock stands still ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("others_ns", "paused_ns"),
+    [(0, 1_000), (300, 700), (5_000, 0)],
+    ids=["nobody else works", "another thread works", "several work"],
+)
+def test_a_pause_counts_neither_in_wall_nor_cpu_time(
+    monkeypatch: pytest.MonkeyPatch, others_ns: int, paused_ns: int
+) -> None:
+    """What other threads of the process do meanwhile is not given to them."""
+    passed = {"wall": 0, "cpu": 0, "thread": 0}
+    monkeypatch.setattr(clock, "now_ns", lambda: passed["wall"])
+    monkeypatch.setattr(clock, "cpu_ns", lambda: passed["cpu"])
+    monkeypatch.setattr(clock, "thread_cpu_ns", lambda: passed["thread"])
+
+    def work(wall: int, thread: int, others: int = 0) -> None:
+        passed["wall"] += wall
+        passed["thread"] += thread
+        passed["cpu"] += thread + others
+
+    laps = Laps()
+    laps.start()
+    work(50, 40)
+    with laps.paused():
+        work(1_000, 900, others_ns)
+    work(20, 20)
+    laps.lap("engine_ns")
+    with laps.paused():
+        work(500, 500)
+    work(7, 7)
+    laps.stop()
+    assert laps.parts == {
+        "paused_ns": paused_ns + 500,
+        "engine_ns": 70 + 1_000 - paused_ns,
+        "wall_ns": 77 + 1_000 - paused_ns,
+        "cpu_ns": 67 + others_ns,
+    }

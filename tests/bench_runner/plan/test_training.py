@@ -1,0 +1,76 @@
+"""The suites of training loops: which operations each variant has, and what cannot be asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench_runner.operations import operation_of
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
+from bench_runner.suites import SUITES
+from data_generator.catalogue import resolve
+from format_bench.api.run import planned
+
+SHUFFLED, BLOCKS, STORED, BUFFER = (
+    f"batches[rows=64,order={order}]" for order in ("shuffled", "blocks", "stored", "buffer")
+)
+
+
+def operations_of(suite: str, variant: str, **request: object) -> set[str]:
+    made = make_plan([SUITES[suite]], Request(**{"rows": 1_000, **request}))  # type: ignore[arg-type]
+    (found,) = [chain.operations for chain in made.chains if chain.variant.startswith(variant)]
+    return {name for name in found if name.startswith("batches")}
+
+
+def test_a_storage_that_finds_images_has_all_orders() -> None:
+    assert operations_of("training-images", "lmdb") == {SHUFFLED, BLOCKS, STORED, BUFFER}
+
+
+def test_an_archive_is_read_whole_for_a_shuffle_and_once_alone() -> None:
+    assert operations_of("training-images", "webdataset") == {SHUFFLED, STORED, BUFFER}
+
+
+def test_formats_have_the_orders_of_tables() -> None:
+    assert operations_of("training", "lance") == {SHUFFLED, BLOCKS, STORED}
+
+
+def test_arrays_own_their_memory_in_every_storage() -> None:
+    made = make_plan([SUITES["training-images"]], Request(rows=100))
+    assert not any("views" in chain.variant for chain in made.chains)
+
+
+def test_who_runs_training_runs_it_for_images_too() -> None:
+    suites = [suite.name for suite in planned(["training"], Request(rows=100)).suites]
+    assert suites == ["training", "training-images"]
+    assert [suite.name for suite in planned(["training-images"], Request(rows=100)).suites] == ["training-images"]
+
+
+def test_a_request_about_tables_alone_leaves_images_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [suite.name for suite in planned(["training"], Request(rows=100, target="arrow")).suites] == ["training"]
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    own = tmp_path / "mine.csv"
+    own.write_text("number,text\n" + "1,x\n" * 5_000)
+    made = planned(["training"], Request(data=own))
+    assert {(chain.suite, chain.dataset) for chain in made.chains} == {("training", "table")}
+
+
+@pytest.mark.parametrize(
+    ("operation", "dataset", "words"),
+    [
+        ("batches[rows=100,order=shuffled]", "vectors", "batches of 100 are asked for, there are 100 rows"),
+        (BUFFER, "vectors", "order=buffer draws images one by one; of a table take order=blocks"),
+        ("batches[order=stored,workers=2]", "vectors", "workers=2 ask for rows by their numbers"),
+        ("batches[order=buffer,workers=2]", "cifar-like", "workers=2 ask for rows by their numbers"),
+    ],
+)
+def test_what_cannot_be_handed_out_is_refused(operation: str, dataset: str, words: str) -> None:
+    refusal = operation_of(operation).refusal(resolve(dataset, {}, rows=100).schema, 100)
+    assert refusal is not None
+    assert words in refusal
+
+
+@pytest.mark.parametrize(("operation", "dataset"), [(SHUFFLED, "vectors"), (BLOCKS, "eq"), (BUFFER, "cifar-like")])
+def test_what_can_is_not(operation: str, dataset: str) -> None:
+    assert operation_of(operation).refusal(resolve(dataset, {}, rows=100).schema, 100) is None

@@ -1,0 +1,201 @@
+"""Mini-batches in a chain: what a right loader gives, and that a wrong one is found (rule 11)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from bench_runner.operations import READ_ALL
+from bench_runner.operations.targets import Target
+from bench_runner.plan.chain import Chain
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
+from bench_runner.results.records import Conditions, Sample
+from bench_runner.run.chains import Bench, execute
+from bench_runner.run.launcher import Launcher
+from bench_runner.suites import SUITES
+from data_generator.cache import StoredDataset, prepare
+from data_generator.catalogue import resolve
+from image_storages.registry import STORAGES
+from tests.bench_runner.conftest import PLUGINS, Executor
+
+pytestmark = pytest.mark.usefixtures("at_rest")
+
+SHUFFLED = "batches[rows=512,order=shuffled]"
+STORED = "batches[rows=512,order=stored]"
+BLOCKS = "batches[rows=512,order=blocks]"
+SPELLED = "batches[rows=64,order=shuffled,workers=2]"
+ROWS, BATCHES = 20_000, 40
+
+
+def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
+    samples = run_faulty(fault, operations=("save", operation), wanted=(operation,))
+    return samples[1]
+
+
+@pytest.mark.parametrize(("fault", "operation"), [("takes", SHUFFLED), ("takes", BLOCKS), ("batches", STORED)])
+def test_all_rows_are_handed_out_twice(run_faulty: Executor, fault: str, operation: str) -> None:
+    sample = only(run_faulty, fault, operation)
+    assert sample.failure is None
+    assert sample.fidelity == "exact"
+    assert sample.fallback == ""
+    figures = sample.figures
+    assert figures["epoch_rows"] == ROWS
+    assert figures["repetitions"] == 2 * BATCHES
+    assert figures["calls_ns"] == figures["epoch_1_ns"] + figures["epoch_2_ns"]
+    assert figures["wall_ns"] == figures["calls_ns"] * 512 // (2 * ROWS)
+    assert 0 < figures["first_batch_ns"] < figures["epoch_1_ns"]
+    assert 0 < figures["gap_p99_ns"] < figures["epoch_1_ns"]
+    assert figures["engine_ns"] + figures["convert_ns"] + figures["touch_ns"] <= figures["wall_ns"]
+    # Batches are kept until they are verified: memory would be theirs.
+    assert "peak_private_bytes" not in figures
+
+
+def test_how_shuffled_it_was_stands_beside_the_speed(run_faulty: Executor) -> None:
+    found = {}
+    for fault, operation in (("takes", SHUFFLED), ("takes", BLOCKS), ("batches", STORED)):
+        figures = only(run_faulty, fault, operation).figures
+        found[operation] = (figures["locality_permille"], figures["parts_permille"])
+    assert all(900 < value < 1_150 for value in found[SHUFFLED])
+    # A full shuffle is 1; stored, batches have no rows but neighbours, from one part.
+    assert 1_100 < found[BLOCKS][0] < 4_000
+    assert found[STORED][0] > 15_000
+    assert found[STORED][1] > 300_000
+
+
+@pytest.mark.parametrize("operation", [SHUFFLED, BLOCKS, STORED])
+def test_without_a_call_of_its_own_everything_is_read_once(run_faulty: Executor, operation: str) -> None:
+    sample = only(run_faulty, "none", operation)
+    assert sample.failure is None
+    assert sample.fallback == READ_ALL
+    assert not sample.cached
+
+
+FAULTS = {
+    "takes_in_stored_order": (SHUFFLED, "row "),
+    "take_sorted": (SHUFFLED, "row "),
+    "take_drops_one": (BLOCKS, "epoch 1, batch 2 has 511 rows, 512 were asked for"),
+    "take_of_the_call_before": (SHUFFLED, "row "),
+    "batches_drop_the_last": (STORED, "epoch 1 handed out 19,968 rows, 20,000 were asked for"),
+    "batches_repeat_a_row": (STORED, "row 700"),
+    "batches_go_on": (STORED, "epoch 1, batch 40 has 33 rows, 32 were asked for"),
+    "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, 512 were asked for"),
+    "batches_use_memory_again": (STORED, "row 0"),
+    "batches_change_a_value": (STORED, "row 5"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_loader_that_hands_out_something_else_is_found(run_faulty: Executor, fault: str) -> None:
+    operation, words = FAULTS[fault]
+    sample = only(run_faulty, fault, operation)
+    assert sample.failure is not None
+    assert sample.failure.kind == "mismatch"
+    assert words in sample.failure.reason
+    assert not sample.figures
+
+
+def test_a_second_epoch_from_the_librarys_own_memory_is_marked(run_faulty: Executor) -> None:
+    sample = only(run_faulty, "take_keeps_what_it_has_read", SHUFFLED)
+    assert sample.failure is None
+    assert sample.cached
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> StoredDataset:
+    return prepare(resolve("cifar-like", {}, rows=600), tmp_path_factory.mktemp("images"))
+
+
+RunImages = Callable[..., Sample]
+
+
+@pytest.fixture
+def run_images(bench: Bench, images: StoredDataset) -> RunImages:
+    def run(spelled: str, operation: str) -> Sample:
+        engine, settings = STORAGES.engine(spelled)
+        adapter = engine(settings)
+        chain = Chain(
+            suite="test",
+            dataset="test",
+            variant=adapter.variant,
+            spelled=adapter.variant,
+            library="test 1",
+            suffix=adapter.suffix,
+            mapped=False,
+            codec=None,
+            target=Target("images"),
+            conditions=Conditions(target="images"),
+            operations=("save", operation),
+        )
+        samples = execute(
+            bench,
+            chain,
+            images,
+            rows=images.rows,
+            round_number=1,
+            position=0,
+            need_bytes=images.size_bytes,
+            wanted=(operation,),
+        )
+        return samples[1]
+
+    return run
+
+
+@pytest.mark.parametrize("order", ["shuffled", "stored", "blocks", "buffer"])
+@pytest.mark.parametrize("storage", ["image-hdf5", "webdataset"])
+def test_images_are_handed_out_twice(run_images: RunImages, storage: str, order: str) -> None:
+    sample = run_images(storage, f"batches[rows=64,order={order}]")
+    assert sample.failure is None
+    assert sample.fidelity == "exact"
+    in_turn = order in ("stored", "buffer")
+    assert sample.fallback == ("" if in_turn or storage == "image-hdf5" else READ_ALL)
+    assert sample.figures["epoch_rows"] == 600
+    assert sample.figures["repetitions"] == 20
+
+
+def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
+    assert run_images("jpeg", "batches[rows=64,order=shuffled]").fidelity == "declared loss"
+
+
+# --- two processes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_torch(faulty: None, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """Workers for whom something stands in for torch."""
+    places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
+    launcher = Launcher(isolate="spawn", threads=None, preload=[])
+    yield replace(bench, launcher=launcher)
+    launcher.close()
+
+
+@pytest.mark.parametrize("fault", ["takes", "take_drops_one"])
+def test_two_processes_hand_out_the_same(run_faulty: Executor, with_torch: Bench, fault: str) -> None:
+    operation = "batches[rows=512,order=blocks,workers=2]"
+    samples = run_faulty(fault, on=with_torch, operations=("save", operation), wanted=(operation,))
+    failure = samples[1].failure
+    if fault == "takes":
+        assert failure is None
+        assert samples[1].figures["epoch_rows"] == ROWS
+    else:
+        assert failure is not None
+        assert "epoch 1, batch 2 has 511 rows" in failure.reason
+
+
+def test_without_torch_two_processes_are_not_installed() -> None:
+    if importlib.util.find_spec("torch"):
+        pytest.skip("torch is installed")
+    request = Request(rows=1000, formats=("feather",), operations=("batches[workers=2]",))
+    made = make_plan([SUITES["training"]], request)
+    found = {each.failure.reason for each in made.excluded if each.chain.operations == (SPELLED,)}
+    assert found == {"needs torch: pip install torch"}
+    assert not any(SPELLED in chain.operations for chain in made.chains)

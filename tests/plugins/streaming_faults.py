@@ -1,0 +1,87 @@
+"""What goes wrong where a table comes or goes batch by batch: for the format that misbehaves on request."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FAULTS = (
+    "streams",
+    "stream_read_drops_a_batch",
+    "stream_read_doubles_a_batch",
+    "stream_read_reorders_batches",
+    "stream_read_changes_a_value",
+    "stream_read_gives_larger_batches",
+    "stream_read_gives_empty_batches",
+    "stream_read_changes_a_value_once",
+    "stream_read_stops_once",
+    "stream_read_breaks",
+    "stream_save_drops_a_batch",
+    "stream_save_doubles_a_batch",
+    "stream_save_reorders_batches",
+    "stream_save_by_another_codec",
+    "stream_save_breaks",
+)
+"""With these there are both calls; each is right but for what its name says. `once`: in the call that is timed, which
+comes behind the one that primes, and before the one that is compared."""
+_TIMED = 2
+_calls = itertools.count(1)
+
+
+def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
+    """Tables of Arrow's, from a file of Arrow IPC."""
+    import pyarrow.feather
+
+    timed = next(_calls) == _TIMED
+    table = pyarrow.feather.read_table(location, memory_map=False).select(columns)
+    pieces = [table.slice(start, rows) for start in range(0, table.num_rows, rows)]
+    if len(pieces) < 3:
+        yield from pieces
+        return
+    if fault == "stream_read_drops_a_batch" or (fault == "stream_read_stops_once" and timed):
+        pieces.pop()
+    if fault == "stream_read_doubles_a_batch":
+        pieces.insert(1, pieces[1])
+    if fault == "stream_read_reorders_batches":
+        pieces[0], pieces[1] = pieces[1], pieces[0]
+    if fault == "stream_read_changes_a_value" or (fault == "stream_read_changes_a_value_once" and timed):
+        pieces[1] = _changed(pieces[1])
+    if fault == "stream_read_gives_larger_batches":
+        pieces = [table]
+    if fault == "stream_read_gives_empty_batches":
+        pieces.insert(1, table.slice(0, 0))
+    yield from pieces[:2]
+    if fault == "stream_read_breaks":
+        raise OSError("the file ended in the middle of a batch")
+    yield from pieces[2:]
+
+
+def save_stream(fault: str, schema: Any, batches: Iterator[Any], location: Path) -> None:
+    """A file of Arrow IPC, of what comes."""
+    import pyarrow as pa
+
+    pieces = list(batches)
+    if len(pieces) > 2:
+        if fault == "stream_save_drops_a_batch":
+            pieces.pop()
+        if fault == "stream_save_doubles_a_batch":
+            pieces.append(pieces[-1])
+        if fault == "stream_save_reorders_batches":
+            pieces[0], pieces[1] = pieces[1], pieces[0]
+        if fault == "stream_save_breaks":
+            raise OSError("the device went away")
+    with pa.ipc.new_file(str(location), schema) as writer:
+        for piece in pieces:
+            writer.write_batch(piece)
+
+
+def _changed(table: Any) -> Any:
+    """One integer in the middle is another."""
+    import pyarrow as pa
+
+    place = next(place for place, field in enumerate(table.schema) if pa.types.is_int64(field.type))
+    values = table.column(place).to_pylist()
+    values[len(values) // 2] = 1 + (values[len(values) // 2] or 0)
+    return table.set_column(place, table.schema.field(place), pa.array(values, pa.int64()))

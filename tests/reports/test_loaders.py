@@ -1,0 +1,113 @@
+"""Training loops in reports: each order by itself, ranked among its own, with how shuffled it was beside the speed."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pypdf
+from rich.console import Console
+
+from bench_runner.results.records import Run, Sample, changed
+from reports.analysis.loaders import HEADERS, Order, orders_of
+from reports.analysis.tables import tables
+from reports.pdf.report import write_pdf
+from reports.site.pages import write_site
+from reports.text.page import WIDTH
+from reports.text.terminal import show
+from tests.reports.factory import PROJECT_10, make_run
+
+SHUFFLED, STORED = "batches[rows=64,order=shuffled]", "batches[rows=64,order=stored]"
+ROWS = 1_000_000
+TITLE = "training loops: rows a second, and how shuffled"
+
+
+def loop(sample: Sample, operation: str) -> Sample:
+    """The projection as a loop through all rows in batches of 64; the stored order is ten times as fast."""
+    if not sample.figures:
+        return changed(sample, operation=operation)
+    wall_ns = sample.figures["wall_ns"] // (10_000 if operation == SHUFFLED else 100_000)
+    epoch_ns = wall_ns * ROWS // 64
+    figures = {
+        "wall_ns": wall_ns,
+        "cpu_ns": wall_ns,
+        "calls_ns": 3 * epoch_ns,
+        "repetitions": 2 * ROWS // 64,
+        "first_batch_ns": 7_000_000,
+        "gap_p99_ns": 3 * wall_ns,
+        "epoch_1_ns": 2 * epoch_ns,
+        "epoch_2_ns": epoch_ns,
+        "epoch_rows": ROWS // 4 if sample.variant.startswith("parquet") else ROWS,
+        "locality_permille": 1_002 if operation == SHUFFLED else 7_812_345,
+        "parts_permille": 998 if operation == SHUFFLED else 64_000,
+    }
+    return changed(sample, operation=operation, figures=figures)
+
+
+def run_of() -> Run:
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, rows=ROWS, seed=1, project=True)
+    # Few, so that a site of them is quickly made.
+    kept = [sample for sample in made.samples if sample.variant.startswith(("raw-io", "parquet", "lance", "pickle"))]
+    made = replace(made, samples=tuple(kept))
+    projections = [sample for sample in made.samples if sample.operation == PROJECT_10]
+    others = tuple(sample for sample in made.samples if sample.operation != PROJECT_10)
+    loops = tuple(loop(sample, operation) for sample in projections for operation in (STORED, SHUFFLED))
+    return replace(made, samples=(*others, *loops))
+
+
+def found() -> list[Order]:
+    run = run_of()
+    (table,) = tables(run)
+    return list(orders_of(run, table))
+
+
+def test_the_most_shuffled_order_comes_first_however_fast_others_are() -> None:
+    assert [order.title for order in found()] == [SHUFFLED, STORED]
+
+
+def test_loaders_are_ranked_among_their_order_alone() -> None:
+    for order in found():
+        assert order.loaders[0].leads
+        assert order.loaders[0].texts[0].endswith("*")
+        whole = [place for place, loader in enumerate(order.loaders) if "†" in loader.texts[0]]
+        assert whole
+        # What reads everything comes behind all that is ranked.
+        assert min(whole) > max(place for place, loader in enumerate(order.loaders) if loader.leads)
+
+
+def test_speed_stands_beside_how_shuffled_it_was() -> None:
+    shuffled, stored = found()
+    for loader in shuffled.loaders:
+        told = dict(zip(HEADERS, loader.texts, strict=True))
+        assert (told["locality"], told["parts"], told["first batch ms"]) == ("1.00", "0.998", "7.00")
+        assert told["rows read"] == ("25%" if loader.label.startswith("parquet") else "all")
+        first, second = (float(told[name].replace(",", "")) for name in ("epoch 1", "epoch 2"))
+        assert 1.9 < second / first < 2.1
+    assert {loader.texts[6] for loader in stored.loaders} == {"7,812"}
+
+
+def test_the_terminal_shows_them_within_its_width() -> None:
+    stream = io.StringIO()
+    show(run_of(), Console(file=stream))
+    text = stream.getvalue()
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert f"eq: {SHUFFLED}" in text
+    assert "loaders of different orders are never ranked together" in " ".join(text.split())
+
+
+def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
+    run = run_of()
+    write_pdf(run, tmp_path / "report.pdf")
+    pages = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages]
+    assert any("first batch" in page and SHUFFLED in page for page in pages)
+    write_site([run], tmp_path / "site")
+    page = next(path for path in (tmp_path / "site").glob("*.html") if TITLE in path.read_text().lower())
+    assert found()[0].loaders[0].texts[0] in unescape(page.read_text())
+
+
+def test_a_run_without_loops_has_none() -> None:
+    stream = io.StringIO()
+    show(make_run(datasets=("eq",), tracks=("plain",)), Console(file=stream))
+    assert "locality" not in stream.getvalue()
