@@ -53,21 +53,16 @@ class Project(Operation):
 
     def run(self, stage: Stage, held: list[str], location: Path, laps: Laps) -> Any:
         """Open, read the columns, convert to the target, touch one byte in each page of the result."""
-        adapter = cast(TabularFormat, stage.adapter)
+        return stage.answer(lambda: self._columns(cast(TabularFormat, stage.adapter), held, location), laps)
+
+    def _columns(self, adapter: TabularFormat, names: list[str], location: Path) -> Any:
         if self.fallback(adapter):
-            native = targets.select(adapter.read(location), adapter.native_read, held)
-        else:
-            handle = adapter.open(location)
-            assert handle.project is not None
-            native = handle.project(held)
-            handle.close()
-        laps.lap("engine_ns")
-        result = targets.from_native(native, stage.target, adapter.native_read)
-        del native
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
+            return targets.select(adapter.read(location), adapter.native_read, names)
+        handle = adapter.open(location)
+        assert handle.project is not None
+        native = handle.project(names)
+        handle.close()
+        return native
 
     def expected_columns(self, stage: Stage) -> list[str]:
         """Those that were asked for, in that order."""
