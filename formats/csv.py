@@ -11,7 +11,7 @@ from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Sta
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import times, written
-from formats.shared import pandas_codecs
+from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
@@ -138,6 +138,10 @@ class CsvPandas(ProjectsByOneCall, _Csv):
             f"{{held}}.to_csv({{path}}, index=False{codec})",
             f"pd.read_csv({{path}}{keep}{packed}{parser})",
         )
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of vectors."""
+        return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
@@ -325,7 +329,10 @@ class CsvDuckdb(_Csv, DuckdbEngine):
                 *("timestamp-s", "timestamp-ms", "timestamp-ns"),
             ),
             text.BLOBS_AS_TEXT,
-            shared.written_as_text("duration", "list", expect=written.of_types("duration", "list")),
+            shared.written_as_text(
+                *("duration", "list", "vector", "vector-long"),
+                expect=written.of_types("duration", "list", "fixed_size_list"),
+            ),
         )
 
     @property

@@ -138,6 +138,7 @@ class HdfFixed(_HdfPandas):
             shared.objects_of_nulls("date-null", strings=("object",)),
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
             shared.INTEGERS_THROUGH_NUMPY,
         )
 

@@ -122,6 +122,7 @@ class JsonPandas(_Json):
                 frozenset({"duration"}),
             ),
             shared.written_as_text("time", expect=written.of_types("time32", "time64")),
+            shared.vectors_as_lists_of_float64(tolerance=tolerance, relative_tolerance=_RELATIVE, bound=bound),
         )
 
     @property
@@ -203,6 +204,9 @@ class JsonPolars(_Json, LazyPolarsEngine):
             text.INTEGERS_AS_INT64,
             shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             text.DECIMALS_AS_TEXT,
+            shared.vectors_as_lists_of_float64(
+                relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"
+            ),
             shared.written_as_text(
                 *("date", "date-early", "time", "duration", *shared.TIMESTAMPS),
                 expect=written.of_types("date", "time", "duration"),
@@ -258,6 +262,7 @@ class JsonDuckdb(_Json, DuckdbEngine):
                 frozenset({"uint8", "uint16", "uint32"}),
             ),
             shared.float32_as_float64(bound="the same number as float64"),
+            shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
                 "what is below a microsecond is lost, where they have a zone",

@@ -201,6 +201,7 @@ class ParquetPandas(ProjectsByOneCall, _Parquet):
             _SECONDS_AS_MS,
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
             shared.INTEGERS_IN_MISSING_STRUCTS,
         )
 
@@ -295,6 +296,7 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
         return (
             shared.CATEGORIES_OF_NULLS,
             _DICTIONARY_AS_VALUES,
+            shared.VECTORS_AS_LISTS,
             Loss(
                 "timestamps in s and ms become us, and UTC where they have a zone",
                 "the same points in time",
