@@ -21,6 +21,7 @@ FORMATS: Registry[TabularFormat] = Registry(
         "parquet": Entry("formats.parquet:ENGINES"),
         "pickle": Entry("formats.pickle:ENGINES"),
         "raw-io": Entry("formats.raw_io:ENGINES"),
+        "sqlite-table": Entry("formats.sqlite:ENGINES"),
         "vortex": Entry("formats.vortex:ENGINES", "vortex"),
         "xml": Entry("formats.xml:ENGINES", "xml"),
     },

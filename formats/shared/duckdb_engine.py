@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Handle, Native, Offers, TabularFormat
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import sql_condition
+from formats.shared.sql import selected
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,23 +68,10 @@ class DuckdbEngine(TabularFormat):
             close = opened.pop_all().close
 
         def project(columns: Sequence[str]) -> pa.Table:
-            return relation.project(_selected(columns, relation.columns)).to_arrow_table()
+            return relation.project(selected(columns, relation.columns)).to_arrow_table()
 
         def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
-            condition = sql_condition(predicate, _selected([predicate.column], relation.columns))
-            return relation.filter(condition).project(_selected(columns, relation.columns)).to_arrow_table()
+            condition = sql_condition(predicate, selected([predicate.column], relation.columns))
+            return relation.filter(condition).project(selected(columns, relation.columns)).to_arrow_table()
 
         return Handle(project=project, scan=scan, close=close)
-
-
-def _selected(columns: Sequence[str], known: Sequence[str]) -> str:
-    """The list of a SELECT. Raises KeyError for what is not a column, which SQL may know under other names: it does
-    not tell capitals from small letters, and its readers offer columns of their own, such as `filename`."""
-    if missing := set(columns).difference(known):
-        raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(known)}")
-    return ", ".join(map(quoted, columns))
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes one that may hold anything."""
-    return '"' + name.replace('"', '""') + '"'
