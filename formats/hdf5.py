@@ -150,8 +150,7 @@ class HdfFixed(_HdfPandas):
     layout = "fixed"
     maturity = Maturity(
         Stage.YOUNG,
-        "HDF5 is a standard, but the layout in it is pandas' own, with text as pickled objects: pandas alone "
-        "reads it",
+        "HDF5 is a standard, but the layout in it is pandas' own, with text as pickled objects: pandas alone reads it",
     )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE})
 

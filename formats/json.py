@@ -270,9 +270,7 @@ class JsonDuckdb(_Json, DuckdbEngine):
                 *("timestamp-s", "timestamp-ms"),
             ),
             text.BLOBS_AS_TEXT,
-            shared.written_as_text(
-                *("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")
-            ),
+            shared.written_as_text(*("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")),
         )
 
     @property
