@@ -230,13 +230,13 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of lists, structs or maps."""
+        """The first column of lists, structs or maps, or of bytes."""
         import pyarrow.types as of
 
         for field in schema:
             if of.is_nested(field.type):
                 return f"pyarrow writes no nested columns to CSV (column {field.name}: {field.type})"
-        return super().refusal(schema, rows)
+        return refusals.of_bytes(schema, "pyarrow") or super().refusal(schema, rows)
 
     def load_library(self) -> None:
         """Import pyarrow.csv."""

@@ -180,8 +180,9 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         "HDF5 is a standard, but the layout in it is pandas' own, with names of columns as pickled objects: "
         "pandas alone reads it",
     )
-    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns.
-    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES})
+    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns. So programs in
+    # other languages find blocks of values, and cannot say which columns they are.
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE})
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""

@@ -11,7 +11,7 @@ from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Sta
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
-from formats.shared import pandas_codecs
+from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
@@ -73,6 +73,10 @@ class JsonPandas(_Json):
         if values["parser"] == "pyarrow" and values["codec"] != "none":
             raise RefusedSetting("json: parser=pyarrow reads a codec by the file's name alone (allowed: codec=none)")
         return values
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of bytes."""
+        return refusals.of_bytes(schema, "pandas") or super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

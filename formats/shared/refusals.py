@@ -8,6 +8,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def of_bytes(schema: pa.Schema, library: str) -> str | None:
+    """Why text of a library that writes bytes as they are cannot hold the first column of them; None without one."""
+    import pyarrow.types as of
+
+    for field in schema:
+        if of.is_binary(field.type) or of.is_large_binary(field.type):
+            return f"{library} writes bytes as text, which they need not be (column {field.name})"
+    return None
+
+
 def of_printed_vectors(schema: pa.Schema) -> str | None:
     """Why pandas' text cannot hold the first column of vectors; None without one."""
     import pyarrow.types as of

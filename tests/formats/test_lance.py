@@ -9,6 +9,10 @@ class TestLance(TabularFormatContract):
     variant = "lance[engine=pylance]"
 
 
+class TestLanceIndexed(TabularFormatContract):
+    variant = "lance[engine=pylance,index=btree]"
+
+
 @pytest.mark.slow
 class TestLanceZstd(TabularFormatContract):
     variant = "lance[engine=pylance,codec=zstd,level=1]"
