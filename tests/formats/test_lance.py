@@ -9,6 +9,7 @@ class TestLance(TabularFormatContract):
     variant = "lance[engine=pylance]"
 
 
+@pytest.mark.slow
 class TestLanceIndexed(TabularFormatContract):
     variant = "lance[engine=pylance,index=btree]"
 
