@@ -11,10 +11,10 @@ from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Sta
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import times, written
-from formats.shared import pandas_codecs
+from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
-from formats.shared.duckdb_engine import DuckdbEngine
+from formats.shared.duckdb_engine import DuckdbCopies
 from formats.shared.polars_engine import LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.streams import tables, whole_or_nothing
@@ -140,6 +140,10 @@ class CsvPandas(ProjectsByOneCall, _Csv):
             f"pd.read_csv({{path}}{keep}{packed}{parser})",
         )
 
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of vectors."""
+        return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
+
     def load_library(self) -> None:
         """Import pandas with what it loads on the first call."""
         import pandas
@@ -192,10 +196,11 @@ class CsvPandas(ProjectsByOneCall, _Csv):
             yield from (in_order(chunk, columns) for chunk in chunks if len(chunk))
 
     def _parsed(self, location: Path, columns: list[str] | None = None, rows: int | None = None) -> Any:
+        in_chunks: Any = {} if rows is None else {"chunksize": rows}
         return self._pandas.read_csv(
             location,
             usecols=columns,
-            chunksize=rows,
+            **in_chunks,
             keep_default_na=self.values["keep_default_na"] == "true",
             compression=pandas_codecs.for_read(self.values),
             engine=self.values["parser"],  # type: ignore[arg-type]
@@ -247,13 +252,13 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of lists, structs or maps."""
+        """The first column of lists, structs or maps, or of bytes."""
         import pyarrow.types as of
 
         for field in schema:
             if of.is_nested(field.type):
                 return f"pyarrow writes no nested columns to CSV (column {field.name}: {field.type})"
-        return super().refusal(schema, rows)
+        return refusals.of_bytes(schema, "pyarrow") or super().refusal(schema, rows)
 
     def load_library(self) -> None:
         """Import pyarrow.csv."""
@@ -340,7 +345,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
         return self._polars.scan_csv(location)
 
 
-class CsvDuckdb(_Csv, DuckdbEngine):
+class CsvDuckdb(_Csv, DuckdbCopies):
     """DuckDB's COPY to CSV and read_csv."""
 
     @property
@@ -363,7 +368,10 @@ class CsvDuckdb(_Csv, DuckdbEngine):
                 *("timestamp-s", "timestamp-ms", "timestamp-ns"),
             ),
             text.BLOBS_AS_TEXT,
-            shared.written_as_text("duration", "list", expect=written.of_types("duration", "list")),
+            shared.written_as_text(
+                *("duration", "list", "vector", "vector-long"),
+                expect=written.of_types("duration", "list", "fixed_size_list"),
+            ),
         )
 
     @property

@@ -11,12 +11,14 @@ from adapters.contract import Besides, Calls, Can, Maturity, Native, Setting, St
 from adapters.losses import Cause, Expect, Loss, Relation
 from adapters.relations import floats, integers, texts, times, written
 from formats.shared import pandas_losses as shared
+from formats.shared import refusals
 from formats.shared import text_losses as text
 from formats.shared.projection import ProjectsByOneCall, in_order
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
 _SHEET_ROWS = 1_048_576
 """Rows of a sheet, by the Excel specification of limits; the names take the first."""
@@ -209,6 +211,10 @@ class ExcelPandas(ProjectsByOneCall):
         if self.values["read"] == "calamine":
             faults["date-early"] = _EARLY
         return faults
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of vectors."""
+        return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     @property
     def native_read(self) -> Native:

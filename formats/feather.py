@@ -245,6 +245,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
             shared.categories_of_nulls_with("null"),
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
         )
 
     def load_library(self) -> None:

@@ -141,6 +141,7 @@ class HdfFixed(_HdfPandas):
             shared.objects_of_nulls("date-null", strings=("object",)),
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
             shared.INTEGERS_THROUGH_NUMPY,
         )
 
@@ -152,8 +153,7 @@ class HdfFixed(_HdfPandas):
     layout = "fixed"
     maturity = Maturity(
         Stage.YOUNG,
-        "HDF5 is a standard, but the layout in it is pandas' own, with text as pickled objects: pandas alone "
-        "reads it",
+        "HDF5 is a standard, but the layout in it is pandas' own, with text as pickled objects: pandas alone reads it",
     )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE})
 
@@ -183,8 +183,9 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         "HDF5 is a standard, but the layout in it is pandas' own, with names of columns as pickled objects: "
         "pandas alone reads it",
     )
-    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns.
-    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES})
+    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns. So programs in
+    # other languages find blocks of values, and cannot say which columns they are.
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE})
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""

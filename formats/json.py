@@ -12,10 +12,10 @@ from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Sett
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
-from formats.shared import pandas_codecs
+from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
-from formats.shared.duckdb_engine import DuckdbEngine
+from formats.shared.duckdb_engine import DuckdbCopies
 from formats.shared.polars_engine import LazyPolarsEngine
 from formats.shared.streams import whole_or_nothing
 
@@ -76,6 +76,10 @@ class JsonPandas(_Json):
             raise RefusedSetting("json: parser=pyarrow reads a codec by the file's name alone (allowed: codec=none)")
         return values
 
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of bytes."""
+        return refusals.of_bytes(schema, "pandas") or super().refusal(schema, rows)
+
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What JSON has no notation for, and the decimals of the call's default."""
@@ -124,6 +128,7 @@ class JsonPandas(_Json):
                 frozenset({"duration"}),
             ),
             shared.written_as_text("time", expect=written.of_types("time32", "time64")),
+            shared.vectors_as_lists_of_float64(tolerance=tolerance, relative_tolerance=_RELATIVE, bound=bound),
         )
 
     @property
@@ -229,6 +234,9 @@ class JsonPolars(_Json, LazyPolarsEngine):
             text.INTEGERS_AS_INT64,
             shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             text.DECIMALS_AS_TEXT,
+            shared.vectors_as_lists_of_float64(
+                relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"
+            ),
             shared.written_as_text(
                 *("date", "date-early", "time", "duration", *shared.TIMESTAMPS),
                 expect=written.of_types("date", "time", "duration"),
@@ -268,7 +276,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
         return True
 
 
-class JsonDuckdb(_Json, DuckdbEngine):
+class JsonDuckdb(_Json, DuckdbCopies):
     """DuckDB's COPY to JSON, which writes lines, and read_json."""
 
     @property
@@ -293,6 +301,7 @@ class JsonDuckdb(_Json, DuckdbEngine):
                 frozenset({"uint8", "uint16", "uint32"}),
             ),
             shared.float32_as_float64(bound="the same number as float64"),
+            shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
                 "what is below a microsecond is lost, where they have a zone",
@@ -300,9 +309,7 @@ class JsonDuckdb(_Json, DuckdbEngine):
                 *("timestamp-s", "timestamp-ms"),
             ),
             text.BLOBS_AS_TEXT,
-            shared.written_as_text(
-                *("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")
-            ),
+            shared.written_as_text(*("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")),
         )
 
     @property

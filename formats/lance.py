@@ -73,6 +73,9 @@ class LancePylance(TabularFormat):
             "on",
             "whether metadata and indices stay in memory while a data set is open, within Lance's limits",
         ),
+        "index": Setting(
+            ("none", "btree"), "none", "an index of each column of numbers, times or text, which the save makes as well"
+        ),
     }
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
@@ -99,8 +102,9 @@ class LancePylance(TabularFormat):
 
     @property
     def calls(self) -> Calls | None:
-        """As a user writes them; a codec goes into the metadata of every field, which takes more than a line."""
-        if self.values["codec"] != "auto" or self.values["structural"] != "default":
+        """As a user writes them; a codec goes into the metadata of every field, and an index is a call of its own: both
+        take more than a line."""
+        if self.values["codec"] != "auto" or self.values["structural"] != "default" or self.values["index"] != "none":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
         cache = "".join(f", {name}={value}" for name, value in self._caches().items())
@@ -135,7 +139,7 @@ class LancePylance(TabularFormat):
         with whole_or_nothing(location):
             self._write(pa.RecordBatchReader.from_batches(stored, (batch.cast(stored) for batch in batches)), location)
 
-    def _write(self, data: Any, location: Path) -> None:
+    def _write(self, data: pa.Table | pa.RecordBatchReader, location: Path) -> None:
         version: Any = self.values["version"]
         try:
             self._lance.write_dataset(data, str(location), data_storage_version=version)
@@ -143,6 +147,11 @@ class LancePylance(TabularFormat):
             if "too wide for miniblock" not in str(error):
                 raise
             raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
+        if self.values["index"] != "none":
+            # Which column a condition will be on is not known when a table is saved.
+            dataset = self._lance.dataset(str(location))
+            for field in filter(_takes_index, data.schema):
+                dataset.create_scalar_index(field.name, "BTREE")
 
     def _with_metadata(self, table: pa.Table) -> pa.Table:
         stored = self._schema_with_metadata(table.schema)
@@ -197,11 +206,12 @@ class LancePylance(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write a fragment, and a version that has it too."""
+        """Write a fragment, and a version that has it too. No index knows of it: its rows are tested one by one."""
         self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all pages, which must have the layout and the version that the settings say.
+        """Codec and encodings of all pages, which must have the layout, the version and the indices that the settings
+        say.
 
         Raises AdapterError where they have not.
         """
@@ -210,7 +220,21 @@ class LancePylance(TabularFormat):
         if found.details["file format"] != self.values["version"]:
             raise AdapterError(f"the files have version {found.details['file format']}, not {self.values['version']}")
         lance_pages.check_layout(found.encodings, str(self.values["structural"]))
+        indexed = {name for index in dataset.describe_indices() for name in index.field_names}
+        wanted = set() if self.values["index"] == "none" else {*filter(_takes_index, dataset.schema)}
+        if indexed != {field.name for field in wanted}:
+            raise AdapterError(
+                f"the data set has indices of {sorted(indexed)}, its variant says index={self.values['index']}"
+            )
         return found
+
+
+def _takes_index(field: pa.Field) -> bool:
+    """Whether Lance has a B-tree for such a column. Booleans have none, and what is nested has no order."""
+    import pyarrow.types as of
+
+    kinds = (of.is_integer, of.is_floating, of.is_date, of.is_timestamp, of.is_string, of.is_large_string)
+    return any(is_it(field.type) for is_it in kinds)
 
 
 def _condition(predicate: Predicate) -> str:

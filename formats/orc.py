@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -87,8 +88,8 @@ class OrcPyarrow(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """ORC has timestamps in nanoseconds alone, and no names of zones."""
-        return (_TIMESTAMPS_AS_NS_IN_UTC,)
+        """ORC has timestamps in nanoseconds alone, no names of zones, and lists of any length."""
+        return (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
 
     @property
     def calls(self) -> Calls:
@@ -195,6 +196,7 @@ class OrcPandas(_Orc):
             _TIMESTAMPS_AS_NS_IN_UTC,
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
             shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64", "int64-exact"),
             shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
             shared.INTEGERS_IN_MISSING_STRUCTS,

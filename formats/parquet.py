@@ -29,13 +29,15 @@ from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import arrow_expression
-from formats.shared.duckdb_engine import DuckdbEngine
+from formats.shared.datafusion_engine import DatafusionEngine
+from formats.shared.duckdb_engine import DuckdbCopies
 from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.rows import located, starts_of
 from formats.shared.streams import gathered, tables, whole_or_nothing
 
 if TYPE_CHECKING:
+    import datafusion
     import duckdb
     import numpy as np
     import pandas as pd
@@ -243,6 +245,7 @@ class ParquetPandas(ProjectsByOneCall, _Parquet):
             _SECONDS_AS_MS,
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
             shared.INTEGERS_IN_MISSING_STRUCTS,
         )
 
@@ -331,7 +334,7 @@ class ParquetPolars(_Parquet, LazyPolarsEngine):
         return self._polars.scan_parquet(location)
 
 
-class ParquetDuckdb(_Parquet, DuckdbEngine):
+class ParquetDuckdb(_Parquet, DuckdbCopies):
     """DuckDB's COPY to Parquet and read_parquet."""
 
     # DuckDB takes a level for every codec, and uses it for this one alone.
@@ -343,6 +346,7 @@ class ParquetDuckdb(_Parquet, DuckdbEngine):
         return (
             shared.CATEGORIES_OF_NULLS,
             _DICTIONARY_AS_VALUES,
+            shared.VECTORS_AS_LISTS,
             Loss(
                 "timestamps in s and ms become us, and UTC where they have a zone",
                 "the same points in time",
@@ -468,4 +472,54 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
         return Handle(take=take)
 
 
-ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet)
+class ParquetDatafusion(_Parquet, DatafusionEngine):
+    """DataFusion's write_parquet and read_parquet, which are those of Rust: the index of pages is written, and a scan
+    reads the pages alone that may hold rows that meet the condition. It has no call for rows by their numbers."""
+
+    settings: ClassVar = {
+        "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
+        "level": parquet_codecs.LEVEL,
+        "row_group_rows": Setting(_MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
+        "page_rows": Setting(_MOST_ROWS, None, "most rows of a data page; without it 20,000"),
+        "dictionary": Setting(
+            ("true", "false"), "true", "whether columns may be stored by dictionaries, which are read whatever page is"
+        ),
+    }
+    library_default: ClassVar = {"codec": "zstd"}
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec = {"none": "uncompressed", "lz4": "lz4_raw"}.get(str(self.values["codec"]), str(self.values["codec"]))
+        level = self.values["level"] or self._datafusion.dataframe.Compression(codec).get_default_level()
+        asked = {
+            "max_row_group_size": self.values["row_group_rows"],
+            "data_page_row_count_limit": self.values["page_rows"],
+        }
+        options = self._datafusion.ParquetWriterOptions(
+            compression=codec if level is None else f"{codec}({level})",
+            dictionary_enabled=self.values["dictionary"] == "true",
+            **{key: value for key, value in asked.items() if value is not None},
+        )
+        self.session().from_arrow(table).write_parquet_with_options(str(location), options)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks; the footer must tell what the settings say, and of an index of
+        pages. Raises AdapterError where it does not."""
+        import pyarrow.parquet
+
+        footer = pyarrow.parquet.read_metadata(location)
+        parquet_codecs.check_layout(
+            footer,
+            row_group_rows=self.values["row_group_rows"],
+            page_index=True,
+            dictionary=self.values["dictionary"] == "true",
+            statistics=True,
+        )
+        return parquet_codecs.stored_of(footer)
+
+    def frame(self, location: Path) -> datafusion.DataFrame:
+        """The file."""
+        return self.session().read_parquet(str(location))
+
+
+ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet, ParquetDatafusion)

@@ -45,6 +45,7 @@ class PicklePandas(TabularFormat):
             shared.categories_of_nulls_with("null"),
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
         )
 
     @property

@@ -10,6 +10,7 @@ FORMATS: Registry[TabularFormat] = Registry(
     {
         "avro": Entry("formats.avro:ENGINES", "avro"),
         "csv": Entry("formats.csv:ENGINES"),
+        "duckdb-table": Entry("formats.duckdb:ENGINES", "engines"),
         "excel": Entry("formats.excel:ENGINES", "excel"),
         "f3": Entry("formats.f3:ENGINES", "f3"),
         "feather": Entry("formats.feather:ENGINES"),
@@ -21,6 +22,7 @@ FORMATS: Registry[TabularFormat] = Registry(
         "parquet": Entry("formats.parquet:ENGINES"),
         "pickle": Entry("formats.pickle:ENGINES"),
         "raw-io": Entry("formats.raw_io:ENGINES"),
+        "sqlite-table": Entry("formats.sqlite:ENGINES"),
         "vortex": Entry("formats.vortex:ENGINES", "vortex"),
         "xml": Entry("formats.xml:ENGINES", "xml"),
     },

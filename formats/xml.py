@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Besides, Calls, Can, Maturity, Native, Setting, Stage, TabularFormat
 from adapters.losses import Loss
-from formats.shared import pandas_codecs
+from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class XmlPandas(TabularFormat):
         return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column whose name can be no element's."""
+        """The first column whose name can be no element's, or which holds vectors."""
         for name in schema.names:
             if not _ELEMENT.fullmatch(name):
                 return f"XML has no element of the name {name!r}, which a column has"
-        return super().refusal(schema, rows)
+        return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     @property
     def calls(self) -> Calls:

@@ -15,6 +15,7 @@ from adapters.contract import Adapter, Native, Stage, TabularFormat
 from bench_runner.registries import all_engines
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
+from formats.shared.wrong_answers import WRONG_ANSWERS
 from tests import constants_table, findings_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,6 +23,7 @@ COMMAND = "python -m tests.generated_docs"
 PAGES = (
     "README.md",
     "docs/findings.md",
+    "docs/known-faults.md",
     "docs/operations.md",
     "docs/recommend.md",
     "docs/reproduction.md",
@@ -102,6 +104,30 @@ def calls() -> str:
     return "\n".join([*lines, ""])
 
 
+def wrong_answers() -> str:
+    """A table of the calls that answer wrongly, whoever makes them."""
+    lines = ["", "| library | call | what comes of it | what to do |", "| --- | --- | --- | --- |"]
+    for each in WRONG_ANSWERS:
+        lines.append(f"| {each.distribution} | `{each.call}` | {each.answer} | {each.instead} |")
+    return "\n".join([*lines, ""])
+
+
+def broken_columns() -> str:
+    """A table of the kinds of column that a call corrupts, with the settings with which it does."""
+    lines = ["", "| variant | kind of column | what becomes of it |", "| --- | --- | --- |"]
+    for engine in _engines():
+        usual = engine()
+        found = {(usual.variant, kind): fault for kind, fault in usual.known_faults.items()}
+        for key, setting in engine.settings.items():
+            for value in setting.allowed if key in ("save", "read", "parser") else ():
+                other = engine({key: str(value)})
+                for kind, fault in other.known_faults.items():
+                    if usual.known_faults.get(kind) != fault:
+                        found[other.variant, kind] = fault
+        lines += [f"| `{variant}` | {kind} | {fault} |" for (variant, kind), fault in found.items()]
+    return "\n".join([*lines, ""])
+
+
 def _code(call: str) -> str:
     """A call as a code span, with names in its places."""
     return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""
@@ -110,6 +136,8 @@ def _code(call: str) -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "calls": calls,
+    "wrong-answers": wrong_answers,
+    "broken-columns": broken_columns,
     "constants": constants_table.table,
     "reference": findings_table.measured,
     "wins": findings_table.wins,

@@ -87,6 +87,19 @@ def nan_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return null_where(column, pc.is_nan(column)) if _is_float(column) else None
 
 
+def without_minus_zero(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floats of which some are -0.0, as 0.0."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_float(column):
+        return None
+    values = column.to_numpy(zero_copy_only=False)
+    minus = pa.chunked_array([pa.array((values == 0) & np.signbit(values))])
+    return pc.if_else(minus, pa.scalar(0.0, column.type), column) if pc.any(minus).as_py() else None
+
+
 def _is_float(column: pa.ChunkedArray) -> bool:
     import pyarrow as pa
 

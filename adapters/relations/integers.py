@@ -131,7 +131,5 @@ def integers_in_missing_structs_as_float64(column: pa.ChunkedArray) -> pa.Chunke
 
     if not pa.types.is_struct(column.type) or not column.null_count:
         return None
-    fields = [
-        field.with_type(pa.float64()) if pa.types.is_integer(field.type) else field for field in column.type
-    ]
+    fields = [field.with_type(pa.float64()) if pa.types.is_integer(field.type) else field for field in column.type]
     return None if pa.struct(fields) == column.type else column.cast(pa.struct(fields))

@@ -28,6 +28,25 @@ def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None
     return expect
 
 
+def zones_as_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps with a zone as those of UTC."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(column.type) or column.type.tz in (None, "UTC"):
+        return None
+    return column.cast(pa.timestamp(column.type.unit, "UTC"))
+
+
+def zoned_in_us_or_ns_of_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Timestamps with a zone as those of UTC, in us but for those in ns."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(column.type) or column.type.tz is None:
+        return None
+    as_type = pa.timestamp("ns" if column.type.unit == "ns" else "us", "UTC")
+    return None if column.type == as_type else column.cast(as_type)
+
+
 def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Timestamps without what is below a millisecond, in us."""
     import pyarrow as pa

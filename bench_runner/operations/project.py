@@ -109,23 +109,10 @@ class Project(RepeatedOperation):
     def _read(
         self, stage: Stage, handle: Handle | None, held: tuple[str, ...], location: Path, laps: Laps, *, closing: bool
     ) -> Any:
-        adapter = cast(TabularFormat, stage.adapter)
         # A list of its own for each call: what an adapter does to it must not change what is compared.
         columns = list(held)
-        if handle is None:
-            native = targets.select(adapter.read(location), adapter.native_read, columns)
-        else:
-            assert handle.project is not None
-            native = handle.project(columns)
-            if closing:
-                handle.close()
-        laps.lap("engine_ns")
-        result = targets.from_native(native, stage.target, adapter.native_read)
-        del native
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
+        adapter = cast(TabularFormat, stage.adapter)
+        return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
     def expected_columns(self, stage: Stage) -> list[str]:
         """Those that were asked for, in that order."""
@@ -134,6 +121,18 @@ class Project(RepeatedOperation):
     def columns_of(self, stage: Stage, held: tuple[str, ...]) -> list[str]:
         """Those that the call was asked for."""
         return list(held)
+
+
+def _columns(
+    adapter: TabularFormat, handle: Handle | None, names: list[str], location: Path, *, closing: bool
+) -> Any:
+    if handle is None:
+        return targets.select(adapter.read(location), adapter.native_read, names)
+    assert handle.project is not None
+    native = handle.project(names)
+    if closing:
+        handle.close()
+    return native
 
 
 def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:

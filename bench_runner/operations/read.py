@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bench_runner.clock import Laps
-from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
 
 
@@ -25,14 +24,7 @@ class Read(Operation):
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
         """Read, convert to the target, touch one byte in each page of the result."""
-        native = stage.adapter.read(location)
-        laps.lap("engine_ns")
-        result = targets.from_native(native, stage.target, stage.adapter.native_read)
-        del native
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
+        return stage.answer(lambda: stage.adapter.read(location), laps)
 
     def expected_columns(self, stage: Stage) -> list[str]:
         """All, as they are stored."""

@@ -17,7 +17,7 @@ from adapters.contract import ImageStorage, TabularFormat
 from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import predicates, selection, targets
+from bench_runner.operations import predicates, selection
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import ALL, count, share, word
 from bench_runner.operations.project import chosen_columns
@@ -71,22 +71,18 @@ class Scan(Operation):
 
     def run(self, stage: Stage, held: Predicate, location: Path, laps: Laps) -> Any:
         """Open, read the rows, convert to the target, touch one byte in each page of the result."""
+        return stage.answer(lambda: self._rows(stage, held, location), laps)
+
+    def _rows(self, stage: Stage, asked: Predicate, location: Path) -> Any:
         adapter = cast(TabularFormat, stage.adapter)
         columns = self.expected_columns(stage)
         if self.fallback(adapter):
-            native = selection.matching(adapter.read(location), adapter.native_read, held, columns)
-        else:
-            handle = adapter.open(location)
-            assert handle.scan is not None
-            native = handle.scan(held, columns)
-            handle.close()
-        laps.lap("engine_ns")
-        result = targets.from_native(native, stage.target, adapter.native_read)
-        del native
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
+            return selection.matching(adapter.read(location), adapter.native_read, asked, columns)
+        handle = adapter.open(location)
+        assert handle.scan is not None
+        native = handle.scan(asked, columns)
+        handle.close()
+        return native
 
     def expected_columns(self, stage: Stage) -> list[str]:
         """Those that were asked for."""

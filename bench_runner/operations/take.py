@@ -125,21 +125,16 @@ class Take(RepeatedOperation):
 
     def call(self, stage: Stage, handle: Handle | None, held: np.ndarray, location: Path, laps: Laps) -> Any:
         """Take, convert to the target, touch one byte in each page of the result."""
-        adapter = cast(TabularFormat, stage.adapter)
+        return stage.answer(lambda: self._rows(stage, handle, held, location), laps)
+
+    def _rows(self, stage: Stage, handle: Handle | None, numbers: np.ndarray, location: Path) -> Any:
         columns = self.expected_columns(stage)
-        if handle is None:
-            everything = targets.select(adapter.read(location), adapter.native_read, columns)
-            native = selection.rows_of(everything, adapter.native_read, held)
-        else:
+        if handle is not None:
             assert handle.take is not None
-            native = handle.take(held, columns)
-        laps.lap("engine_ns")
-        result = targets.from_native(native, stage.target, adapter.native_read)
-        del native
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
+            return handle.take(numbers, columns)
+        adapter = cast(TabularFormat, stage.adapter)
+        everything = targets.select(adapter.read(location), adapter.native_read, columns)
+        return selection.rows_of(everything, adapter.native_read, numbers)
 
     def run(self, stage: Stage, held: np.ndarray, location: Path, laps: Laps) -> Any:
         """Open, call once, close."""

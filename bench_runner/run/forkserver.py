@@ -21,11 +21,16 @@ MESSAGE_BYTES = 1 << 20
 """The most that a request for a worker may take."""
 
 
-def preload(variants: list[str]) -> dict[str, str]:
-    """Load the libraries of the variants; returns the reason for each that could not be."""
+def preload(variants: list[str], strings: str) -> dict[str, str]:
+    """Load the libraries of the variants, with `strings` as pandas' dtype of text; returns the reason for each that
+    could not be."""
     from bench_runner import registries
     from bench_runner.machine import linux
+    from bench_runner.operations import targets
     from bench_runner.worker import jobs as worker
+
+    # Some libraries, such as fastparquet, ask pandas for its dtype of text once, when they are loaded.
+    targets.apply_strings(targets.Target(strings=strings))
 
     # Lance warns at each fork, because its thread pools would not survive one; they start at its first call, which
     # no forkserver makes.
@@ -54,7 +59,7 @@ def serve(control: socket.socket) -> None:
             return
         request: dict[str, Any] = json.loads(message)
         if "preload" in request:
-            control.send(json.dumps({"failures": preload(request["preload"])}).encode())
+            control.send(json.dumps({"failures": preload(request["preload"], request["strings"])}).encode())
             continue
         answers, phase_page = descriptors
         child = os.fork()

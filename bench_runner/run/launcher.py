@@ -86,10 +86,12 @@ class Limits:
 class Launcher:
     """Makes workers of one thread condition."""
 
-    def __init__(self, *, isolate: str, threads: int | None, preload: list[str]) -> None:
-        """`isolate` is 'forkserver' or 'spawn'; `preload` names the variants whose libraries the forkserver loads."""
+    def __init__(self, *, isolate: str, threads: int | None, preload: list[str], strings: str = "str") -> None:
+        """`isolate` is 'forkserver' or 'spawn'; `preload` names the variants whose libraries the forkserver loads, with
+        `strings` as pandas' dtype of text."""
         self._threads = threads
         self._preload = preload
+        self._strings = strings
         self._isolate = isolate
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -97,7 +99,7 @@ class Launcher:
 
     def twin(self) -> Launcher:
         """Another one of the same condition, for a thread of its own: a launcher does one job at a time."""
-        return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload)
+        return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload, strings=self._strings)
 
     def load(self) -> None:
         """Start the forkserver now, which loads the libraries; else the first job does."""
@@ -180,7 +182,7 @@ class Launcher:
         theirs.close()
         self._control = ours
         try:
-            ours.send(json.dumps({"preload": self._preload}).encode())
+            ours.send(json.dumps({"preload": self._preload, "strings": self._strings}).encode())
             self.preload_failures |= json.loads(ours.recv(MESSAGE_BYTES))["failures"]
         except (ValueError, OSError):
             return False

@@ -267,10 +267,15 @@ def signals_stop(watcher: Heeding) -> Iterator[None]:
 
 @contextmanager
 def _launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
-    conditions = dict.fromkeys(chain.conditions.threads for chain in plan.chains)
+    conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
     launchers = {
-        threads: Launcher(isolate=options.isolate, threads=1 if threads == "1" else None, preload=list(plan.variants))
-        for threads in conditions
+        threads: Launcher(
+            isolate=options.isolate,
+            threads=1 if threads == "1" else None,
+            preload=list(plan.variants),
+            strings=strings,
+        )
+        for threads, strings in conditions.items()
     }
     try:
         yield launchers

@@ -43,6 +43,7 @@ SUITE = Suite(
         "avro[engine=fastavro,codec=none]",
         "csv[engine=pyarrow]",
         "csv[engine=duckdb]",
+        "duckdb-table[engine=duckdb]",
         "f3[codec=none]",
         "f3[codec=none,rows_per_unit=4096]",
         "feather[engine=pyarrow,codec=none]",
@@ -55,6 +56,8 @@ SUITE = Suite(
         "parquet[engine=pyarrow,codec=none,row_group_rows=1024]",
         "parquet[engine=polars,codec=none]",
         "parquet[engine=duckdb,codec=none]",
+        "parquet[engine=datafusion,codec=none,page_rows=1024,dictionary=false]",
+        "sqlite-table[engine=sqlite3]",
         "vortex[engine=vortex-data]",
     ),
     left_out={

@@ -191,7 +191,7 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
     if not _same_dtype(dtype, got.dtype):
         return _describe_series(expected, got, dtype)
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
-        return _compare_objects(expected, got.to_numpy(copy=False))
+        return _compare_objects(expected, got.to_numpy(copy=False), bound)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
         # From numpy's own array pyarrow takes it as it is; from pandas' it would look for what is missing.
         returned = _chunked(pa.array(got.to_numpy(copy=False)))
@@ -203,11 +203,11 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
     return _compare_arrow(expected, returned, bound)
 
 
-def _compare_objects(expected: pa.ChunkedArray, got: np.ndarray) -> str | None:
+def _compare_objects(expected: pa.ChunkedArray, got: np.ndarray, bound: Bound) -> str | None:
     nulls = equality.Nulls.of(expected)
 
     def same(start: int, stop: int) -> bool:
-        return equality.same_objects(expected[start:stop], got[start:stop].tolist(), nulls)
+        return equality.same_objects(expected[start:stop], got[start:stop].tolist(), nulls, bound=bound)
 
     row = equality.first_difference(len(expected), same)
     if row is None:

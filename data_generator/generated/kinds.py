@@ -86,6 +86,11 @@ def _text(name: str, title: str, *values: str) -> Kind:
     return Kind(name, title, pa.string(), values)
 
 
+def _vectors(name: str, title: str, size: int) -> Kind:
+    values = [[(-1) ** row * (row + 1) / (place + 3) for place in range(size)] for row in range(3)]
+    return Kind(name, title, pa.list_(pa.float32(), size), values)
+
+
 def _without_values(name: str, arrow_type: pa.DataType) -> Kind:
     return Kind(f"{name}-null", f"{name} of which every value is missing", arrow_type, [None])
 
@@ -148,6 +153,8 @@ _ALL = [
         categories=["off", "low", "mid", "high"],
     ),
     Kind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
+    _vectors("vector", "vectors: lists of 4 floats each", 4),
+    _vectors("vector-long", "vectors of more floats than numpy prints", 1_024),
     Kind("struct", "structs", pa.struct({"a": pa.int64(), "b": pa.string()}), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),
     Kind("map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]),
     # One for each manner in which pandas, or a reader that guesses, holds what has no value: as text, masked, as

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Handle, Native, Offers, TabularFormat
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import sql_condition
+from formats.shared.sql import selected
 from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class DuckdbEngine(TabularFormat):
-    """A format's calls of DuckDB, without what the format adds."""
+    """A format's calls of DuckDB that read, without what the format adds."""
 
     engine = "duckdb"
-    distributions: ClassVar = ("duckdb",)
+    distributions: ClassVar[tuple[str, ...]] = ("duckdb",)
     extra = "engines"
     native = Native.ARROW
     offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
@@ -44,6 +45,38 @@ class DuckdbEngine(TabularFormat):
             # Otherwise points in time come back in the zone of the machine that reads them.
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
+
+    @abstractmethod
+    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+        """The file as a relation, of which nothing is read but what tells its columns."""
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns; of text the call guesses the types."""
+        with self.connection() as connection:
+            return self.relation(connection, location).to_arrow_table()
+
+    def open(self, location: Path) -> Handle:
+        """Keep a connection, and the relation that stands for the file."""
+        with ExitStack() as opened:
+            relation = self.relation(opened.enter_context(self.connection()), location)
+            close = opened.pop_all().close
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            return relation.project(selected(columns, relation.columns)).to_arrow_table()
+
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            condition = sql_condition(predicate, selected([predicate.column], relation.columns))
+            return relation.filter(condition).project(selected(columns, relation.columns)).to_arrow_table()
+
+        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
+            reader = relation.project(selected(columns, relation.columns)).to_arrow_reader(rows)
+            return tables(reader, columns, rows)
+
+        return Handle(project=project, scan=scan, batches=batches, close=close)
+
+
+class DuckdbCopies(DuckdbEngine):
+    """Those of formats that DuckDB's COPY writes."""
 
     @abstractmethod
     def copy_options(self) -> str:
@@ -65,44 +98,3 @@ class DuckdbEngine(TabularFormat):
         with self.connection() as connection:
             connection.register("saved", data)
             connection.execute(f"COPY saved TO '{place}' ({self.copy_options()})")
-
-    @abstractmethod
-    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The file as a relation, of which nothing is read but what tells its columns."""
-
-    def read(self, location: Path) -> pa.Table:
-        """Read all columns; of text the call guesses the types."""
-        with self.connection() as connection:
-            return self.relation(connection, location).to_arrow_table()
-
-    def open(self, location: Path) -> Handle:
-        """Keep a connection, and the relation that stands for the file."""
-        with ExitStack() as opened:
-            relation = self.relation(opened.enter_context(self.connection()), location)
-            close = opened.pop_all().close
-
-        def project(columns: Sequence[str]) -> pa.Table:
-            return relation.project(_selected(columns, relation.columns)).to_arrow_table()
-
-        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
-            condition = sql_condition(predicate, _selected([predicate.column], relation.columns))
-            return relation.filter(condition).project(_selected(columns, relation.columns)).to_arrow_table()
-
-        def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-            reader = relation.project(_selected(columns, relation.columns)).to_arrow_reader(rows)
-            return tables(reader, columns, rows)
-
-        return Handle(project=project, scan=scan, batches=batches, close=close)
-
-
-def _selected(columns: Sequence[str], known: Sequence[str]) -> str:
-    """The list of a SELECT. Raises KeyError for what is not a column, which SQL may know under other names: it does
-    not tell capitals from small letters, and its readers offer columns of their own, such as `filename`."""
-    if missing := set(columns).difference(known):
-        raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(known)}")
-    return ", ".join(map(quoted, columns))
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes one that may hold anything."""
-    return '"' + name.replace('"', '""') + '"'

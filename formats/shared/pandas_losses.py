@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adapters.losses import Cause, Expect, Loss, Relation
-from adapters.relations import floats, integers, nulls, texts, written
+from adapters.relations import floats, integers, lists, nulls, texts, written
 
 READ_CSV_WORDS = frozenset(
     {
@@ -97,6 +97,16 @@ INTEGERS_IN_MISSING_STRUCTS = Loss(
     frozenset({"struct"}),
     targets=_ARROW,
 )
+
+VECTORS_AS_LISTS = Loss(
+    "vectors become lists: their length is no part of the type",
+    "the same values",
+    Cause.CALL,
+    Relation(lists.vectors_as_lists),
+    frozenset({"vector", "vector-long"}),
+    targets=_ARROW,
+)
+"""What pandas holds has arrays of any length."""
 
 DICTIONARY_AS_TEXT = Loss(
     "categoricals become plain text",
@@ -247,6 +257,17 @@ def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
         Cause.FORMAT,
         Relation(floats.float32_as_float64, tolerance, relative_tolerance),
         frozenset({"float32"}),
+    )
+
+
+def vectors_as_lists_of_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
+    """Vectors of float32 lose their length and their width."""
+    return Loss(
+        "vectors become lists of float64",
+        bound,
+        Cause.FORMAT,
+        Relation(lists.vectors_as_lists_of_float64, tolerance, relative_tolerance),
+        frozenset({"vector", "vector-long"}),
     )
 
 

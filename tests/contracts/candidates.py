@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from adapters.losses import Cause, Expect, Loss, Parse, Relation
-from adapters.relations import floats, integers, nulls, texts, times, written
+from adapters.relations import floats, integers, lists, nulls, texts, times, written
 from data_generator.generated.kinds import KINDS
 from formats.shared import pandas_losses, text_losses
 
@@ -27,6 +27,7 @@ LOSSES = {"shared": pandas_losses, "text": text_losses}
 RELATIONS = {
     "floats": floats,
     "integers": integers,
+    "lists": lists,
     "nulls": nulls,
     "texts": texts,
     "times": times,

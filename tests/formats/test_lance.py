@@ -10,5 +10,10 @@ class TestLance(TabularFormatContract):
 
 
 @pytest.mark.slow
+class TestLanceIndexed(TabularFormatContract):
+    variant = "lance[engine=pylance,index=btree]"
+
+
+@pytest.mark.slow
 class TestLanceZstd(TabularFormatContract):
     variant = "lance[engine=pylance,codec=zstd,level=1]"

@@ -1,0 +1,26 @@
+"""Vectors, which are lists of one length each, that calls give back as plain lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Lists whose length is no part of their type."""
+    import pyarrow as pa
+
+    if not pa.types.is_fixed_size_list(column.type):
+        return None
+    return column.cast(pa.list_(column.type.value_type))
+
+
+def vectors_as_lists_of_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same of float32, in the type that a text reader knows."""
+    import pyarrow as pa
+
+    if not pa.types.is_fixed_size_list(column.type) or column.type.value_type != pa.float32():
+        return None
+    return column.cast(pa.list_(pa.float64()))

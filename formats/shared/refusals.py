@@ -1,0 +1,31 @@
+"""What calls cannot store, told by the schema before anything is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def of_bytes(schema: pa.Schema, library: str) -> str | None:
+    """Why text of a library that writes bytes as they are cannot hold the first column of them; None without one."""
+    import pyarrow.types as of
+
+    for field in schema:
+        if of.is_binary(field.type) or of.is_large_binary(field.type):
+            return f"{library} writes bytes as text, which they need not be (column {field.name})"
+    return None
+
+
+def of_printed_vectors(schema: pa.Schema) -> str | None:
+    """Why pandas' text cannot hold the first column of vectors; None without one."""
+    import pyarrow.types as of
+
+    for field in schema:
+        if of.is_fixed_size_list(field.type):
+            return (
+                f"pandas writes of vectors what numpy prints, at most 8 digits, and of over 1,000 values the first "
+                f"and last three (column {field.name})"
+            )
+    return None

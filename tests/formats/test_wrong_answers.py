@@ -1,0 +1,76 @@
+"""Every call that is listed as answering wrongly still does; one that is mended is to be listed no longer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import fastparquet
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from formats.shared.wrong_answers import WRONG_ANSWERS
+
+FIVE_AND_NAN = [5.0, math.nan]
+
+
+def fastparquet_flat_filters(folder: Path) -> tuple[int, int]:
+    fastparquet.write(str(folder / "t.parquet"), pd.DataFrame({"r": range(10)}))
+    asked = [("r", ">=", 1), ("r", "<", 2)]
+    return len(fastparquet.ParquetFile(str(folder / "t.parquet")).to_pandas(filters=asked, row_filter=True)), 1
+
+
+def hdf5_null_test(folder: Path) -> tuple[int, int]:
+    frame = pd.DataFrame({"word": ["a", None, "b"]})
+    frame.to_hdf(folder / "t.h5", key="t", format="table", data_columns=True)
+    return len(pd.read_hdf(folder / "t.h5", key="t", where="word != word")), int(frame["word"].isna().sum())
+
+
+def pyarrow_nan_by_statistics(folder: Path) -> tuple[int, int]:
+    pq.write_table(pa.table({"f": FIVE_AND_NAN}), folder / "t.parquet")
+    asked = pc.field("f") != 5.0
+    in_memory = pq.read_table(folder / "t.parquet").filter(asked)
+    return pq.read_table(folder / "t.parquet", filters=asked).num_rows, in_memory.num_rows
+
+
+def duckdb_nan_by_statistics(folder: Path) -> tuple[int, int]:
+    table = pa.table({"f": FIVE_AND_NAN})
+    pq.write_table(table, folder / "t.parquet")
+    with duckdb.connect(":memory:") as connection:
+        connection.register("in_memory", table)
+        (stored,) = connection.sql(f"SELECT count(*) FROM '{folder / 't.parquet'}' WHERE f <> 5").fetchall()
+        (held,) = connection.sql("SELECT count(*) FROM in_memory WHERE f <> 5").fetchall()
+    return stored[0], held[0]
+
+
+def duckdb_copy_append(folder: Path) -> tuple[int, int]:
+    place = folder / "t.parquet"
+    with duckdb.connect(":memory:") as connection:
+        connection.sql(f"COPY (FROM range(1000)) TO '{place}' (FORMAT parquet)")
+        connection.sql(f"COPY (FROM range(10)) TO '{place}' (FORMAT parquet, APPEND)")
+    return pq.read_metadata(place).num_rows, 1_010
+
+
+SHOWN: dict[str, Callable[[Path], tuple[int, int]]] = {
+    "fastparquet-flat-filters": fastparquet_flat_filters,
+    "hdf5-null-test": hdf5_null_test,
+    "pyarrow-nan-by-statistics": pyarrow_nan_by_statistics,
+    "duckdb-nan-by-statistics": duckdb_nan_by_statistics,
+    "duckdb-copy-append": duckdb_copy_append,
+}
+"""How many rows the call gives, and how many it should."""
+
+
+def test_each_is_shown() -> None:
+    assert [each.name for each in WRONG_ANSWERS] == list(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_answer_is_still_wrong(name: str, tmp_path: Path) -> None:
+    given, right = SHOWN[name](tmp_path)
+    assert given != right, "mended? then list it no longer"
