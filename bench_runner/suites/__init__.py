@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench_runner.suites import access, choice, compression, engines, image, tabular
+from bench_runner.suites import access, choice, compression, engines, image, sweep, tabular
 from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Suite
 
 __all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
 
 SUITES: Mapping[str, Suite] = {
-    module.SUITE.name: module.SUITE for module in (tabular, compression, image, engines, access, choice)
+    module.SUITE.name: module.SUITE for module in (tabular, compression, image, engines, access, sweep, choice)
 }
