@@ -252,7 +252,9 @@ def resolve(
     if entry.imports:
         options["on_rows"] = on_rows
     made = build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **options)
-    return replace(made, parameters=values)
+    # Rows that the caller names stand for those of the parameter.
+    told = {**values, "rows": str(made.rows)} if "rows" in values else values
+    return replace(made, parameters=told)
 
 
 def _checked(name: str, entry: Entry, parameters: Mapping[str, str]) -> dict[str, str]:
