@@ -17,7 +17,7 @@ from bench_runner.operations import VERIFYING, operation_of
 from bench_runner.plan.request import Over, Request
 from bench_runner.suites import Suite
 from bench_runner.suites.sweep import BASE, BASE_ROWS, TRAITS, Trait
-from data_generator.catalogue import CATALOGUE
+from data_generator.catalogue import CATALOGUE, Parameter
 
 FEWEST_POINTS = 2
 """One value varies nothing."""
@@ -67,16 +67,24 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
         name, given = parse(spelled)
     except SpellingError as error:
         raise PlanError(f"--datasets {error}\n  --over takes data sets by their names, without patterns") from None
-    parameters = {parameter.name for parameter in CATALOGUE[name].parameters} if name in CATALOGUE else set()
+    parameters = {parameter.name: parameter for parameter in CATALOGUE[name].parameters} if name in CATALOGUE else {}
     if over.trait not in parameters:
-        raise PlanError(_unknown(over.trait, name, sorted(parameters)))
+        raise PlanError(_unknown(over.trait, name, list(parameters)))
     if name != BASE or trait is None:
         if not over.points:
             raise PlanError(f"--over {over.trait}: has no usual values on {name}\n  name some: --over {over.trait}=...")
-        return [spell(name, {**given, over.trait: point}) for point in over.points]
-    base = {**_base(request, trait), **given}
-    points = over.points or _possible(trait, _rows(request, trait))
-    return [spell(name, {**base, over.trait: point}) for point in points]
+        base, points = given, over.points
+    else:
+        base, points = {**_base(request, trait), **given}, over.points or _possible(trait, _rows(request, trait))
+    return [spell(name, {**base, over.trait: _canonical(parameters[over.trait], point)}) for point in points]
+
+
+def _canonical(parameter: Parameter, point: str) -> str:
+    """'0.10' and '0.1' are one value. What is not allowed stays as it is: making the data set says what is."""
+    try:
+        return parameter.canonical(point)
+    except ValueError:
+        return point
 
 
 def _unknown(trait: str, name: str, parameters: Sequence[str]) -> str:
