@@ -17,7 +17,7 @@ from reports.analysis.labels import conditions_text
 from reports.analysis.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.words import FALLBACK
-from reports.pdf.page import FAINT, new_page, spaced
+from reports.pdf.page import FAINT, above_foot, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def _page(contents: Contents, charts: Sequence[Chart]) -> Figure:
         words += f" {FALLBACK} Dashed, grey: the fastest that reads everything and selects, not ranked."
     if any(_changes(chart) for chart in charts):
         words += " Upright: where the best changes, with its interval."
-    figure.text(0.05, 0.078, textwrap.fill(words, 150), fontsize=6.5, color=FAINT, va="bottom")
+    figure.text(0.05, above_foot(contents.run, 0.078), textwrap.fill(words, 150), fontsize=6.5, color=FAINT, va="bottom")
     return figure
 
 
