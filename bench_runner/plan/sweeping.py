@@ -41,7 +41,9 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
 def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Request:
     """The values as operations on each data set, which share its stored copies."""
     if request.operations:
-        raise PlanError(f"--over {over.trait} says what is timed: {trait.operation.format('...')}\n  leave out --operations")
+        raise PlanError(
+            f"--over {over.trait} says what is timed: {trait.operation.format('...')}\n  leave out --operations"
+        )
     ours = not request.datasets and request.data is None and BASE in suite.datasets
     points = over.points or _possible(trait, _rows(request, trait) if ours else request.rows)
     operations = [operation_of(trait.operation.format(point)).spelled for point in points]
@@ -103,9 +105,7 @@ def _base(request: Request, trait: Trait) -> dict[str, str]:
     """The parameters that all points share; rows that the user names stand for the trait's own."""
     rows = _rows(request, trait)
     return {
-        name: value.format(rows=rows)
-        for name, value in trait.base.items()
-        if name != "rows" or request.rows is None
+        name: value.format(rows=rows) for name, value in trait.base.items() if name != "rows" or request.rows is None
     }
 
 

@@ -46,9 +46,7 @@ TRAITS: Mapping[str, Trait] = {
         points=("8", "32", "128", "512", "2048"),
         base={"distinct": "{rows}", "rows": "20000"},
     ),
-    "columns": Trait(
-        meaning="number of columns", points=("4", "16", "64", "256", "1024"), base={"rows": "5000"}
-    ),
+    "columns": Trait(meaning="number of columns", points=("4", "16", "64", "256", "1024"), base={"rows": "5000"}),
     "rows": Trait(
         meaning="rows of the table", points=("100", "1000", "10000", "100000", "1000000"), base={"distinct": "100"}
     ),

@@ -74,8 +74,8 @@ def _check(name: str, rows: int, traits: Traits) -> None:
     runs = rows if traits.run_length == 1 else int(SURE_RUNS * rows / traits.run_length)
     if traits.distinct > max(runs, 1):
         raise DataError(
-            f"{name}: {rows:,} rows in runs of {traits.run_length:,} hold at most {max(runs, 1):,} distinct values, not "
-            f"{traits.distinct:,}\n  ask for fewer (distinct=), for shorter runs (run_length=), or for more rows"
+            f"{name}: {rows:,} rows in runs of {traits.run_length:,} hold at most {max(runs, 1):,} distinct values, "
+            f"not {traits.distinct:,}\n  ask for fewer (distinct=), for shorter runs (run_length=), or for more rows"
         )
     needed = _letters_for(traits.distinct)
     if traits.width_bytes < needed and traits.columns > 1:

@@ -115,8 +115,8 @@ def run(
     What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
     `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table or folder of images, `webface` an HDF5
     file, `generated_webface` adds the one that we make. `rows` are those of each data set, of your own table of the
-    sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression. `over` varies one
-    trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
+    sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression. `over`
+    varies one trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
 
     Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
     or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of

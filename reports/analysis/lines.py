@@ -146,7 +146,9 @@ class Chart:
     @property
     def figure_title(self) -> str:
         """What it shows, of what: 'take time, handle=kept'."""
-        return f"{self.title}, {self.axis.rest}" if self.axis.rest and self.axis.owner is Owner.OPERATION else self.title
+        return (
+            f"{self.title}, {self.axis.rest}" if self.axis.rest and self.axis.owner is Owner.OPERATION else self.title
+        )
 
 
 Cells = Mapping[float, CellSummary]

@@ -120,7 +120,8 @@ def _legend(figure: Figure, found: Sequence[Matrix], foot: float) -> None:
         "error": "!  wrong: a change without a bound",
     }
     patches = [Patch(facecolor=_OUTCOME_COLOURS[name], label=text) for name, text in meanings.items()]
-    figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.04, foot + 0.008), ncols=4, frameon=False, fontsize=7)
+    place = (0.04, foot + 0.008)
+    figure.legend(handles=patches, loc="lower left", bbox_to_anchor=place, ncols=4, frameon=False, fontsize=7)
     if any(matrix.target_alone for matrix in found):
         note = "† the target alone loses something already, without any format; 'report RUN --fidelity' says what"
         figure.text(0.05, foot, note, fontsize=6, color=FAINT, va="bottom")

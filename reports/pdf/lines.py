@@ -66,7 +66,9 @@ def _page(contents: Contents, charts: Sequence[Chart]) -> Figure:
         words += f" {FALLBACK} Dashed, grey: the fastest that reads everything and selects, not ranked."
     if any(_changes(chart) for chart in charts):
         words += " Upright: where the best changes, with its interval."
-    figure.text(0.05, above_foot(contents.run, 0.078), textwrap.fill(words, 150), fontsize=6.5, color=FAINT, va="bottom")
+    figure.text(
+        0.05, above_foot(contents.run, 0.078), textwrap.fill(words, 150), fontsize=6.5, color=FAINT, va="bottom"
+    )
     return figure
 
 

@@ -95,7 +95,8 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     data["sections"] += [
         {"id": told["id"], "facets": {"run": told["place"].slug} if by_run else {}} for told in of_runs
     ]
-    for section, group in zip(_choices(found, [(each.id, each.facets) for each in lines])["sections"], lines, strict=True):
+    chosen = _choices(found, [(each.id, each.facets) for each in lines])["sections"]
+    for section, group in zip(chosen, lines, strict=True):
         data["sections"].append({**section, "formats": group.formats, "charts": {"lines": group.charts}})
     data["specs"] = {
         "bars": site_charts.bars(),

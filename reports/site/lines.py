@@ -1,7 +1,7 @@
 """The lines of the site as Vega-Lite: one specification without data, and the figures of each chart to put in.
 
-What is drawn is reports.analysis.lines'; medians, bands, crossings and the places of labels are computed there and here,
-and the browser only draws. It knows no other chart.
+What is drawn is reports.analysis.lines'; medians, bands, crossings and the places of labels are computed there and
+here, and the browser only draws. It knows no other chart.
 """
 
 from __future__ import annotations
@@ -169,7 +169,9 @@ def _facets(place: Place, chart: Chart) -> dict[str, str]:
     """Those of the tables that the points are from; where they are of several data sets, no data set chooses them."""
     for view in place.tables:
         same = (view.table.suite, view.table.conditions, view.table.machine)
-        if same == (chart.suite, chart.conditions, chart.machine) and view.table.dataset in (chart.dataset or view.table.dataset,):
+        if same == (chart.suite, chart.conditions, chart.machine) and view.table.dataset in (
+            chart.dataset or view.table.dataset,
+        ):
             return {
                 key: value for key, value in view.facets.items() if chart.dataset or key not in ("dataset", "amount")
             }

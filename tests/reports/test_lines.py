@@ -151,14 +151,16 @@ def test_times_that_the_clock_cannot_tell_apart_do_not_cross() -> None:
     (chart,) = charts(over_operations(change=slow_clock))
     (text,) = crossover_texts(chart)
     assert text.startswith("no crossing in what was measured")
-    assert "<10,000" in shown(over_operations(change=slow_clock)) or "<10.0" in shown(over_operations(change=slow_clock))
+    assert "<10,000" in shown(over_operations(change=slow_clock)) or "<10.0" in shown(
+        over_operations(change=slow_clock)
+    )
 
 
 def test_labels_stand_apart_and_inside() -> None:
     placed = heights_apart([0.5, 0.51, 0.99, 1.0, 0.0], 0.1)
     ordered = sorted(placed)
     assert all(upper - lower >= 0.1 - 1e-9 for lower, upper in pairwise(ordered))
-    assert 0 <= ordered[0]
+    assert ordered[0] >= 0
     assert ordered[-1] <= 1
     assert placed[0] < placed[1] < placed[2] < placed[3]
     assert heights_apart([0.2, 0.8], 0.1) == [0.2, 0.8]

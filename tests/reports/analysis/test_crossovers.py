@@ -122,7 +122,7 @@ def test_too_few_common_rounds_give_the_values_between_alone() -> None:
 
 def test_values_that_hold_a_zero_lie_on_a_plain_scale() -> None:
     measured = [
-        Point(value, {name: {number: 100 * 10 ** (sign * (value - 0.25)) for number in range(7)} for name, sign in signs})
+        Point(value, {name: dict.fromkeys(range(7), 100 * 10 ** (sign * (value - 0.25))) for name, sign in signs})
         for value in (0.0, 0.5, 1.0)
         for signs in [(("rising", 1), ("falling", -1))]
     ]
