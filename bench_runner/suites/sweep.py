@@ -14,6 +14,7 @@ from bench_runner.suites.suite import CHOICE, Suite
 BASE = "traits"
 """The data set of which every trait is a parameter."""
 BASE_ROWS = 1_000_000
+"""Its rows where neither the user nor the trait says how many."""
 
 
 @dataclass(frozen=True, kw_only=True)

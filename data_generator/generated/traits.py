@@ -19,6 +19,7 @@ from data_generator.generated import columns, streams
 
 VERSION = 1
 DEFAULT_ROWS = 1_000_000
+"""The catalogue's number of rows, in place of which --rows may say another."""
 SURE_RUNS = 0.9
 """Runs vary in length: a table surely holds this share of the runs that it has on average."""
 BATCH_BYTES = 1 << 30

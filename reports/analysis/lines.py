@@ -45,10 +45,12 @@ NAMED_OF_DATA = {
     "columns": "columns of the table",
     "rows": "rows of the table",
 }
+"""What parameters of data sets are called."""
 ROWS_A_UNIT = ("row_group_rows", "rows_per_unit", "batch_rows", "chunk_rows", "stripe_rows")
 """Settings that say how many rows lie together, whatever each format calls that."""
 
 _BEYOND = 10
+"""How many times beyond the lines a chart goes for what is not ranked."""
 
 
 class Owner(Enum):
