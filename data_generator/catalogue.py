@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +76,15 @@ _SYNTHETIC = (
     Parameter("strings", ("fixed", "varying", "words"), "fixed", "letters of one or varying length; words"),
     Parameter("length", (1, 200), "10", "(mean) number of letters of a string"),
     Parameter("nulls", (0.0, 0.99), "0", "share of missing values in each column"),
+)
+
+_TRAITS = (
+    Parameter("distinct", (2, 1_000_000), "1000", "distinct values of each column, all equally frequent"),
+    Parameter("run_length", (1, 1_000_000), "1", "mean number of equal values in a row, beneath the missing ones"),
+    Parameter("nulls", (0.0, 0.99), "0", "share of missing values in each column"),
+    Parameter("width", (1, 65_536), "16", "bytes of each text"),
+    Parameter("columns", (1, 20_000), "8", "numbers (int64) and texts in turn"),
+    Parameter("rows", (1, 100_000_000), "1000000", "rows of the table, where --rows does not say"),
 )
 
 
@@ -179,6 +188,13 @@ CATALOGUE: Mapping[str, Entry] = {
             Parameter("rows", (1, 1_048_576), "1000", "rows, so that one run can have few and many"),
         ),
     ),
+    "traits": Entry(
+        "numbers and texts of which every trait is chosen",
+        "how a format's figures depend on one trait of the data while all others stay ('run sweep --over')",
+        "data_generator.generated.traits:build",
+        None,
+        _TRAITS,
+    ),
     "webface": Entry(
         "WebFace10M, or a table like it",
         "33 columns by 10,000,000 rows: what face analysis says of images, or your own HDF5 file",
@@ -255,7 +271,10 @@ def resolve(
     options: dict[str, object] = {"source": source} if entry.takes_file else {}
     if entry.imports:
         options["on_rows"] = on_rows
-    return build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **options)
+    made = build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **options)
+    # Rows that the caller names stand for those of the parameter.
+    told = {**values, "rows": str(made.rows)} if "rows" in values else values
+    return replace(made, parameters=told)
 
 
 def _checked(name: str, entry: Entry, parameters: Mapping[str, str]) -> dict[str, str]:

@@ -35,6 +35,8 @@ class Dataset:
     """For images: the pixels of the longest side of any of them."""
     remarks: tuple[str, ...] = ()
     """What the user should hear of it, each two lines: what is so, and what to do."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Every parameter of the catalogue with its value, spelled or not."""
 
 
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from format_bench.parameter_types import DURATION, LEVELS, NAMES, PERCENT
+from format_bench.parameter_types import DURATION, LEVELS, NAMES, OVER, PERCENT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -71,6 +71,14 @@ WHICH = grouped(
         "--rows",
         type=click.IntRange(min=1),
         help="Rows of each data set, or of the sample of your own table (default: its own, 1,000,000 for most).",
+    ),
+    click.option(
+        "--over",
+        type=OVER,
+        metavar="TRAIT[=VALUE,...]",
+        help="Vary one trait while all else stays, and tell where the winner changes: distinct, run_length, nulls, "
+        "width, columns, rows, rows_taken, columns_read, selectivity; or a parameter of the data set that --datasets "
+        "names. 'list suites' has the usual values.",
     ),
     click.option(
         "--track",

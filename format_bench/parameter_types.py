@@ -86,4 +86,20 @@ class Wish(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-DURATION, NAMES, LEVELS, PERCENT = Duration(), Names(), Levels(), Percent()
+class Over(click.ParamType):
+    """'nulls' or 'nulls=0,0.5', as a trait with its values."""
+
+    name = "trait"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Split at '=' and commas; fail with what to write."""
+        if not isinstance(value, str):
+            return value
+        trait, equals, values = value.partition("=")
+        points = Names().convert(values, param, ctx)
+        if not trait.strip() or (equals and not points):
+            self.fail(f"{value!r} is no trait; write e.g. nulls, or nulls=0,0.5,0.9", param, ctx)
+        return {trait.strip(): points}
+
+
+DURATION, NAMES, LEVELS, PERCENT, OVER = Duration(), Names(), Levels(), Percent(), Over()

@@ -24,6 +24,7 @@ from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
 from bench_runner.plan.request import Request
+from bench_runner.plan.sweeping import swept
 from bench_runner.registries import all_engines, registry_of
 from bench_runner.suites import Suite
 from bench_runner.variants import format_name, is_raw_io
@@ -38,6 +39,7 @@ def make_plan(
 ) -> Plan:
     """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
     many. Raises PlanError, AdapterError for a variant that the user spells wrongly, and data_generator's DataError."""
+    request = swept(suites, request)
     _check_patterns(request)
     _check_codecs(suites, request)
     _check_images(suites, request)

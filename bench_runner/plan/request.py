@@ -9,6 +9,15 @@ WITH_DATA = ("table", "cifar10", "imagenet100", "images")
 """The data sets that are read from what --data names."""
 
 
+@dataclass(frozen=True)
+class Over:
+    """What is varied while all else stays: a trait of bench_runner.suites.sweep, or a parameter of a data set."""
+
+    trait: str
+    points: tuple[str, ...] = ()
+    """Its values, as they are spelled; none: those that the trait usually has."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What the user asked for; the defaults are those of the command line."""
@@ -34,3 +43,4 @@ class Request:
     work_dirs: tuple[str, ...] = ("default",)
     baseline: str | None = None
     """A spelled variant that takes part whatever `formats` and `formats_not` say: what the user has now."""
+    over: Over | None = None

@@ -87,6 +87,8 @@ class DataSetInfo(Facts):
     rows: int = 0
     size_bytes: int = 0
     title: str = ""
+    parameters: dict[str, str] = {}
+    """Each parameter with its value, spelled in the name or not; empty in runs of versions that did not tell."""
     input_rows: int | None = None
     sampled_rows: int | None = None
     blocks: int | None = None
@@ -211,6 +213,13 @@ class RooflineInfo(Facts):
     lines: tuple[RooflineLine, ...] = ()
 
 
+class OverInfo(Facts):
+    """What was varied while all else stayed, and the values that were named; none: the usual ones."""
+
+    trait: str = ""
+    points: tuple[str, ...] = ()
+
+
 class RequestInfo(Facts):
     """What was asked for, as far as it decides what there was to measure."""
 
@@ -232,6 +241,7 @@ class RequestInfo(Facts):
     strings: str = "str"
     work_dirs: tuple[str, ...] = ()
     baseline: str | None = None
+    over: OverInfo | None = None
 
 
 def _unfinished() -> bool:

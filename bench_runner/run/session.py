@@ -202,6 +202,7 @@ class Session:
                 rows=stored.rows,
                 size_bytes=stored.size_bytes,
                 title=CATALOGUE[parse(name)[0]].title,
+                parameters=dict(self.plan.datasets[name].parameters),
                 **_sample_facts(self.plan.datasets[name]),
             )
         write_run_info(self.folder, environment.replace_host(self.info.shape(), self.options.machine))

@@ -14,6 +14,7 @@ from bench_runner.suites import (
     encodings,
     engines,
     image,
+    sweep,
     tabular,
     training,
     wide,
@@ -26,7 +27,8 @@ __all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
 SUITES: Mapping[str, Suite] = {
     suite.name: suite
     for suite in (
-        *(module.SUITE for module in (tabular, compression, image, engines, access, wide, encodings, writing, choice)),
+        *(module.SUITE for module in (tabular, compression, image, engines)),
+        *(module.SUITE for module in (access, wide, encodings, writing, sweep, choice)),
         training.TABLES,
         training.IMAGES,
     )

@@ -39,6 +39,8 @@ class Suite:
     tracks: tuple[str, ...]
     reasons: Mapping[str, str]
     operations_on_request: tuple[str, ...] = ()
+    operations_over_data: tuple[str, ...] = ()
+    """Measured instead of `operations` while a trait of the data is varied; none: the same."""
     rows: int | None = None
     codecs: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()

@@ -13,11 +13,13 @@ from inspect import signature
 from pathlib import Path
 from typing import TypeVar
 
-from bench_runner.plan.request import Request
+from bench_runner.plan.request import Over, Request
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]
 """Several texts, or one of them alone."""
+Varied = str | Mapping[str, Sequence[str | int | float]] | None
+"""A trait that is varied, with its values or alone."""
 Item = TypeVar("Item", str, int)
 Number = TypeVar("Number", int, float)
 RESULTS = Path("results")
@@ -44,6 +46,7 @@ def requested(
     target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
+    over: Varied = None,
 ) -> Request:
     """What is to be measured, and under which conditions; `format_bench.api.run.run` says what each keyword means.
     Raises RequestError."""
@@ -64,6 +67,7 @@ def requested(
         levels=several("--levels", levels, int, "(1, 3, 9)"),
         strings=one_of("--strings", strings, ("str", "object")),
         work_dirs=_folders(work_dirs),
+        over=_over(over),
     )
     if wanted.webface is not None and not wanted.webface.is_file():
         raise RequestError(f"--webface {wanted.webface}: no such file\n  without a path a generated table is measured")
@@ -82,6 +86,16 @@ def several(option: str, given: Sequence[Item], kind: type[Item], example: str) 
     if isinstance(given, str) or not isinstance(given, Collection) or not all(type(each) is kind for each in given):
         raise RequestError(f"{option} {given!r}: takes several values of {kind.__name__}\n  write e.g. {example}")
     return tuple(given)
+
+
+def _over(given: Varied) -> Over | None:
+    """A trait with its values as they are spelled. Raises RequestError."""
+    if given is None or isinstance(given, str):
+        return Over(given) if given else None
+    if not isinstance(given, Mapping) or len(given) != 1 or any(isinstance(each, str) for each in given.values()):
+        raise RequestError(f"--over {given!r}: takes one trait with its values\n  write e.g. {{'nulls': (0, 0.5)}}")
+    ((trait, points),) = given.items()
+    return Over(trait, tuple(map(str, points)))
 
 
 def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:

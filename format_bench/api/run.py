@@ -30,6 +30,7 @@ from format_bench.api.report import check_matplotlib, files_of
 from format_bench.api.request import (
     RESULTS,
     Texts,
+    Varied,
     above_zero,
     at_least,
     call_text,
@@ -92,6 +93,7 @@ def run(
     target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
+    over: Varied = None,
     rounds: int | None = None,
     quick: bool = False,
     budget_s: float | None = None,
@@ -113,7 +115,8 @@ def run(
     What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
     `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table or folder of images, `webface` an HDF5
     file, `generated_webface` adds the one that we make. `rows` are those of each data set, of your own table of the
-    sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression.
+    sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression. `over`
+    varies one trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
 
     Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
     or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of
@@ -152,6 +155,7 @@ def run(
         target=target,
         strings=strings,
         work_dirs=work_dirs,
+        over=over,
     )
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")

@@ -11,6 +11,7 @@ from typing import Any
 
 from adapters.registry import Registry
 from bench_runner.suites import SUITES
+from bench_runner.suites.sweep import TRAITS
 from data_generator.catalogue import CATALOGUE
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
@@ -33,6 +34,8 @@ def _suites() -> Iterator[str]:
         yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
         for choice, reason in suite.reasons.items():
             yield from _paragraph(choice, reason)
+        for name, trait in TRAITS.items() if suite.operations_over_data else ():
+            yield from _paragraph(f"--over {name}", f"{trait.meaning}: {', '.join(trait.points)}")
         left_out = names_left_out(suite)
         for reason in dict.fromkeys(left_out.values()):
             names = ", ".join(name for name in left_out if left_out[name] == reason)

@@ -17,6 +17,7 @@ from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.handles import has_handles
+from reports.analysis.lines import Chart, charts_of
 from reports.analysis.loaders import has_loaders
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
@@ -45,6 +46,11 @@ class Contents:
     def means(self) -> tuple[Means, ...]:
         """Over the data sets of tables that differ in them alone."""
         return tuple(means_of(self.tables))
+
+    @cached_property
+    def lines(self) -> tuple[Chart, ...]:
+        """What was measured at several values of one parameter."""
+        return charts_of(self.run, self.tables)
 
     @cached_property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -86,6 +92,7 @@ TABLE_SECTIONS = (
 )
 """Shown for each table, in this order."""
 RUN_SECTIONS = (
+    Section("lines", "over one parameter, and where the winner changes", of_run=lambda contents: bool(contents.lines)),
     Section("means", "how many times the best, geometric mean", of_run=lambda contents: bool(contents.means)),
     Section("fidelity", "what comes back", of_run=lambda contents: bool(contents.matrices)),
     Section(

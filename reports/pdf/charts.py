@@ -20,7 +20,7 @@ from reports.analysis.sections import TITLES
 from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
 from reports.analysis.units import Unit
 from reports.analysis.words import CACHED, FALLBACK, fallback_mark, titles, why_none
-from reports.pdf.page import FAINT, new_page, spaced
+from reports.pdf.page import FAINT, above_foot, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,8 @@ def _page(
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
     figure = new_page(run, title, below)
-    grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=0.105, hspace=0.24, wspace=0.10)
+    bottom = above_foot(run, 0.09) + 0.015
+    grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=bottom, hspace=0.24, wspace=0.10)
     for (down, across), column in charts.items():
         axes = figure.add_subplot(grid[down, across])
         _chart(axes, table, rows, column)

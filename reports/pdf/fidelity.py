@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bench_runner.results.records import Run
 from reports.analysis.fidelity import Matrix
 from reports.analysis.sections import TITLES, Contents
-from reports.pdf.page import FAINT, TEXT, new_page, spaced
+from reports.pdf.page import FAINT, TEXT, above_foot, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,13 +47,14 @@ def _page(run: Run, parts: Sequence[tuple[Matrix, tuple[str, ...]]]) -> Figure:
     figure = new_page(
         run, TITLES["fidelity"], "each kind of column, without nulls (left half) and with nulls (right half)"
     )
-    top, bottom, labels, row = 0.925, 0.095, 0.125, 0.0165
+    foot = above_foot(run, 0.058)
+    top, bottom, labels, row = 0.925, foot + 0.037, 0.125, 0.0165
     room = (top - bottom) / len(parts) - labels
     for matrix, kinds in parts:
         height = min(room, row * len(kinds))
         _draw(figure.add_axes((0.19, top - labels - height, 0.775, height)), matrix, kinds)
         top -= labels + height
-    _legend(figure, [matrix for matrix, _ in parts])
+    _legend(figure, [matrix for matrix, _ in parts], foot)
     return figure
 
 
@@ -109,7 +110,7 @@ def _draw(axes: Axes, matrix: Matrix, kinds: Sequence[str]) -> None:
     )
 
 
-def _legend(figure: Figure, found: Sequence[Matrix]) -> None:
+def _legend(figure: Figure, found: Sequence[Matrix], foot: float) -> None:
     from matplotlib.patches import Patch
 
     meanings = {
@@ -119,7 +120,8 @@ def _legend(figure: Figure, found: Sequence[Matrix]) -> None:
         "error": "!  wrong: a change without a bound",
     }
     patches = [Patch(facecolor=_OUTCOME_COLOURS[name], label=text) for name, text in meanings.items()]
-    figure.legend(handles=patches, loc="lower left", bbox_to_anchor=(0.04, 0.066), ncols=4, frameon=False, fontsize=7)
+    place = (0.04, foot + 0.008)
+    figure.legend(handles=patches, loc="lower left", bbox_to_anchor=place, ncols=4, frameon=False, fontsize=7)
     if any(matrix.target_alone for matrix in found):
         note = "† the target alone loses something already, without any format; 'report RUN --fidelity' says what"
-        figure.text(0.05, 0.066, note, fontsize=6, color=FAINT, va="top")
+        figure.text(0.05, foot, note, fontsize=6, color=FAINT, va="bottom")

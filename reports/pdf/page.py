@@ -18,6 +18,9 @@ A4_INCHES = (8.27, 11.69)
 TEXT, FAINT = "#222222", "#777777"
 TOP, LINE_HEIGHT = 0.91, 0.018
 """Where the lines of a table of text begin, and how far they lie apart, as shares of the page."""
+_FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
+"""Where the foot begins, and how high one of its lines is: 6 points, of which a letter takes 1.17, and what is between
+them."""
 MOST_LINES = 44
 """Lines of such a table that fit on a page."""
 
@@ -29,8 +32,14 @@ def new_page(run: Run, title: str, below: str) -> Figure:
     figure = Figure(figsize=A4_INCHES)
     figure.text(0.05, 0.972, title, fontsize=13, fontweight="bold", va="top")
     figure.text(0.05, 0.950, below, fontsize=8, color=FAINT, va="top")
-    figure.text(0.05, 0.014, "\n".join(_foot(run)), fontsize=6, color=FAINT, va="bottom", linespacing=1.4)
+    figure.text(0.05, _FOOT, "\n".join(_foot(run)), fontsize=6, color=FAINT, va="bottom", linespacing=1.4)
     return figure
+
+
+def above_foot(run: Run, least: float) -> float:
+    """A height on the page, as a share of it, from which on there is room: `least`, or more where many libraries make
+    the foot high."""
+    return max(least, _FOOT + len(_foot(run)) * _FOOT_LINE + 0.008)
 
 
 def _foot(run: Run) -> list[str]:

@@ -15,6 +15,7 @@ from reports.analysis.sections import Contents, Elsewhere, sections_of, sections
 from reports.analysis.tables import Table
 from reports.pdf.charts import further_pages, table_pages
 from reports.pdf.fidelity import fidelity_pages
+from reports.pdf.lines import lines_pages
 from reports.pdf.page import FAINT, TEXT
 from reports.pdf.pages import (
     calls_pages,
@@ -44,6 +45,7 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
 }
 """How each section of a table is shown."""
 OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
+    "lines": lines_pages,
     "means": means_pages,
     "fidelity": fidelity_pages,
     "cold start": cold_start_pages,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import FIGURES, Cell
@@ -23,6 +23,7 @@ from reports.analysis.sections import Elsewhere, Section, sections_of, sections_
 from reports.analysis.tables import unit_for
 from reports.analysis.uses import uses_of
 from reports.site import charts as site_charts
+from reports.site import lines as site_lines
 from reports.site.addresses import slug, suite_page
 from reports.site.cells import cell_view
 from reports.site.choices import Facet, facets
@@ -32,6 +33,8 @@ from reports.sources.reproduction import count_text, grids, reproduce
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
 """Files of a result folder that are given to download, beside its CSV files."""
+RunRenderer = Callable[[Place, str], dict[str, Any] | None]
+"""The values of a section of a run on the page of a suite; None where it has nothing to say of that."""
 CSV = ("results", "codecs", "operations")
 """What the names of those begin with."""
 
@@ -86,7 +89,8 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     views = [view for place in shown for view in place.tables if view.table.suite == suite]
     found = facets([view.facets for view in views], shown)
     data = _choices(found, [(view.id, view.facets) for view in views])
-    of_runs = [each for place in shown if suite in place.suites for each in _run_sections(place)]
+    of_runs = [each for place in shown if suite in place.suites for each in _run_sections(place, suite)]
+    lines = [group for told in of_runs for group in told.get("groups", ())]
     for section, view in zip(data["sections"], views, strict=True):
         section["formats"] = view.formats
         section["charts"] = site_charts.chart_data(view)
@@ -94,8 +98,16 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     data["sections"] += [
         {"id": told["id"], "facets": {"run": told["place"].slug} if by_run else {}} for told in of_runs
     ]
-    data["specs"] = {"bars": site_charts.bars(), "scatter": site_charts.scatter()}
+    chosen = _choices(found, [(each.id, each.facets) for each in lines])["sections"]
+    for section, group in zip(chosen, lines, strict=True):
+        data["sections"].append({**section, "formats": group.formats, "charts": {"lines": group.charts}})
+    data["specs"] = {
+        "bars": site_charts.bars(),
+        "scatter": site_charts.scatter(),
+        "lines": site_lines.specification(),
+    }
     data["colours"] = site_charts.COLOURS
+    data["line_colours"] = [f"line-{style}" for style in site_lines.STYLES]
     return {
         "suite": suite,
         "question": _questions(shown).get(suite, ""),
@@ -119,7 +131,7 @@ def _table_sections(view: TableView) -> list[dict[str, Any]]:
     ]
 
 
-def _run_sections(place: Place) -> list[dict[str, Any]]:
+def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
     return [
         {
             "id": f"{slug(section.name)}-{place.slug}",
@@ -129,7 +141,7 @@ def _run_sections(place: Place) -> list[dict[str, Any]]:
             **values,
         }
         for section in sections_of_run(place.contents)
-        if (values := _values(OF_RUN[section.name], place)) is not None
+        if (values := _of_run(OF_RUN[section.name], place, suite)) is not None
     ]
 
 
@@ -137,11 +149,12 @@ def _template(section: Section) -> str:
     return f"section-{slug(section.name)}.html"
 
 
-_Shown = TypeVar("_Shown")
+def _values(renderer: Callable[[TableView], dict[str, Any]] | Elsewhere, view: TableView) -> dict[str, Any] | None:
+    return None if isinstance(renderer, Elsewhere) else renderer(view)
 
 
-def _values(renderer: Callable[[_Shown], dict[str, Any]] | Elsewhere, shown: _Shown) -> dict[str, Any] | None:
-    return None if isinstance(renderer, Elsewhere) else renderer(shown)
+def _of_run(renderer: RunRenderer | Elsewhere, place: Place, suite: str) -> dict[str, Any] | None:
+    return None if isinstance(renderer, Elsewhere) else renderer(place, suite)
 
 
 def _tables(view: TableView) -> dict[str, Any]:
@@ -234,7 +247,13 @@ def _roofline(view: TableView) -> dict[str, Any]:
     return {"figures": list(figures_of(view.place.run, view.table))}
 
 
-def _cold_start(place: Place) -> dict[str, Any]:
+def _lines(place: Place, suite: str) -> dict[str, Any] | None:
+    """The lines of the suite's tables, None where it has none."""
+    found = site_lines.groups_of(place, suite, _cell_addresses(place))
+    return {"groups": found} if found else None
+
+
+def _cold_start(place: Place, suite: str) -> dict[str, Any]:
     found = place.contents.cold_starts
     return {"headers": found.headers, "rows": found.rows}
 
@@ -250,7 +269,8 @@ OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "calls": _calls,
 }
 """The values of each section of a table, for its template on the page of the suite."""
-OF_RUN: Mapping[str, Callable[[Place], dict[str, Any]] | Elsewhere] = {
+OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
+    "lines": _lines,
     "means": Elsewhere("on the front page, index.html, beside the tables that they are made of"),
     "fidelity": Elsewhere("on a page of its own, fidelity.html"),
     "cold start": _cold_start,

@@ -7,7 +7,7 @@ nothing of what stands around the grids.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rich.table import Table as Grid
@@ -65,31 +65,39 @@ def main_grid(run: Run, table: Table) -> Grid:
 
 
 def further_grids(run: Run, table: Table) -> Iterator[Grid]:
-    """All other operations, each with its time, peak memory, cores and multiple of raw I/O, for what was tried."""
-    table = replace(table, rows=tuple(row for row in table.rows if set(table.columns.further) & row.cells.keys()))
-    if len(table.columns.further) > MOST_WHOLE:
-        yield from _compact_grids(run, table)
-        return
-    beside: list[_Column] = []
-    for operation in table.columns.further:
-        group = _group(run, table, operation)
-        if beside and _width([*beside, *group]) > WIDTH - _LABELS:
-            yield _grid(table, beside)
+    """All other operations, each with its time, peak memory, cores and multiple of raw I/O, for what was tried. Of many
+    the times alone: the rest is in the site and the CSV files."""
+    further = table.columns.further
+    tried = replace(table, rows=tuple(row for row in table.rows if set(further) & row.cells.keys()))
+    shown = _time_alone if len(further) > MOST_WHOLE else _group
+    beside: list[str] = []
+    for operation in further:
+        columns = [column for name in (*beside, operation) for column in shown(run, tried, name)]
+        if beside and _width(columns) > WIDTH - _LABELS:
+            yield _further_grid(run, tried, beside, shown)
             beside = []
-        beside += group
-    yield _grid(table, beside)
+        beside.append(operation)
+    yield _further_grid(run, tried, beside, shown)
 
 
-def _compact_grids(run: Run, table: Table) -> Iterator[Grid]:
-    """Of many operations the times alone: memory, cores and multiples of raw I/O are in the site and the CSV files."""
-    beside: list[_Column] = []
-    for operation in table.columns.further:
-        found = _times(run, table, operation)[:1]
-        if beside and _width([*beside, *found]) > WIDTH - _LABELS:
-            yield _grid(table, beside)
-            beside = []
-        beside += found
-    yield _grid(table, beside)
+def _further_grid(
+    run: Run, table: Table, operations: Sequence[str], shown: Callable[[Run, Table, str], list[_Column]]
+) -> Grid:
+    """Rows by the time of the only operation, or by name where several stand beside each other."""
+    column = table.columns.find(operations[0], Role.TIME) if len(operations) == 1 else None
+
+    def place(row: Row) -> tuple[bool, bool, bool, float, str]:
+        interval = row.interval(column) if column else None
+        nothing = interval is None if column else not row.measured
+        unranked = column is not None and row.variant not in table.ranks(column)
+        return is_raw_io(row.variant), nothing, unranked, interval.median if interval else 0.0, row.label
+
+    ordered = replace(table, rows=tuple(sorted(table.rows, key=place)))
+    return _grid(ordered, [column for name in operations for column in shown(run, ordered, name)])
+
+
+def _time_alone(run: Run, table: Table, operation: str) -> list[_Column]:
+    return _times(run, table, operation)[:1]
 
 
 def initials(run: Run, table: Table) -> str:

@@ -36,6 +36,7 @@ from reports.analysis.tables import Table, amount_text, unit_for
 from reports.analysis.units import Unit
 from reports.analysis.uses import uses_of
 from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, titles
+from reports.text.lines import show_lines
 from reports.text.operations import further_grids, initials, main_grid
 from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 
@@ -293,6 +294,7 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
 }
 """How each section of a table is shown."""
 OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
+    "lines": show_lines,
     "means": _means,
     "fidelity": Elsewhere("a page of its own, too long to stand behind every run: 'report RUN --fidelity'"),
     "cold start": _cold_start,

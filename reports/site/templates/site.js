@@ -9,8 +9,7 @@
   const formatBoxes = [...form.querySelectorAll("input[name=format]")];
   const charts = new Map();
   for (const section of data.sections) {
-    const found = section.charts || { bars: [], scatters: [] };
-    for (const chart of [...found.bars, ...found.scatters]) charts.set(chart.id, chart);
+    for (const chart of Object.values(section.charts || {}).flat()) charts.set(chart.id, chart);
   }
   const state = { wanted: {}, scale: "auto", without: new Set() };
 
@@ -214,6 +213,29 @@
     return spec;
   }
 
+  function linesOf(chart, width) {
+    const spec = structuredClone(data.specs.lines);
+    const shown = (row) => !state.without.has(row.format);
+    const range = data.line_colours.map(colour);
+    spec.data.values = chart.rows.filter(shown);
+    for (const name of ["crossing_bands", "crossings"])
+      layer(spec, name).data.values = chart.crossings.filter((each) => each.formats.every((format) => !state.without.has(format)));
+    layer(spec, "crossing_bands").mark.color = colour("ink");
+    for (const [name, rows] of [["others", chart.others], ["labels", chart.labels.filter(shown)], ["other_labels", chart.other_labels]])
+      layer(spec, name).data.values = rows;
+    for (const each of spec.layer) if (each.encoding.color) each.encoding.color.scale.range = range;
+    layer(spec, "other_labels").mark.color = colour("quiet");
+    spec.encoding.x.scale = { type: chart.x.log ? "log" : "linear", domain: chart.x.domain, nice: false, zero: undefined };
+    spec.encoding.x.axis = { values: chart.x.values, format: ",~r", title: chart.over, labelFlush: false };
+    const y = { scale: { type: "log", domain: chart.y.domain, nice: false }, axis: { values: powers(...chart.y.domain), format: ",~r" } };
+    for (const each of spec.layer) if (each.encoding.y) Object.assign(each.encoding.y, y, { title: null });
+    const names = [...chart.labels, ...chart.other_labels].map((each) => each.label.length);
+    const room = Math.min(7 * Math.max(...names, 0) + 12, width * 0.4);
+    for (const name of ["labels", "other_labels"]) layer(spec, name).mark.limit = room - 10;
+    spec.padding = { left: 0, top: 6, bottom: 4, right: room };
+    return spec;
+  }
+
   async function draw(id) {
     const chart = charts.get(id);
     const place = document.getElementById(id);
@@ -222,7 +244,7 @@
     const before = drawn.get(id);
     const current = { key };
     drawn.set(id, current);
-    const spec = (chart.kind === "bars" ? barsOf : scatterOf)(chart, place.clientWidth);
+    const spec = { bars: barsOf, scatter: scatterOf, lines: linesOf }[chart.kind](chart, place.clientWidth);
     spec.description = chart.title;
     const made = await vegaEmbed(place, spec, {
       // The interpreter, so that the page's policy can forbid eval.

@@ -1,0 +1,174 @@
+"""The PDF's pages of lines over a parameter: six charts a page, logarithmic, with bands and labels beside their lines.
+
+What is drawn is reports.analysis.lines'; this module knows places and ink alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from reports.analysis.bands import LINE_COLOURS
+from reports.analysis.crossovers import Change
+from reports.analysis.labels import conditions_text
+from reports.analysis.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
+from reports.analysis.sections import TITLES, Contents
+from reports.analysis.words import FALLBACK
+from reports.pdf.page import FAINT, above_foot, new_page, spaced
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ACROSS, DOWN = 2, 3
+"""Charts beside and below each other."""
+WIDTH, HEIGHT = 0.285, 0.185
+"""Of one chart, as shares of the page; the labels stand to its right."""
+_LEFTS, _TOPS = (0.065, 0.545), (0.895, 0.610, 0.325)
+_LABEL_GAP = 0.058
+"""How far apart labels stand, as a share of the chart."""
+_LABEL_WIDTH = 26
+_TOLD_WIDTH = 78
+_MARKERS = "os^DvPX*"
+
+
+def lines_pages(contents: Contents) -> Iterator[Figure]:
+    """The charts of a table share their pages, and so do those of which data sets are the values."""
+
+    def about(chart: Chart) -> tuple[object, ...]:
+        axis = (chart.axis.title, chart.axis.rest) if chart.axis.owner is Owner.DATA else ()
+        return chart.suite, chart.dataset, chart.conditions, chart.machine, chart.axis.owner, axis
+
+    for _, group in itertools.groupby(contents.lines, about):
+        charts = list(group)
+        for start in range(0, len(charts), ACROSS * DOWN):
+            yield _page(contents, charts[start : start + ACROSS * DOWN])
+
+
+def _page(contents: Contents, charts: Sequence[Chart]) -> Figure:
+    first = charts[0]
+    about = first.dataset or first.axis.rest
+    below = f"{about}; {conditions_text(first.conditions)}; machine {first.machine}"
+    titles = ", ".join(dict.fromkeys(chart.axis.title for chart in charts))
+    figure = new_page(contents.run, f"{first.suite}: {titles}", f"{TITLES['lines']}; {below}")
+    for chart, (top, left) in zip(charts, itertools.product(_TOPS, _LEFTS), strict=False):
+        axes = figure.add_axes((left, top - HEIGHT, WIDTH, HEIGHT))
+        _draw(axes, chart)
+        told = [part for text in _told(chart) for part in textwrap.wrap(text, _TOLD_WIDTH, subsequent_indent="  ")]
+        figure.text(left - 0.03, top - HEIGHT - 0.036, "\n".join(told[:4]), fontsize=6, va="top", linespacing=1.35)
+    few = all(chart.few_rounds for chart in charts)
+    band = "smallest to largest value (under 5 rounds: no verdicts)" if few else "95 % interval of the median"
+    words = f"Lines: medians. Bands: {band}. Dotted: raw I/O, a plain write and read."
+    if any(chart.whole for chart in charts):
+        words += f" {FALLBACK} Dashed, grey: the fastest that reads everything and selects, not ranked."
+    if any(_changes(chart) for chart in charts):
+        words += " Upright: where the best changes, with its interval."
+    figure.text(
+        0.05, above_foot(contents.run, 0.078), textwrap.fill(words, 150), fontsize=6.5, color=FAINT, va="bottom"
+    )
+    return figure
+
+
+def _told(chart: Chart) -> list[str]:
+    left_out = [f"not drawn: {', '.join(chart.left_out)}"] if chart.left_out else []
+    return [*crossover_texts(chart), *left_out]
+
+
+def _changes(chart: Chart) -> list[Change]:
+    return [each for each in chart.crossovers.found if isinstance(each, Change)] if chart.crossovers else []
+
+
+def _draw(axes: Axes, chart: Chart) -> None:
+    low, high = (end / chart.unit.scale for end in range_of(chart))
+    low, high = low / 1.25, high * 1.25
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    _set_values(axes, chart)
+    for line in chart.lines:
+        dash = "-" if line.style < len(LINE_COLOURS) else (0, (5, 2))
+        _line(axes, chart, line, LINE_COLOURS[line.style % len(LINE_COLOURS)], dash, _MARKERS[line.style % 8])
+    for other, dash in ((chart.whole, (0, (4, 2))), (chart.raw_io, (0, (1, 1.5)))):
+        if other is not None:
+            _line(axes, chart, other, "#999999", dash, "")
+    for change in _changes(chart):
+        if change.at is None:
+            continue
+        axes.axvline(change.at.median, color="#222222", linewidth=0.7, zorder=1)
+        axes.axvspan(*change.at.spread, color="#222222", alpha=0.10, linewidth=0, zorder=0)
+    _label(axes, chart, low, high)
+    over = "" if chart.axis.owner is Owner.DATA else f" over {chart.axis.title}"
+    title = f"{chart.figure_title}{over} ({chart.unit.name})"
+    axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=-0.1)
+    axes.set_xlabel(chart.axis.title, fontsize=6.5, labelpad=1.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#eeeeee", linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=6, colors=FAINT, pad=2)
+
+
+def _set_values(axes: Axes, chart: Chart) -> None:
+    """The measured values, and no others, are marked along the foot."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    values = chart.axis.values
+    if chart.axis.logarithmic:
+        axes.set_xscale("log")
+        margin = (values[-1] / values[0]) ** 0.03
+        axes.set_xlim(values[0] / margin, values[-1] * margin)
+    else:
+        margin = (values[-1] - values[0]) * 0.03
+        axes.set_xlim(values[0] - margin, values[-1] + margin)
+    axes.xaxis.set_major_locator(FixedLocator(values))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: value_text(value)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _line(axes: Axes, chart: Chart, line: Line, colour: str, dash: object, marker: str) -> None:
+    values = list(line.points)
+    scale, least = chart.unit.scale, max(chart.least, 1)
+    medians = [max(each.median, least) / scale for each in line.points.values()]
+    low, high = ([max(each.spread[end], least) / scale for each in line.points.values()] for end in (0, 1))
+    thin = not marker
+    axes.fill_between(values, low, high, color=colour, alpha=0.10 if thin else 0.18, linewidth=0, zorder=2)
+    axes.plot(
+        values,
+        medians,
+        color=colour,
+        linestyle=dash,  # type: ignore[arg-type]
+        linewidth=0.9 if thin else 1.3,
+        marker=marker or None,
+        markersize=3.2,
+        markeredgecolor="white",
+        markeredgewidth=0.3,
+        zorder=3 if thin else 4,
+    )
+
+
+def _label(axes: Axes, chart: Chart, low: float, high: float) -> None:
+    """Beside the end of each line its name, joined to it by a thin one where it had to be moved."""
+    shown: list[tuple[Line, str, str]] = [
+        (line, line.label, LINE_COLOURS[line.style % len(LINE_COLOURS)]) for line in chart.lines
+    ]
+    shown += [(chart.whole, f"{chart.whole.label} {FALLBACK}", "#777777")] if chart.whole else []
+    shown += [(chart.raw_io, "raw I/O", "#777777")] if chart.raw_io else []
+    ends = [min(max(line.end.median / chart.unit.scale, low), high) for line, _, _ in shown]
+    heights = [math.log(end / low) / math.log(high / low) for end in ends]
+    for (line, label, colour), end, place in zip(shown, ends, heights_apart(heights, _LABEL_GAP), strict=True):
+        text = "\n".join(textwrap.wrap(spaced(label), _LABEL_WIDTH, break_on_hyphens=False)[:2])
+        axes.annotate(
+            text,
+            (list(line.points)[-1], end),
+            xytext=(1.06, place),
+            textcoords=axes.transAxes,
+            fontsize=4.6 if "\n" in text else 5.8,
+            linespacing=1.0,
+            color=colour,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2},
+        )

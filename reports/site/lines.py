@@ -1,0 +1,261 @@
+"""The lines of the site as Vega-Lite: one specification without data, and the figures of each chart to put in.
+
+What is drawn is reports.analysis.lines'; medians, bands, crossings and the places of labels are computed there and
+here, and the browser only draws. It knows no other chart.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench_runner.results.records import Cell
+from bench_runner.results.statistics import format_name
+from reports.analysis.bands import LINE_COLOURS
+from reports.analysis.crossovers import Change
+from reports.analysis.labels import conditions_text
+from reports.analysis.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
+from reports.analysis.words import FALLBACK
+from reports.site.addresses import Slugs
+from reports.site.views import Place
+
+STYLES = tuple(range(len(LINE_COLOURS)))
+"""Each has a colour in the page's style, `line-0` and so on."""
+HEIGHT = 300
+"""Pixels of a chart."""
+_LABEL_PIXELS = 14
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+
+@dataclass(frozen=True, eq=False)
+class LineGroup:
+    """The charts of one axis, which the page shows or hides together."""
+
+    id: str
+    title: str
+    conditions: str
+    facets: Mapping[str, str]
+    charts: tuple[dict[str, Any], ...]
+    formats: tuple[str, ...]
+
+
+def specification() -> dict[str, Any]:
+    """Bands, lines with points, crossings, labels. The script puts in rows, scales and colours."""
+    x = {"field": "x", "type": "quantitative", "title": None}
+    y = {"field": "y", "type": "quantitative", "title": None}
+    colour = {"field": "colour", "type": "nominal", "scale": {"domain": STYLES}, "legend": None}
+    series = {"field": "label", "type": "nominal"}
+    dash = {"condition": {"test": "datum.dashed", "value": [6, 3]}, "value": [1, 0]}
+    tooltip = [
+        {"field": "label", "title": "variant"},
+        {"field": "at", "title": "at"},
+        {"field": "text", "title": "median"},
+        {"field": "between", "title": "between"},
+        {"field": "rounds", "title": "rounds"},
+    ]
+    return {
+        "$schema": _SCHEMA,
+        "width": "container",
+        "height": HEIGHT,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"name": "rows", "values": []},
+        "encoding": {"x": x},
+        "layer": [
+            {
+                "name": "crossing_bands",
+                "data": {"name": "crossings", "values": []},
+                "mark": {"type": "rect", "opacity": 0.12, "aria": False},
+                "encoding": {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}},
+            },
+            {
+                "name": "crossings",
+                "data": {"name": "crossings", "values": []},
+                "mark": {"type": "rule", "strokeWidth": 1},
+                "encoding": {
+                    "x": {"field": "at", "type": "quantitative"},
+                    "tooltip": [{"field": "words", "title": "the winner changes"}],
+                    "description": {"field": "words"},
+                },
+            },
+            {
+                "name": "others",
+                "data": {"name": "others", "values": []},
+                "mark": {"type": "line", "clip": True, "strokeWidth": 1, "strokeDash": [2, 3], "aria": False},
+                "encoding": {"y": y, "detail": series},
+            },
+            {
+                "name": "bands",
+                "mark": {"type": "area", "opacity": 0.18, "aria": False},
+                "encoding": {
+                    "y": {"field": "low", "type": "quantitative"},
+                    "y2": {"field": "high"},
+                    "color": colour,
+                    "detail": series,
+                },
+            },
+            {
+                "name": "lines",
+                "mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
+                "encoding": {"y": y, "color": colour, "detail": series, "strokeDash": dash},
+            },
+            {
+                "name": "points",
+                "mark": {"type": "point", "filled": True, "size": 42, "cursor": "pointer", "opacity": 1},
+                "encoding": {
+                    "y": y,
+                    "color": colour,
+                    "tooltip": tooltip,
+                    "href": {"field": "address"},
+                    "description": {"field": "words"},
+                },
+            },
+            {
+                "name": "labels",
+                "data": {"name": "labels", "values": []},
+                "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 8, "fontSize": 11, "aria": False},
+                "encoding": {
+                    "x": {"value": {"expr": "width"}},
+                    "y": {"field": "y", "type": "quantitative"},
+                    "text": {"field": "label"},
+                    "color": colour,
+                },
+            },
+            {
+                "name": "other_labels",
+                "data": {"name": "other_labels", "values": []},
+                "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 8, "fontSize": 11, "aria": False},
+                "encoding": {
+                    "x": {"value": {"expr": "width"}},
+                    "y": {"field": "y", "type": "quantitative"},
+                    "text": {"field": "label"},
+                },
+            },
+        ],
+    }
+
+
+def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
+    """The lines of one suite of a run; `addresses` are those of the samples of each cell."""
+
+    def about(chart: Chart) -> tuple[object, ...]:
+        return chart.dataset, chart.axis.title, chart.axis.rest, chart.conditions, chart.machine
+
+    slugs, found = Slugs(), []
+    of_suite = [chart for chart in place.contents.lines if chart.suite == suite]
+    for _, group in itertools.groupby(of_suite, about):
+        charts = list(group)
+        first = charts[0]
+        title = f"{first.dataset or first.axis.rest} over {first.axis.title}"
+        if first.axis.owner is Owner.OPERATION and first.axis.rest:
+            title += f" ({first.axis.rest})"
+        name = f"{place.slug}-lines-{slugs.of(f'{title} {first.conditions.track} {first.conditions.threads}')}"
+        found.append(
+            LineGroup(
+                name,
+                title,
+                conditions_text(first.conditions),
+                _facets(place, first),
+                tuple(_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
+                tuple(sorted({format_name(line.variant) for chart in charts for line in chart.lines})),
+            )
+        )
+    return found
+
+
+def _facets(place: Place, chart: Chart) -> dict[str, str]:
+    """Those of the tables that the points are from; where they are of several data sets, no data set chooses them."""
+    for view in place.tables:
+        same = (view.table.suite, view.table.conditions, view.table.machine)
+        if same == (chart.suite, chart.conditions, chart.machine) and view.table.dataset in (
+            chart.dataset or view.table.dataset,
+        ):
+            return {
+                key: value for key, value in view.facets.items() if chart.dataset or key not in ("dataset", "amount")
+            }
+    raise AssertionError("a chart is made from tables")
+
+
+def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, Any]:
+    """What the script needs to draw one chart, and what the page says below it."""
+    scale = chart.unit.scale
+    low, high = (end / scale for end in range_of(chart))
+    low, high = low / 1.25, high * 1.25
+    values = chart.axis.values
+    others = [
+        (line, label)
+        for line, label in (
+            (chart.whole, f"{chart.whole.label} {FALLBACK}" if chart.whole else ""),
+            (chart.raw_io, "raw I/O"),
+        )
+        if line is not None
+    ]
+    labels = [(line, line.label) for line in chart.lines] + others
+    ends = [min(max(line.end.median / scale, low), high) for line, _ in labels]
+    shares = [math.log(end / low) / math.log(high / low) for end in ends]
+    heights = [low * (high / low) ** share for share in heights_apart(shares, _LABEL_PIXELS / HEIGHT)]
+    placed = [
+        {"label": label, "y": height, "colour": line.style % len(STYLES), "format": format_name(line.variant)}
+        for (line, label), height in zip(labels, heights, strict=True)
+    ]
+    margin = (values[-1] / values[0]) ** 0.02 if chart.axis.logarithmic else (values[-1] - values[0]) * 0.02
+    ends_x = [values[0] / margin, values[-1] * margin] if chart.axis.logarithmic else [values[0], values[-1] + margin]
+    return {
+        "id": name,
+        "kind": "lines",
+        "metric": chart.figure_title,
+        "over": chart.axis.title,
+        "unit": chart.unit.name,
+        "title": f"{chart.figure_title} over {chart.axis.title}, in {chart.unit.name}",
+        "x": {"log": chart.axis.logarithmic, "domain": ends_x, "values": values},
+        "y": {"domain": [low, high]},
+        "rows": [row for line in chart.lines for row in _rows(chart, line, addresses)],
+        "others": [
+            {"label": label, "x": value, "y": interval.median / scale}
+            for line, label in others
+            for value, interval in line.points.items()
+            if interval.median > 0
+        ],
+        "labels": placed[: len(chart.lines)],
+        "other_labels": placed[len(chart.lines) :],
+        "crossings": list(_crossings(chart)),
+        "told": crossover_texts(chart),
+        "left_out": ", ".join(chart.left_out),
+    }
+
+
+def _rows(chart: Chart, line: Line, addresses: Mapping[Cell, str]) -> Iterator[dict[str, Any]]:
+    unit, least = chart.unit, max(chart.least, 1)
+    for value, interval in line.points.items():
+        low, high = interval.spread
+        below = interval.median < chart.least
+        text = f"{'<' if below else ''}{unit.text(max(interval.median, chart.least))} {unit.name}"
+        kind = "95 % interval" if interval.low is not None else "smallest and largest"
+        mark = line.marks.get(value, "")
+        yield {
+            "label": line.label,
+            "format": format_name(line.variant),
+            "colour": line.style % len(STYLES),
+            "dashed": line.style >= len(STYLES),
+            "x": value,
+            "at": f"{value_text(value)} ({chart.axis.title})",
+            "y": max(interval.median, least) / unit.scale,
+            "low": max(low, least) / unit.scale,
+            "high": max(high, least) / unit.scale,
+            "text": f"{text} {mark}".strip(),
+            "between": "one round" if interval.rounds == 1 else f"{unit.text(low)} and {unit.text(high)} ({kind})",
+            "rounds": interval.rounds,
+            "address": addresses.get(line.cells[value], ""),
+            "words": f"{line.label}, {chart.axis.title} {value_text(value)}: {text}",
+        }
+
+
+def _crossings(chart: Chart) -> Iterator[dict[str, Any]]:
+    found: Sequence[object] = chart.crossovers.found if chart.crossovers else ()
+    for change, words in zip(found, crossover_texts(chart), strict=False):
+        if isinstance(change, Change) and change.at is not None:
+            low, high = change.at.spread
+            formats = [format_name(variant) for variant in (change.before, change.after)]
+            yield {"at": change.at.median, "low": low, "high": high, "words": words, "formats": formats}

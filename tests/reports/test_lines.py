@@ -1,0 +1,232 @@
+"""Lines over a parameter: which there are, what they leave out, and that every report shows them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+
+import pypdf
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Run, Sample, changed
+from reports.analysis.columns import Role
+from reports.analysis.lines import (
+    MOST_LINES,
+    Chart,
+    Owner,
+    charts_of,
+    crossover_texts,
+    heights_apart,
+    range_of,
+    value_text,
+)
+from reports.analysis.sections import Contents
+from reports.analysis.tables import tables
+from reports.pdf.report import write_pdf
+from reports.site.pages import write_site
+from reports.text.page import WIDTH
+from reports.text.terminal import show
+from tests.reports.factory import make_run, write_run
+from tests.reports.invented_lines import CROSSING, EQUAL, FLAT, STEEP, VALUES, over_data, over_operations
+
+
+def charts(run: Run) -> tuple[Chart, ...]:
+    return charts_of(run, tables(run))
+
+
+def shown(run: Run) -> str:
+    stream = io.StringIO()
+    show(run, Console(file=stream))
+    return stream.getvalue()
+
+
+def test_an_operation_at_several_values_is_one_chart_of_its_time() -> None:
+    (chart,) = charts(over_operations())
+    assert (chart.axis.owner, chart.axis.title, chart.axis.values) == (Owner.OPERATION, "rows taken", VALUES)
+    assert chart.axis.rest == "handle=kept"
+    assert chart.column.role is Role.TIME
+    assert {line.variant for line in chart.lines} == {name for name in CROSSING if "raw-io" not in name}
+    assert chart.raw_io is not None
+    (table,) = tables(over_operations())
+    row = next(row for row in table.rows if row.variant == FLAT)
+    (line,) = (line for line in chart.lines if line.variant == FLAT)
+    assert [each.median for each in line.points.values()] == [
+        cell.figures["wall_ns"].median for cell in row.cells.values()
+    ]
+    assert line.marks == {100: "=", 1_000: "*", 10_000: "*"} or line.marks == {100: "*", 1_000: "*", 10_000: "*"}
+
+
+def test_only_what_differs_in_one_parameter_is_one_line() -> None:
+    run = over_operations()
+    reopened = [changed(each, operation=each.operation.replace("kept", "reopened")) for each in run.samples]
+    both = Run(run.folder, run.info, (*run.samples, *reopened))
+    assert {chart.axis.rest for chart in charts(both)} == {"handle=kept", "handle=reopened"}
+    assert all(chart.axis.values == VALUES for chart in charts(both))
+
+
+def test_two_values_are_a_line_only_where_they_were_asked_for() -> None:
+    assert charts(over_operations(values=(1, 10))) == ()
+    asked = over_operations(values=(1, 10), request={"over": {"trait": "rows_taken", "points": ["1", "10"]}})
+    assert len(charts(asked)) == 1
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_data_sets_that_differ_in_one_parameter_are_the_values(told: bool) -> None:
+    """A value that is the default is not spelled: only a run that tells all parameters has a point for it."""
+    found = charts(over_data(told=told))
+    assert [chart.title for chart in found] == [
+        *("save time", "read time", "size", "save peak memory", "read peak memory"),
+    ]
+    for chart in found:
+        assert (chart.axis.owner, chart.axis.title, chart.dataset) == (Owner.DATA, "distinct values", "")
+        assert chart.axis.values == (VALUES if told else VALUES[1:])
+        assert len({line.style for line in chart.lines}) == len(chart.lines)
+    styles = {(line.variant, line.style) for chart in found for line in chart.lines}
+    assert len(styles) == len({variant for variant, _ in styles})
+
+
+def test_settings_of_variants_are_values_too_and_have_no_winner() -> None:
+    times = {
+        f"{name}[engine=x,{setting}={value}]": (lambda _, value=value: value / 100)
+        for name, setting in (("parquet", "row_group_rows"), ("feather", "batch_rows"))
+        for value in (1_000, 10_000, 100_000)
+    }
+    run = over_operations(times, (100,))
+    found = [chart for chart in charts(run) if chart.axis.owner is Owner.VARIANT]
+    assert {chart.axis.title for chart in found} == {"rows of a unit"}
+    chart = next(chart for chart in found if chart.column.role is Role.TIME)
+    assert chart.axis.values == (1_000, 10_000, 100_000)
+    assert {line.label for line in chart.lines} == {"parquet", "feather"}
+    assert crossover_texts(chart) == []
+
+
+def test_what_is_not_ranked_is_no_line() -> None:
+    def spoilt(sample: Sample) -> Sample:
+        if sample.variant == STEEP:
+            return changed(sample, fallback="read-all")
+        return changed(sample, cached=sample.variant == FLAT)
+
+    (chart,) = charts(over_operations(change=spoilt))
+    assert {line.variant for line in chart.lines} & {STEEP, FLAT} == set()
+    assert chart.whole is not None
+    assert chart.whole.variant == STEEP
+    assert "read-all" in shown(over_operations(change=spoilt))
+
+
+def test_at_most_eight_lines_with_everyone_who_wins_anywhere() -> None:
+    many = {f"f{number}[engine=x]": (lambda value, number=number: 5 + number + value**0.5) for number in range(12)}
+    (chart,) = charts(over_operations({**many, **CROSSING}))
+    assert len(chart.lines) == MOST_LINES
+    assert {STEEP, FLAT} <= {line.variant for line in chart.lines}
+    assert len(chart.left_out) == len(many) + len(CROSSING) - 1 - MOST_LINES
+    assert "not shown: " in shown(over_operations({**many, **CROSSING}))
+
+
+def test_the_planted_crossing_is_told_and_none_where_lines_are_equal() -> None:
+    (chart,) = charts(over_operations())
+    (text,) = crossover_texts(chart)
+    found = re.fullmatch(r"feather below, lance above: they cross at ([\d.]+) \(([\d.]+) to ([\d.]+)\)", text)
+    assert found is not None
+    median, low, high = map(float, found.groups())
+    assert low <= 100 <= high
+    assert low < median < high
+    (equal,) = charts(over_operations(EQUAL))
+    (text,) = crossover_texts(equal)
+    assert text.startswith("no crossing in what was measured: ")
+    (few,) = charts(over_operations(rounds=3))
+    assert crossover_texts(few) == ["where the winner changes cannot be told: under 5 rounds"]
+    size = next(chart for chart in charts(over_data()) if chart.title == "size")
+    assert crossover_texts(size) == ["feather below, lance above: they cross at 100"]
+
+
+def test_times_that_the_clock_cannot_tell_apart_do_not_cross() -> None:
+    def slow_clock(sample: Sample) -> Sample:
+        return changed(sample, figures={**sample.figures, "empty_ns": 10**9})
+
+    (chart,) = charts(over_operations(change=slow_clock))
+    (text,) = crossover_texts(chart)
+    assert text.startswith("no crossing in what was measured")
+    assert "<10,000" in shown(over_operations(change=slow_clock)) or "<10.0" in shown(
+        over_operations(change=slow_clock)
+    )
+
+
+def test_labels_stand_apart_and_inside() -> None:
+    placed = heights_apart([0.5, 0.51, 0.99, 1.0, 0.0], 0.1)
+    ordered = sorted(placed)
+    assert all(upper - lower >= 0.1 - 1e-9 for lower, upper in pairwise(ordered))
+    assert ordered[0] >= 0
+    assert ordered[-1] <= 1
+    assert placed[0] < placed[1] < placed[2] < placed[3]
+    assert heights_apart([0.2, 0.8], 0.1) == [0.2, 0.8]
+
+
+def test_raw_io_does_not_press_the_lines_together() -> None:
+    (chart,) = charts(over_operations())
+    low, high = range_of(chart)
+    medians = chart.medians
+    assert low >= min(medians) / 20
+    assert high < max(medians) * 2
+
+
+def test_values_are_told_as_people_write_them() -> None:
+    assert [value_text(value) for value in (0, 0.001, 0.5, 1, 98.6, 1_234.5, 10_000)] == [
+        *("0", "0.001", "0.5", "1", "98.6", "1,234", "10,000"),
+    ]
+
+
+def test_runs_without_values_have_no_such_section() -> None:
+    run = make_run(datasets=("eq", "int"), rounds=1, project=True)
+    assert Contents(run).lines == ()
+    assert "where the winner changes" not in shown(run)
+
+
+def test_terminal_pdf_and_site_show_them(tmp_path: Path) -> None:
+    run = over_data()
+    text = shown(run)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    told = [text for chart in charts(run) for text in crossover_texts(chart)]
+    assert len(told) == 5
+    assert all(each in " ".join(text.split()) for each in told)
+    write_pdf(run, tmp_path / "report.pdf")
+    pages = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages]
+    (page,) = (page for page in pages if "where the winner changes" in page)
+    assert all(each in page for each in told)
+    write_site([run], tmp_path / "site")
+    html = (tmp_path / "site" / "suite-sweep.html").read_text()
+    assert all(each in unescape(html) for each in told)
+    data = json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
+    drawn = [chart for section in data["sections"] for chart in section.get("charts", {}).get("lines", ())]
+    assert [chart["metric"] for chart in drawn] == [chart.title for chart in charts(run)]
+    assert drawn[0]["crossings"][0]["low"] <= 100 <= drawn[0]["crossings"][0]["high"]
+    addresses = {row["address"].partition("#")[0] for row in drawn[0]["rows"]}
+    assert len(addresses) == len(VALUES)
+    assert all((tmp_path / "site" / address).is_file() for address in addresses)
+
+
+def test_the_site_chooses_lines_by_their_data_set_and_not_where_data_sets_are_the_values(tmp_path: Path) -> None:
+    other = over_operations()
+    both = Run(
+        other.folder,
+        other.info,
+        (*other.samples, *(changed(each, dataset="core") for each in other.samples)),
+    )
+    for name, run, chosen in (("use", both, ["core", "events"]), ("data", over_data(), [])):
+        write_site([run], tmp_path / name)
+        html = (tmp_path / name / f"suite-{run.samples[0].suite}.html").read_text()
+        data = json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
+        of_lines = [section for section in data["sections"] if section.get("charts", {}).get("lines")]
+        assert sorted(each["facets"]["dataset"] for each in of_lines if "dataset" in each["facets"]) == chosen
+
+
+def test_they_are_there_when_a_run_is_read_again(tmp_path: Path) -> None:
+    from bench_runner.results.records import read_run
+
+    run = over_data()
+    again = read_run(write_run(run, tmp_path / "run"))
+    assert [chart.axis.values for chart in charts(again)] == [chart.axis.values for chart in charts(run)]
