@@ -7,7 +7,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Maturity,
+    Native,
+    Offers,
+    PartCall,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
@@ -15,7 +26,7 @@ from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbEngine
-from formats.shared.polars_engine import LazyPolarsEngine
+from formats.shared.polars_engine import LazyPolarsEngine, lazy_calls
 
 if TYPE_CHECKING:
     import duckdb
@@ -135,6 +146,7 @@ class JsonPandas(_Json):
             ("import pandas as pd",),
             f"{{held}}.to_json({{path}}{how}{codec})",
             f'pd.read_json({{path}}, orient="records", lines=True{packed}{parser})',
+            append=PartCall(f'{{more}}.to_json({{path}}{how}, mode="a")'),
         )
 
     def load_library(self) -> None:
@@ -217,7 +229,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        return Calls(("import polars as pl",), "{held}.write_ndjson({path})", "pl.read_ndjson({path})")
+        return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""

@@ -14,6 +14,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Stage,
@@ -23,7 +24,7 @@ from adapters.contract import (
 from adapters.errors import AdapterError, RefusedData, RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
-from formats.shared.conditions import minus_zero, sql_condition, sql_literal
+from formats.shared.conditions import SQL_TEXTS, minus_zero, sql_condition, sql_literal
 from formats.shared.rows import checked
 
 if TYPE_CHECKING:
@@ -87,8 +88,18 @@ class LancePylance(TabularFormat):
         if self.values["codec"] != "auto" or self.values["structural"] != "default":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
+        opened = "lance.dataset({path})"
         return Calls(
-            ("import lance",), f"lance.write_dataset({{held}}, {{path}}{version})", "lance.dataset({path}).to_table()"
+            ("import lance",),
+            f"lance.write_dataset({{held}}, {{path}}{version})",
+            f"{opened}.to_table()",
+            project=PartCall(f"{opened}.to_table(columns=columns).select(columns)"),
+            take=PartCall(f"{opened}.take(rows, columns=columns).select(columns)"),
+            scan={
+                kind: PartCall(f"{opened}.to_table(columns=columns, filter={met}).select(columns)")
+                for kind, met in SQL_TEXTS.items()
+            },
+            append=PartCall('lance.write_dataset({more}, {path}, mode="append")'),
         )
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions
 from bench_runner.results.statistics import Ratio
-from reports.analysis.recommendation.candidates import Candidate, Question, questions, sifted
+from reports.analysis.recommendation.candidates import Candidate, Question, questions
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import recommend
+from reports.analysis.recommendation.sifting import sifted
 from reports.text.recommendation import Answer, _compared, show
 from reports.text.recommendation_json import as_json
 from tests.reports.analysis.recommendation.invented import candidate
@@ -236,7 +237,7 @@ def test_the_json_keeps_everything() -> None:
     assert shape["baseline"]["variant"] == "csv[engine=pandas]"
     assert set(shape["baseline"]["times_the_recommended"]) == {"read", "save", "size"}
     assert (shape["about"], shape["cautions"], shape["folder"]) == ("sales.csv", ["a caution"], "results/mine")
-    assert shape["python"] == {"imports": list(PYTHON[0]), "save": PYTHON[1], "read": PYTHON[2]}
+    assert shape["python"] == {"imports": list(PYTHON[0]), "save": PYTHON[1], "read": PYTHON[2], "uses": {}}
     assert not any(math.isinf(value) for value in _numbers(shape))
     assert json.loads(as_json(answered(now=None)))["baseline"] is None
 

@@ -44,6 +44,7 @@ def candidate(
         "save_memory": memory,
     }
     told: dict[str, Any] = {"failures": (), "figures": {}, "codec": None, "uncounted": 0}
+    told |= {"cached": False, "fallback": ""}
     cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, **told), "save": SimpleNamespace(**told)}
     maturity = MaturityInfo(stage=stage, reason="as it is told", ours=ours)
     return Candidate(variant, figures, cells, (), capabilities, variant.partition("[")[0].upper(), maturity)
