@@ -71,7 +71,7 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     every = isinstance(operation, Take | Scan) and operation.columns == ALL
     needs = _needs(operation.name, kind) + ", all of them" * every
     if operation.fallback(adapter):
-        return PartLines(*_whole(lines_of(variant, target), operation.name, kind, target, held), needs)
+        return PartLines(*_whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix), needs)
     path = f'"data{adapter.suffix}"'
     call = _part_call(adapter.calls, operation.name, kind)
     if call is not None and adapter.calls is not None:
@@ -121,26 +121,32 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
     if name == "append":
         return PartCall(f"{storage}.append({{more}}, Path({{path}}))", (), imports)
     if name == "take":
-        taken = f"{storage}.open_rows(Path({{path}})).take(np.array(rows), columns)"
-        return PartCall(taken, (), (*imports, "import numpy as np"))
+        opened = f"opened = {storage}.open_rows(Path({{path}}))"
+        return PartCall("opened.take(np.array(rows), columns)", (opened,), (*imports, "import numpy as np"))
+    # By a name, because some handles work for as long as somebody holds them.
+    opened = f"opened = {storage}.open(Path({{path}}))"
     if kind is None:
-        return PartCall(f"{storage}.open(Path({{path}})).project(columns)", (), imports)
+        return PartCall("opened.project(columns)", (opened,), imports)
     values = {Kind.RANGE: "(low, high)", Kind.EQUAL: "(value,)", Kind.IN: "tuple(values)", Kind.PREFIX: "(prefix,)"}
     met = f"Predicate(column, Kind.{kind.name}, {values.get(kind, '()')})"
-    scanned = f"{storage}.open(Path({{path}})).scan({met}, columns)"
-    return PartCall(scanned, (), (*imports, "from adapters.predicate import Kind, Predicate"))
+    return PartCall(
+        f"opened.scan({met}, columns)", (opened,), (*imports, "from adapters.predicate import Kind, Predicate")
+    )
 
 
 def _whole(
-    lines: Lines, name: str, kind: Kind | None, target: str, held: str
+    lines: Lines, name: str, kind: Kind | None, target: str, held: str, suffix: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Read all, then select; or add, and save all anew."""
     pandas = target == "pandas"
     if name == "append":
         in_arrow = "pa.concat_tables([table, more.cast(table.schema)])"
         joined = "pd.concat([df, more], ignore_index=True)" if pandas else in_arrow
-        imports = (*lines.imports, "import pandas as pd" if pandas else "import pyarrow as pa")
-        return _sorted(imports), (lines.read, f"{held} = {joined}", lines.save)
+        imports = (*lines.imports, "import os", "import pandas as pd" if pandas else "import pyarrow as pa")
+        # Beside what is there: what was read may be a mapping of it, and a save that fails leaves it as it is.
+        grown = lines.save.replace('"data.', '"grown.')
+        replaced = f'os.replace("grown{suffix}", "data{suffix}")'
+        return _sorted(imports), (lines.read, f"{held} = {joined}", grown, replaced)
     if name == "take":
         selected = "df = df[columns].iloc[rows]" if pandas else "table = table.select(columns).take(rows)"
     elif kind is None:
