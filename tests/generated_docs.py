@@ -15,14 +15,16 @@ from adapters.contract import Adapter, Native, Stage, TabularFormat
 from bench_runner.registries import all_engines
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
-from tests import constants_table, findings_table
+from tests import access_table, constants_table, findings_table
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
 PAGES = (
+    "docs/access.md",
     "docs/findings.md",
     "docs/operations.md",
     "docs/recommend.md",
+    "docs/reproduction.md",
     "docs/rules-and-tests.md",
     "docs/what-is-measured.md",
 )
@@ -111,6 +113,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "constants": constants_table.table,
     "reference": findings_table.measured,
     "wins": findings_table.wins,
+    "uses": access_table.uses,
+    "beside-lance": lambda: access_table.beside("lance"),
+    "beside-f3": lambda: access_table.beside("f3"),
     "established": established,
     "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]

@@ -39,18 +39,22 @@ def _details(each: Judged) -> Iterator[str]:
 
 
 def markdown(runs: Sequence[Run], name: str) -> str:
-    """The same as Markdown, for docs/reproduction.md."""
+    """The same as Markdown."""
     source = SOURCES[name]
     found = judged(runs, source)
-    rows = [["claim", "where", "published", "ours", "verdict", "why"], ["---"] * 6]
-    for each in found:
-        beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(each.ours)
-        rows.append([*beside, each.verdict.value, each.reason])
     commands = ", ".join(f"`{' '.join(run.info.command)}`" for run in runs if run.info.command)
     words = f" from {commands}" if commands else ""
     told = (
         f"Made by `report RUN --against {name} --markdown`{words}. Figures are medians of verified rounds; those "
         "published are of other machines and versions, so relations say more than values."
     )
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"# Beside {source.title}\n\n{told}\n\n## {count_text(found)}\n\n{table}\n"
+    return f"# Beside {source.title}\n\n{told}\n\n## {count_text(found)}\n\n{table(found)}\n"
+
+
+def table(found: Sequence[Judged]) -> str:
+    """Each claim in a row."""
+    rows = [["claim", "where", "published", "ours", "verdict", "why"], ["---"] * 6]
+    for each in found:
+        beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(each.ours)
+        rows.append([*beside, each.verdict.value, each.reason])
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)

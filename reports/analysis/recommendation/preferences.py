@@ -64,7 +64,10 @@ def _often(per_day: float) -> str:
         return "once a day"
     if per_day == 2:
         return "twice a day"
-    return f"{per_day:,.10g} times a day" if per_day > 1 else f"{per_day * 7:,.3g} times a week"
+    if per_day > 1:
+        return f"{per_day:,.10g} times a day"
+    a_week = f"{per_day * 7:,.3g}"
+    return "once a week" if a_week == "1" else f"{a_week} times a week"
 
 
 @dataclass(frozen=True, kw_only=True)
