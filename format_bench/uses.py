@@ -81,6 +81,8 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
 
 def words_of(use: Use) -> str:
     """A clause that means a use."""
+    if use.per_day == 1:
+        return f"{use.operation} once a day"
     by_week = round(use.per_day * 7)
     if by_week / 7 == use.per_day and not use.per_day.is_integer():
         return f"{use.operation} {by_week} times a week"

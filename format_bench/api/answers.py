@@ -30,6 +30,7 @@ from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
 from reports.analysis.recommendation.candidates import (
     CHANGES,
+    NOT_COUNTED,
     Candidate,
     Question,
     projected,
@@ -62,11 +63,11 @@ def measured_answer(
     def near(run: Run) -> list[str]:
         question, candidates = _only(run)
         found = _found(run, question, candidates, preferences, own, on_all_rows=False)
-        return [*may_win(found), *_unknown(_chosen(run, candidates))]
+        return [*may_win(found), *_unknown(_chosen(run, candidates), preferences)]
 
     def still_near(run: Run) -> list[str]:
         question, candidates = _only(run)
-        return [*contending(_found(run, question, candidates, preferences, own)), *_unknown(candidates)]
+        return [*contending(_found(run, question, candidates, preferences, own)), *_unknown(candidates, preferences)]
 
     measured = measure_for_choice(
         request,
@@ -166,8 +167,11 @@ def _with_all_weighed(
     )
 
 
-def _unknown(candidates: Iterable[Candidate]) -> Iterator[str]:
-    return (candidate.variant for candidate in candidates if candidate.unknown)
+def _unknown(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[str]:
+    """Those of which nothing that decides was counted, though it did not fail: the machine was not at rest."""
+    for candidate in candidates:
+        if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
+            yield candidate.variant
 
 
 def names_dataset(pattern: str, dataset: str) -> bool:

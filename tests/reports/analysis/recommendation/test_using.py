@@ -105,7 +105,9 @@ def test_what_cannot_be_told_from_another_is_told_so_for_a_day_too() -> None:
 # --- needs -----------------------------------------------------------------------------------------------------------
 
 
-def needing(need: str, candidates: Iterable[Candidate], *, on_all_rows: bool = True) -> tuple[list[str], dict[str, str]]:
+def needing(
+    need: str, candidates: Iterable[Candidate], *, on_all_rows: bool = True
+) -> tuple[list[str], dict[str, str]]:
     kept, dropped = sifted(candidates, Preferences(needs=(need,)), 0, on_all_rows=on_all_rows)
     return [each.variant for each in kept], dict(dropped)
 
