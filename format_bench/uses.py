@@ -52,6 +52,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(\w+\[[^\[\]]*\])"), lambda said: _operation("--use", said[1])[0]),
 )
 """What a clause may be, without how often, and the operation that it means. One that is spelled means itself."""
+_WHOLE_TITLES = {"read": "read all", "save": "save all"}
 _WORDS = ("take", "read", "scan", "filter", "append", "save")
 
 
@@ -71,6 +72,8 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
     """Of spelled operations with how often a day each is done. Raises RequestError for what is no operation, or no
     number above 0."""
     found: dict[str, Use] = {}
+    if not per_day:
+        raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
     for text, times in per_day.items():
         spelled, title = _operation("--use", text)
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
@@ -115,7 +118,7 @@ def _operation(option: str, text: str) -> tuple[str, str]:
         operation = operation_of(text)
     except PlanError as error:
         raise RequestError(str(error).replace("--operations", option)) from None
-    return operation.spelled, operation.title
+    return operation.spelled, _WHOLE_TITLES.get(operation.spelled, operation.title)
 
 
 def _clauses(text: str) -> Iterator[str]:

@@ -280,7 +280,7 @@ def _chosen(run: Run, candidates: Iterable[Candidate]) -> list[Candidate]:
     return [
         candidate
         for candidate in candidates
-        if candidate.variant != request.baseline
+        if candidate.variant not in (request.baseline, PLAIN_CSV)
         or is_chosen(candidate.variant, request.formats, request.formats_not)
     ]
 

@@ -202,10 +202,10 @@ def test_a_stored_run_answers_by_use(capsys: pytest.CaptureFixture[str]) -> None
     orc = ranked["orc[engine=pyarrow,codec=none]"]
     # 1,000 ms of takes, 3 ms to open the file once, and 580 ms to read all.
     assert orc.values["use"] / 1e6 == pytest.approx(1000 + 3 + 580, rel=0.06)
-    assert recommend(stored=takes(), uses={"take": 10, "read": 1}).found.ranked[0].candidate.variant == FEATHER
+    assert recommend(stored=takes(), uses={"take": 10, "read": 1}).found.ranked[0].candidate.variant == PARQUET
     show(often, Console(width=100), explain=True)
     out = " ".join(capsys.readouterr().out.split())
-    assert "understood: take 100 rows 1,000 times a day; read once a day; their time a day is compared" in out
+    assert "understood: take 100 rows 1,000 times a day; read all once a day; their time a day is compared" in out
     assert "csv[keep_default" not in out
     assert "take 100 rows by read-all 1," in out
     assert "(all of it to take 100 rows)" in out
@@ -259,7 +259,7 @@ def test_needs_of_a_stored_run_are_measured_where_it_has_figures() -> None:
     assert FEATHER not in ranked
     assert "lance[engine=pylance]" in ranked
     dropped = dict(answer.found.dropped)
-    assert dropped[FEATHER].startswith(f"lacks random-access: {TAKE} takes 0.9")
+    assert dropped[FEATHER].startswith(f"lacks random-access: {TAKE} takes 1.00 of reading all, 0.9")
     assert dropped[CSV] == f"lacks random-access: {TAKE} by read-all"
     assert dropped["pickle[engine=pandas]"] == "cannot: random-access"
 

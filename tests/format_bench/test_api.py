@@ -77,6 +77,7 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str]] 
     (recommend, (), {"datasets": "eq", "weights": {"read": -1}}, "--prefer: read has the weight -1"),
     (recommend, (), {"datasets": "eq", "weights": {"read": 0}}, "--prefer: gives nothing a weight"),
     (recommend, (), {"datasets": "eq", "uses": "read all"}, "--use 'read all': are no uses"),
+    (recommend, (), {"datasets": "eq", "uses": {}}, "--use: says nothing"),
     (recommend, (), {"datasets": "eq", "uses": {"read": 0}}, "--use: read is done 0 times a day"),
     (recommend, (), {"datasets": "eq", "uses": {"sort": 1}}, "no operation is called 'sort'"),
     (recommend, (), {"datasets": "eq", "uses": {"read": 1}, "weights": {"read": 1}}, "--prefer read: is a time"),

@@ -68,9 +68,9 @@ def test_uses_have_words_that_mean_them_again() -> None:
     assert parse_uses(", ".join(map(words_of, uses))) == said
     assert [use.told for use in uses] == [
         "take 7 rows, 2 columns 5 times a week",
-        "read once a week",
+        "read all once a week",
         "scan 0.1% by range 264 times a day",
-        "save once a day",
+        "save all once a day",
     ]
 
 
