@@ -20,6 +20,7 @@ from tests import access_table, constants_table, findings_table
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
 PAGES = (
+    "README.md",
     "docs/access.md",
     "docs/findings.md",
     "docs/operations.md",
@@ -116,6 +117,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "uses": access_table.uses,
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
+    "answer": findings_table.answer,
+    "thesis": findings_table.beside_thesis,
     "established": established,
     "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]
