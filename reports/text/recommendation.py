@@ -185,15 +185,15 @@ def _certainty(found: Recommendation) -> Iterator[str]:
     tied = [_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
         # A probability of 0.95 does not tell apart: the intervals are two-sided.
-        takes = "" if first.probability is None else f" (that takes {MOST_OF_TIED:.3f})"
-        yield _on_a_line(f"cannot be told from{takes}: ", tied)
+        takes = "" if first.probability is None else f" (it takes {MOST_OF_TIED:.3f} to tell)"
+        yield _on_a_line("cannot be told from: ", tied, takes)
 
 
-def _on_a_line(head: str, names: Sequence[str]) -> str:
+def _on_a_line(head: str, names: Sequence[str], tail: str) -> str:
     """As many of the names as a line holds, but one at least, and how many more there are."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
-        line = f"{head}{', '.join(names[:shown])}{more}"
+        line = f"{head}{', '.join(names[:shown])}{more}{tail}"
         if lines_of(f"  {line}") == 1:
             break
     return line
