@@ -69,7 +69,7 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     held = "df" if target == "pandas" else "table"
     kind = Kind(operation.kind) if isinstance(operation, Scan) else None
     every = isinstance(operation, Take | Scan) and operation.columns == ALL
-    needs = _needs(operation.name, kind) + ", all of them" * every
+    needs = _needs(operation.name, kind).replace("list of names", "list of all names" if every else "list of names")
     if operation.fallback(adapter):
         return PartLines(*_whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix), needs)
     path = f'"data{adapter.suffix}"'

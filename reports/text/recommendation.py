@@ -18,7 +18,7 @@ from rich.table import Table as Grid
 from bench_runner.results.statistics import Ratio, format_name
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.recommendation.baseline import Baseline
-from reports.analysis.recommendation.candidates import CANNOT, NOT_COUNTED, Candidate, Question
+from reports.analysis.recommendation.candidates import CANNOT, NO_FIGURE, NOT_COUNTED, Candidate, Question
 from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.reasons import reasons
@@ -380,6 +380,12 @@ def _show_nothing(page: Console, answer: Answer) -> None:
         print_lines(page, [said], style="bold")
     else:
         print_lines(page, ["nothing that was measured satisfies the needs"], style="bold")
+        # Data that refuse an operation refuse it to all.
+        print_lines(page, [f"  {reason}" for reason in dict.fromkeys(_lacking(found))])
+
+
+def _lacking(found: Recommendation) -> Iterator[str]:
+    return (reason for _, reason in found.dropped if reason.startswith(NO_FIGURE))
 
 
 def _would_be_recommended(found: Recommendation) -> Iterator[str]:

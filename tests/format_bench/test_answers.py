@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -195,7 +196,9 @@ def takes() -> Run:
     return with_takes(made(), parquet=(2, ""), orc=(1, ""), csv=(1500, "read-all"), feather=(40, ""))
 
 
-def test_a_stored_run_answers_by_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stored_run_answers_by_use(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     often = recommend(stored=takes(), uses={"take": 1000, "read": 1})
     ranked = {each.candidate.variant: each for each in often.found.ranked}
     assert next(iter(ranked)) == "orc[engine=pyarrow,codec=none]"
@@ -219,6 +222,10 @@ def test_a_stored_run_answers_by_use(capsys: pytest.CaptureFixture[str]) -> None
     assert "take 100 rows" in next(iter(shape["python"]["uses"]))
     csv = next(each for each in shape["ranked"] if each["variant"] == CSV)
     assert csv["reads_whole_for"] == ["take 100 rows"]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"df": pd.DataFrame({"a": range(9), "b": range(9)}), "columns": ["a", "b"], "rows": [7, 1]}
+    exec("\n".join([*often.imports, often.save, *(text for _, text in often.parts)]), names)
+    assert names["df"].to_dict("list") == {"a": [7, 1], "b": [7, 1]}
 
 
 def test_operations_are_weighed_and_the_command_that_is_offered_says_so(

@@ -28,6 +28,7 @@ _WHOLE = {column.operation for column in FIGURES.values()}
 OPENING = "open "
 """Before the spelling of an operation: opening the copy that stays open for it, which lies outside its time."""
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
+NO_FIGURE = "no figure of"
 """Why a variant drops out: the words before the colon, where more is to be said."""
 
 

@@ -65,8 +65,9 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
     about = MEASURED.get(need)
     operation = _measured_operation(candidate, about) if about is not None else ""
     if about is None or not operation:
-        lacks = candidate.capabilities is not None and need not in candidate.capabilities
-        return Met(need, f"{CANNOT}: {need}" if lacks else "")
+        if candidate.capabilities is None:
+            return Met(need, "the run does not tell what it can do")
+        return Met(need, "" if need in candidate.capabilities else f"{CANNOT}: {need}")
     if instead := candidate.stands_in(operation):
         return Met(need, f"lacks {need}: {operation} by {instead}")
     ratio = ratio_interval(candidate.figures[operation], candidate.figures[about.whole]) if measured else None

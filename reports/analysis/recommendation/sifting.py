@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench_runner.results.statistics import is_apart
-from reports.analysis.recommendation.candidates import CHANGES, Candidate
+from reports.analysis.recommendation.candidates import CHANGES, NO_FIGURE, Candidate
 from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import Preferences
 
@@ -44,9 +44,7 @@ def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int, on_a
         return "something else: gives back a mapping, views, or numbers in place of missing ones"
     for operation in preferences.operations:
         if lacking := candidate.lacks(operation):
-            return f"no figure of {preferences.title(operation)}: {lacking}"
-    if candidate.capabilities is None and preferences.needs:
-        return "the run does not tell what it can do"
+            return f"{NO_FIGURE} {preferences.title(operation)}: {lacking}"
     for need in preferences.needs:
         if reason := judged(candidate, need, measured=on_all_rows).reason:
             return reason

@@ -120,6 +120,23 @@ def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pyte
     assert "parquet is young" not in text
 
 
+def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "no figure of scan 1% by range: refused: no shuffled column takes a condition of the kind range"
+    found = recommend((), [("a", reason), ("b", reason), ("c", "cannot: nested")], Preferences())
+    lines = printed(replace(answered(), found=found), capsys)
+    assert "nothing that was measured satisfies the needs" in lines
+    assert " ".join(" ".join(lines).split()).count(reason) == 1
+
+
+def test_what_cannot_be_told_says_what_that_would_take(capsys: pytest.CaptureFixture[str]) -> None:
+    even = [candidate("one", noise=0.1), candidate("two", noise=0.1)]
+    text = "\n".join(printed(answered(even), capsys))
+    assert "cannot be told from: " in text
+    assert "(it takes 0.975 to tell)" in text
+    clear = "\n".join(printed(answered([candidate("one"), candidate("two", read=90)]), capsys))
+    assert "it takes" not in clear
+
+
 def test_ties_are_named_as_far_as_a_line_reaches(capsys: pytest.CaptureFixture[str]) -> None:
     even = [candidate(f"format{number}[codec=zstd]", noise=0.1) for number in range(20)]
     (told,) = [line for line in printed(answered(even), capsys) if "cannot be told from" in line]

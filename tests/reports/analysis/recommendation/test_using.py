@@ -119,7 +119,7 @@ def test_a_need_is_met_by_what_costs_a_part_of_the_whole(need: str) -> None:
     labels = candidate("labels", **whole, parts={operation: 95}, capabilities=declares)
     costs = candidate("costs", **whole, parts={operation: 100 * MOST_OF_ALL - 1}, capabilities=frozenset())
     beyond = candidate("beyond", **whole, parts={operation: 100 * MOST_OF_ALL + 1}, capabilities=declares)
-    has = candidate("has", **whole, parts={operation: 2}, capabilities=declares)
+    has = candidate("has", **whole, parts={operation: 2}, capabilities=None)
     instead = candidate("instead", **whole, parts={operation: 2}, by={operation: "read-all"}, capabilities=declares)
     kept, dropped = needing(need, [labels, costs, beyond, has, instead])
     assert kept == ["costs", "has"], "what is measured counts, not what is declared"
