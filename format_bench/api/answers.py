@@ -130,7 +130,7 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
     variants = dict.fromkeys(sample.variant for sample in run.samples if not is_raw_io(sample.variant))
     chosen = {variant for variant in variants if is_chosen(variant, formats, formats_not)}
     if required and not chosen:
-        names = dict.fromkeys(map(format_name, variants))
+        names = sorted(set(map(format_name, variants)))
         had = f"it has: {', '.join(names)}"
         raise RunError(f"--formats, --formats-not: leave nothing of {_shown(run.folder)}\n  {had}")
     request = changed(run.info.request, formats=tuple(formats), formats_not=tuple(formats_not))
