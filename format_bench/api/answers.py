@@ -145,18 +145,18 @@ def _with_all_weighed(
     """The questions of a run in which somebody has a time of each operation that is weighed. Raises RunError where
     there is none, with what measures it."""
     everything = _questions(run)
-    if not everything:
-        return everything
-    lacking: dict[str, None] = {}
-    found = {}
-    for question, candidates in everything.items():
-        missing = [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
-        if not missing:
-            found[question] = candidates
-        elif not datasets or any(names_dataset(pattern, question.dataset) for pattern in datasets):
-            lacking |= dict.fromkeys(missing)
-    if found:
-        return found
+    missing = {
+        question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
+        for question, candidates in everything.items()
+    }
+    asked = [
+        question
+        for question in everything
+        if not datasets or any(names_dataset(pattern, question.dataset) for pattern in datasets)
+    ]
+    if not asked or not all(missing[question] for question in asked):
+        return {question: candidates for question, candidates in everything.items() if not missing[question]}
+    lacking = dict.fromkeys(name for question in asked for name in missing[question])
     titles = ", ".join(preferences.title(name) for name in lacking)
     name = next(iter(datasets), "events")
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))

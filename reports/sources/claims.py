@@ -62,6 +62,13 @@ class Judged:
     reason: str
     conditions: Conditions | None
 
+    @property
+    def measured(self) -> str:
+        """What our figures are of: 'take 1 row time'."""
+        pairs = self.claim.finding.pairs if self.claim.finding is not None else ()
+        columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
+        return ", ".join(dict.fromkeys(column.title for column in columns))
+
 
 def time_of(operation: str, title: str = "") -> Column:
     """The time of an operation, spelled; `title` is its words for people."""

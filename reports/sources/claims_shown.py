@@ -32,10 +32,16 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
 
 def _details(each: Judged) -> Iterator[str]:
     yield from (f"published: {text}" for text in each.published)
-    where = f" ({conditions_text(each.conditions).removeprefix('track , ')})" if each.conditions else ""
-    yield from (f"ours: {text}{where}" for text in each.ours)
+    yield from (f"ours: {text}" for text in _ours(each))
     if each.reason:
         yield each.reason
+
+
+def _ours(each: Judged) -> Iterator[str]:
+    """Our figures, with what they are of, and under which conditions."""
+    if each.conditions is not None:
+        where = conditions_text(each.conditions).removeprefix("track , ")
+        yield from (f"{text} ({each.measured}, {where})" for text in each.ours)
 
 
 def markdown(runs: Sequence[Run], name: str) -> str:
@@ -55,6 +61,6 @@ def table(found: Sequence[Judged]) -> str:
     """Each claim in a row."""
     rows = [["claim", "where", "published", "ours", "verdict", "why"], ["---"] * 6]
     for each in found:
-        beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(each.ours)
+        beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(_ours(each))
         rows.append([*beside, each.verdict.value, each.reason])
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)

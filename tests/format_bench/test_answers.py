@@ -249,6 +249,11 @@ def test_what_a_stored_run_lacks_is_named_with_what_measures_it(capsys: pytest.C
     first, second = str(refused.value).splitlines()
     assert "has no figure of: scan 1% by range, append 1,000 rows" in first
     assert "run access --datasets eq --operations 'read|take[rows=100,handle=kept]|scan[" in second
+    other = make_run(datasets=("int",), tracks=("plain",), rounds=5)
+    both = replace(takes(), samples=(*takes().samples, *other.samples))
+    assert recommend(stored=both, uses={TAKE: 5}).question.dataset == "eq", "the only one that has it"
+    with pytest.raises(RunError, match="has no figure of: take 100 rows"):
+        recommend(stored=both, datasets="int", uses={TAKE: 5})
     with pytest.raises(SystemExit) as ended:
         cli.main(["recommend", "--from", "reference", "--datasets", "eq", "--use", "take 7 rows"])
     assert ended.value.code != 0

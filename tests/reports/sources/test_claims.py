@@ -151,4 +151,7 @@ def test_both_forms_tell_every_claim(capsys: pytest.CaptureFixture[str]) -> None
         for claim in source.claims:
             assert claim.statement in out
             assert f"| {claim.statement} |" in text
-    assert "1.00 ms" in out
+    told = "f3[codec=none] 1.00 ms, vortex[engine=vortex-data] 2.01 ms (take 1 row time, cache warm, target arrow)"
+    show([run], "f3", Console(width=100))
+    assert f"ours: events: {told}" in " ".join(capsys.readouterr().out.split())
+    assert f"| events: {told} |" in markdown([run], "f3")
