@@ -68,8 +68,7 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     operation = operation_of(spelled)
     held = "df" if target == "pandas" else "table"
     kind = Kind(operation.kind) if isinstance(operation, Scan) else None
-    every = isinstance(operation, Take | Scan) and operation.columns == ALL
-    needs = _needs(operation.name, kind).replace("list of names", "list of all names" if every else "list of names")
+    needs = _needs(operation.name, kind, every=isinstance(operation, Take | Scan) and operation.columns == ALL)
     if operation.fallback(adapter):
         return PartLines(*_whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix), needs)
     path = f'"data{adapter.suffix}"'
@@ -89,14 +88,14 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     return PartLines(_sorted(imports, taken), (*before, last), needs)
 
 
-def _needs(name: str, kind: Kind | None) -> str:
+def _needs(name: str, kind: Kind | None, *, every: bool) -> str:
     """The names that lines of an operation need, and what they are."""
     if name == "append":
         return "more: the rows to be added"
     asked = {"take": "rows: a list of their numbers, from 0 on; "}.get(name, "")
     if kind is not None:
         asked = f"{_VALUES[kind]}; "
-    return f"{asked}columns: a list of names"
+    return f"{asked}columns: a list of {'all ' * every}names"
 
 
 _VALUES = {

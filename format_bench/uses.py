@@ -76,6 +76,10 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
         raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
     for text, times in per_day.items():
         spelled, title = _operation("--use", text)
+        if spelled.partition("[")[0] not in (*_WHOLE_TITLES, *PARTS):
+            raise RequestError(
+                f"--use {text}: is no use that is weighed\n  there are: {', '.join((*_WHOLE_TITLES, *PARTS))}"
+            )
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
             raise RequestError(f"--use: {text} is done {times!r} times a day\n  give a number above 0")
         found[spelled] = Use(spelled, title, times + (found[spelled].per_day if spelled in found else 0.0))

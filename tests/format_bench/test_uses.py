@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from format_bench import uses as words
 from format_bench.errors import RequestError
 from format_bench.uses import CAN_BE_SAID, EXAMPLE, parse_uses, uses_of, weighed, words_of
 
@@ -11,7 +12,7 @@ TAKE_100 = "take[rows=100,handle=kept]"
 
 
 @pytest.mark.parametrize(
-    ("words", "means"),
+    ("said", "means"),
     [
         ("take 100 rows 1000 times a day, read all once", {TAKE_100: 1000, "read": 1}),
         ("take 100 rows", {TAKE_100: 1}),
@@ -27,12 +28,12 @@ TAKE_100 = "take[rows=100,handle=kept]"
         ("take[rows=10,pattern=zipf] 4 times a day, read", {"take[rows=10,pattern=zipf,handle=kept]": 4, "read": 1}),
     ],
 )
-def test_what_can_be_said_means_operations_and_how_often_a_day(words: str, means: dict[str, float]) -> None:
-    assert parse_uses(words) == means
+def test_what_can_be_said_means_operations_and_how_often_a_day(said: str, means: dict[str, float]) -> None:
+    assert parse_uses(said) == means
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("said", "told"),
     [
         ("tkae 100 rows", "'tkae 100 rows': is not understood (did you mean 'take'?)"),
         ("take some rows", "'take some rows': is not understood\n"),
@@ -46,9 +47,9 @@ def test_what_can_be_said_means_operations_and_how_often_a_day(words: str, means
         (" , ", "says nothing"),
     ],
 )
-def test_what_is_not_understood_is_told_in_two_lines_with_what_can_be_said(words: str, told: str) -> None:
+def test_what_is_not_understood_is_told_in_two_lines_with_what_can_be_said(said: str, told: str) -> None:
     with pytest.raises(RequestError) as refused:
-        parse_uses(words)
+        parse_uses(said)
     message = str(refused.value)
     assert message.startswith("--use ")
     assert told in message
@@ -93,3 +94,10 @@ def test_weights_of_operations_are_spelled_in_full() -> None:
             weighed(wrong)
         assert told in str(refused.value)
         assert len(str(refused.value).splitlines()) == 2
+
+
+def test_operations_that_are_no_use_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a user weighs has lines of Python; other operations have none."""
+    monkeypatch.setattr(words, "PARTS", ("take",))
+    with pytest.raises(RequestError, match=r"is no use that is weighed\n  there are: read, save, take"):
+        uses_of({"append[rows=5]": 1})
