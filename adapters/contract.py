@@ -22,6 +22,7 @@ from adapters.offers import ImageHandle as ImageHandle
 from adapters.offers import Offers as Offers
 from adapters.offers import Reach as Reach
 from adapters.offers import Sharing as Sharing
+from adapters.predicate import Kind
 from adapters.spelling import spell
 
 if TYPE_CHECKING:
@@ -160,16 +161,35 @@ class Besides:
 
 
 @dataclass(frozen=True)
+class PartCall:
+    """What a user writes for a part of a table: an expression, the statements `before` it, and the import lines that
+    they need besides.
+
+    `columns` are the names asked for, `rows` a list of their numbers; conditions are on `column`, by `low` and `high`,
+    `value`, `values` or `prefix`; `{more}` is the place of rows to be added.
+    """
+
+    expression: str
+    before: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Calls:
     """What a user writes for a variant: expressions with places for what is held (`{held}`) and for the file
     (`{path}`, Python's spelling of a text), and the import lines that they need.
 
-    They take and give what the adapter's `native` names; records stand for an Arrow table here.
+    They take and give what the adapter's `native` names; records stand for an Arrow table here. What `offers` names and
+    has no call here takes more than some lines: then Format Bench's own code stands for it.
     """
 
     imports: tuple[str, ...]
     save: str
     read: str
+    project: PartCall | None = None
+    take: PartCall | None = None
+    scan: Mapping[Kind, PartCall] = field(default_factory=dict)
+    append: PartCall | None = None
 
 
 class Adapter(ABC):

@@ -102,4 +102,23 @@ class Over(click.ParamType):
         return {trait.strip(): points}
 
 
-DURATION, NAMES, LEVELS, PERCENT, OVER = Duration(), Names(), Levels(), Percent(), Over()
+class Uses(click.ParamType):
+    """'take 100 rows 1000 times a day, read all once', as operations with how often a day each is done."""
+
+    name = "uses"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse; what is not understood is an error of two lines, as the API raises it."""
+        # It knows operations, which are loaded when there is something to parse.
+        from format_bench.errors import RequestError
+        from format_bench.uses import parse_uses
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse_uses(value)
+        except RequestError as error:
+            raise click.UsageError(str(error), ctx) from None
+
+
+DURATION, NAMES, LEVELS, PERCENT, OVER, USES = Duration(), Names(), Levels(), Percent(), Over(), Uses()

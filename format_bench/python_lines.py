@@ -6,12 +6,18 @@ from what the user holds, which the harness does inside its clock. This module r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from adapters.contract import Calls, Native, TabularFormat
+from adapters.contract import Adapter, Calls, Native, PartCall, TabularFormat
+from adapters.predicate import Kind
 from adapters.spelling import parse
+from bench_runner.operations import operation_of
+from bench_runner.operations.parameters import ALL
+from bench_runner.operations.scan import Scan
+from bench_runner.operations.take import Take
 from bench_runner.registries import build_unloaded
+from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 
 
 @dataclass(frozen=True)
@@ -27,21 +33,155 @@ class Lines:
         return "\n".join((*self.imports, self.save, self.read))
 
 
+@dataclass(frozen=True)
+class PartLines:
+    """Import lines, and the lines that handle a part of what is stored: what is read becomes `df`, or `table`. `needs`
+    says which names they take, and what these are."""
+
+    imports: tuple[str, ...]
+    lines: tuple[str, ...]
+    needs: str
+
+    def text(self) -> str:
+        """All of them, ready to paste."""
+        return "\n".join((*self.imports, *self.lines))
+
+
 def lines_of(variant: str, target: str) -> Lines:
     """For a spelled variant and a target, 'pandas', 'arrow' or 'images'. Raises what Registry.engine raises.
 
     Settings that the harness adds (nulls=numpy) are not the user's business: they do the conversion beforehand.
     """
-    name, settings = parse(variant)
-    settings.pop("nulls", None)
-    adapter = build_unloaded(name, settings)
+    adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
     calls = adapter.calls if isinstance(adapter, TabularFormat) else None
     if calls is None:
         return _by_adapter(adapter.variant, path, target, adapter.native, adapter.native_read)
-    # Calls stand for an Arrow table where the adapter takes records.
-    natives = (Native.ARROW if native is Native.RECORDS else native for native in (adapter.native, adapter.native_read))
-    return _by_calls(calls, path, target, *natives)
+    return _by_calls(calls, path, target, *_natives(adapter))
+
+
+def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
+    """For an operation on a part of a table: the variant's own call; where it has none, all is read, and selected from
+    or saved anew, as the harness does. Raises what Registry.engine raises, and PlanError for what is no operation."""
+    adapter = _adapter(variant)
+    assert isinstance(adapter, TabularFormat)
+    operation = operation_of(spelled)
+    held = "df" if target == "pandas" else "table"
+    kind = Kind(operation.kind) if isinstance(operation, Scan) else None
+    needs = _needs(operation.name, kind, every=isinstance(operation, Take | Scan) and operation.columns == ALL)
+    if operation.fallback(adapter):
+        return PartLines(*_whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix), needs)
+    path = f'"data{adapter.suffix}"'
+    call = _part_call(adapter.calls, operation.name, kind)
+    if call is not None and adapter.calls is not None:
+        imports, natives = (*adapter.calls.imports, *call.imports), _natives(adapter)
+    else:
+        call = _part_by_adapter(adapter, operation.name, kind)
+        imports, natives = call.imports, (adapter.native, adapter.native_read)
+    given = _GIVEN.get((target, natives[0]), held).replace(held, "more")
+    taken = _TAKEN.get((target, natives[1]), "{}")
+    expression = call.expression.replace("{more}", given).replace("{path}", path)
+    before = tuple(line.replace("{path}", path) for line in call.before)
+    if operation.name == "append":
+        return PartLines(_sorted(imports, given), (*before, expression), needs)
+    last = f"{held} = {taken.replace('{}', expression)}"
+    return PartLines(_sorted(imports, taken), (*before, last), needs)
+
+
+def _needs(name: str, kind: Kind | None, *, every: bool) -> str:
+    """The names that lines of an operation need, and what they are."""
+    if name == "append":
+        return "more: the rows to be added"
+    asked = {"take": "rows: a list of their numbers, from 0 on; "}.get(name, "")
+    if kind is not None:
+        asked = f"{_VALUES[kind]}; "
+    return f"{asked}columns: a list of {'all ' * every}names"
+
+
+_VALUES = {
+    Kind.RANGE: "column, from low on, below high",
+    Kind.EQUAL: "column and value",
+    Kind.IN: "column and values, a list",
+    Kind.NULL: "column",
+    Kind.PREFIX: "column and prefix",
+}
+
+
+def _part_call(calls: Calls | None, name: str, kind: Kind | None) -> PartCall | None:
+    if calls is None:
+        return None
+    return calls.scan.get(kind) if kind is not None else getattr(calls, name)
+
+
+def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> PartCall:
+    """Format Bench's own adapter, as it was measured."""
+    storage = f'build_loaded("{adapter.variant}")'
+    imports = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
+    if name == "append":
+        return PartCall(f"{storage}.append({{more}}, Path({{path}}))", (), imports)
+    if name == "take":
+        opened = f"opened = {storage}.open_rows(Path({{path}}))"
+        return PartCall("opened.take(np.array(rows), columns)", (opened,), (*imports, "import numpy as np"))
+    # By a name, because some handles work for as long as somebody holds them.
+    opened = f"opened = {storage}.open(Path({{path}}))"
+    if kind is None:
+        return PartCall("opened.project(columns)", (opened,), imports)
+    values = {Kind.RANGE: "(low, high)", Kind.EQUAL: "(value,)", Kind.IN: "tuple(values)", Kind.PREFIX: "(prefix,)"}
+    met = f"Predicate(column, Kind.{kind.name}, {values.get(kind, '()')})"
+    return PartCall(
+        f"opened.scan({met}, columns)", (opened,), (*imports, "from adapters.predicate import Kind, Predicate")
+    )
+
+
+def _whole(
+    lines: Lines, name: str, kind: Kind | None, target: str, held: str, suffix: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Read all, then select; or add, and save all anew."""
+    pandas = target == "pandas"
+    if name == "append":
+        in_arrow = "pa.concat_tables([table, more.cast(table.schema)])"
+        joined = "pd.concat([df, more], ignore_index=True)" if pandas else in_arrow
+        imports = (*lines.imports, "import os", "import pandas as pd" if pandas else "import pyarrow as pa")
+        # Beside what is there: what was read may be a mapping of it, and a save that fails leaves it as it is.
+        grown = lines.save.replace('"data.', '"grown.')
+        replaced = f'os.replace("grown{suffix}", "data{suffix}")'
+        return _sorted(imports), (lines.read, f"{held} = {joined}", grown, replaced)
+    if name == "take":
+        selected = "df = df[columns].iloc[rows]" if pandas else "table = table.select(columns).take(rows)"
+    elif kind is None:
+        selected = "df = df[columns]" if pandas else "table = table.select(columns)"
+    else:
+        met = (_PANDAS_TEXTS if pandas else ARROW_TEXTS)[kind]
+        selected = f"df = df.loc[{met}, columns]" if pandas else f"table = table.filter({met}).select(columns)"
+    compute = () if pandas or kind is None else (IMPORT_COMPUTE,)
+    return _sorted((*lines.imports, *compute)), (lines.read, selected)
+
+
+_PANDAS_TEXTS = {
+    Kind.RANGE: "(df[column] >= low) & (df[column] < high)",
+    Kind.EQUAL: "df[column] == value",
+    Kind.IN: "df[column].isin(values)",
+    Kind.NULL: "df[column].isna()",
+    Kind.PREFIX: "df[column].str.startswith(prefix, na=False)",
+}
+
+
+def _adapter(variant: str) -> Adapter:
+    name, settings = parse(variant)
+    settings.pop("nulls", None)
+    return build_unloaded(name, settings)
+
+
+def _natives(adapter: Adapter) -> tuple[Native, Native]:
+    """What its calls take and give: an Arrow table where the adapter takes records."""
+    save, read = (
+        Native.ARROW if native is Native.RECORDS else native for native in (adapter.native, adapter.native_read)
+    )
+    return save, read
+
+
+def _sorted(imports: Iterable[str], expressions: str = "") -> tuple[str, ...]:
+    return tuple(sorted({*imports, *_imports(expressions)}))
 
 
 def _by_calls(calls: Calls, path: str, target: str, native: Native, native_read: Native) -> Lines:

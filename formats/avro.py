@@ -14,6 +14,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Records,
     Setting,
@@ -281,7 +282,10 @@ class AvroPolars(PolarsEngine):
         """As a user writes them."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return Calls(
-            ("import polars as pl",), f'{{held}}.write_avro({{path}}, compression="{codec}")', "pl.read_avro({path})"
+            ("import polars as pl",),
+            f'{{held}}.write_avro({{path}}, compression="{codec}")',
+            "pl.read_avro({path})",
+            project=PartCall("pl.read_avro({path}, columns=columns).select(pl.selectors.by_name(*columns))"),
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:

@@ -7,7 +7,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Maturity,
+    Native,
+    Offers,
+    PartCall,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import times, written
@@ -15,7 +26,7 @@ from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbCopies
-from formats.shared.polars_engine import LazyPolarsEngine
+from formats.shared.polars_engine import LazyPolarsEngine, lazy_calls
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.streams import tables, whole_or_nothing
 
@@ -138,6 +149,8 @@ class CsvPandas(ProjectsByOneCall, _Csv):
             ("import pandas as pd",),
             f"{{held}}.to_csv({{path}}, index=False{codec})",
             f"pd.read_csv({{path}}{keep}{packed}{parser})",
+            project=PartCall(f"pd.read_csv({{path}}, usecols=columns{keep}{packed}{parser})[columns]"),
+            append=PartCall('{more}.to_csv({path}, mode="a", header=False, index=False)'),
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -269,7 +282,14 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        return Calls(("import pyarrow.csv as pv",), "pv.write_csv({held}, {path})", "pv.read_csv({path})")
+        asked, bare = "pv.ConvertOptions(include_columns=columns)", "pv.WriteOptions(include_header=False)"
+        return Calls(
+            ("import pyarrow.csv as pv",),
+            "pv.write_csv({held}, {path})",
+            "pv.read_csv({path})",
+            project=PartCall(f"pv.read_csv({{path}}, convert_options={asked})"),
+            append=PartCall(f'pv.write_csv({{more}}, open({{path}}, "ab"), {bare})'),
+        )
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
@@ -325,7 +345,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        return Calls(("import polars as pl",), "{held}.write_csv({path})", "pl.read_csv({path})")
+        return lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""

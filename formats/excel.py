@@ -7,7 +7,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Besides, Calls, Can, Maturity, Native, Setting, Stage, Stored
+from adapters.contract import (
+    Besides,
+    Calls,
+    Can,
+    Maturity,
+    Native,
+    PartCall,
+    Setting,
+    Stage,
+    Stored,
+)
 from adapters.losses import Cause, Expect, Loss, Relation
 from adapters.relations import floats, integers, texts, times, written
 from formats.shared import pandas_losses as shared
@@ -230,6 +240,7 @@ class ExcelPandas(ProjectsByOneCall):
             ("import pandas as pd",),
             f'{{held}}.to_excel({{path}}, index=False, engine="{self.values["save"]}")',
             f'pd.read_excel({{path}}, engine="{self.values["read"]}")',
+            project=PartCall(f'pd.read_excel({{path}}, usecols=columns, engine="{self.values["read"]}")[columns]'),
         )
 
     def load_library(self) -> None:

@@ -17,6 +17,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Sharing,
@@ -86,6 +87,8 @@ class F3(TabularFormat):
             ("from libraries import f3",),
             f"f3.write({{held}}, {{path}}{codec}{units})",
             f"f3.open({{path}}{prefer}).read()",
+            project=PartCall(f"f3.open({{path}}{prefer}).read(columns)"),
+            take=PartCall(f"f3.open({{path}}{prefer}).read(columns, np.array(rows))", (), ("import numpy as np",)),
         )
 
     def _units(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Sharing,
@@ -30,8 +31,8 @@ from adapters.losses import Loss
 from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
 from formats.shared.arrow_ipc import Message, batches_of
-from formats.shared.conditions import arrow_expression
-from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
+from formats.shared.conditions import arrow_expression, dataset_calls
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine, lazy_calls
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import located, starts_of
 from formats.shared.streams import gathered, tables, whole_or_nothing
@@ -132,6 +133,12 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
             ("from pyarrow import feather",),
             f'feather.write_feather({{held}}, {{path}}, compression="{self.codec}"{level}{rows})',
             f"feather.read_table({{path}}{mapped})",
+            project=PartCall(
+                f"feather.read_table({{path}}{mapped}).select(columns)"
+                if mapped and self.values["codec"] == "none"
+                else f"feather.read_table({{path}}, columns{mapped}).select(columns)"
+            ),
+            scan=dataset_calls("ipc"),
         )
 
     def load_library(self) -> None:
@@ -264,6 +271,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
             ("import pandas as pd",),
             f'{{held}}.to_feather({{path}}, compression="{self.codec}"{level})',
             "pd.read_feather({path})",
+            project=PartCall("pd.read_feather({path}, columns)[columns]"),
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -297,8 +305,8 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
     def calls(self) -> Calls:
         """As a user writes them."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
-        return Calls(
-            ("import polars as pl",), f'{{held}}.write_ipc({{path}}, compression="{codec}")', "pl.read_ipc({path})"
+        return lazy_calls(
+            f'{{held}}.write_ipc({{path}}, compression="{codec}")', "pl.read_ipc({path})", "pl.scan_ipc({path})"
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +15,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Stage,
@@ -90,8 +92,18 @@ class _HdfPandas(TabularFormat):
         codec = "" if self.values["codec"] == "none" else f', complib="{self.values["codec"]}"'
         level = "" if self.values["level"] is None else f", complevel={self.values['level']}"
         how = f'key="{_KEY}", mode="w", format="{self.layout}", index=False{codec}{level}'
-        return Calls(
+        calls = Calls(
             ("import pandas as pd",), f"{{held}}.to_hdf({{path}}, {how})", f'pd.read_hdf({{path}}, key="{_KEY}")'
+        )
+        if self.layout == "fixed":
+            return calls
+        read = f'pd.read_hdf({{path}}, key="{_KEY}"'
+        grown = f'key="{_KEY}", mode="a", format="table", append=True, index=False'
+        return replace(
+            calls,
+            project=PartCall(f"{read}, columns=columns)[columns]"),
+            take=PartCall(f"{read}, where=rows, columns=columns)[columns]"),
+            append=PartCall(f"{{more}}.to_hdf({{path}}, {grown})"),
         )
 
     def load_library(self) -> None:

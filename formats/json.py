@@ -8,7 +8,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Setting, Stage, Stored, TabularFormat
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    PartCall,
+    Setting,
+    Stage,
+    Stored,
+    TabularFormat,
+)
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import floats, integers, times, written
@@ -16,7 +28,7 @@ from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
 from formats.shared.duckdb_engine import DuckdbCopies
-from formats.shared.polars_engine import LazyPolarsEngine
+from formats.shared.polars_engine import LazyPolarsEngine, lazy_calls
 from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
@@ -142,6 +154,7 @@ class JsonPandas(_Json):
             ("import pandas as pd",),
             f"{{held}}.to_json({{path}}{how}{codec})",
             f'pd.read_json({{path}}, orient="records", lines=True{packed}{parser})',
+            append=PartCall(f'{{more}}.to_json({{path}}{how}, mode="a")'),
         )
 
     def load_library(self) -> None:
@@ -251,7 +264,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
     @property
     def calls(self) -> Calls:
         """As a user writes them."""
-        return Calls(("import polars as pl",), "{held}.write_ndjson({path})", "pl.read_ndjson({path})")
+        return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write one file."""

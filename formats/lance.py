@@ -14,6 +14,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Sharing,
@@ -24,7 +25,7 @@ from adapters.contract import (
 from adapters.errors import AdapterError, RefusedData, RefusedSetting
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
-from formats.shared.conditions import minus_zero, sql_condition, sql_literal
+from formats.shared.conditions import SQL_TEXTS, minus_zero, sql_condition, sql_literal
 from formats.shared.rows import checked
 from formats.shared.streams import tables, whole_or_nothing
 
@@ -108,10 +109,18 @@ class LancePylance(TabularFormat):
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
         cache = "".join(f", {name}={value}" for name, value in self._caches().items())
+        opened = f"lance.dataset({{path}}{cache})"
         return Calls(
             ("import lance",),
             f"lance.write_dataset({{held}}, {{path}}{version})",
-            f"lance.dataset({{path}}{cache}).to_table()",
+            f"{opened}.to_table()",
+            project=PartCall(f"{opened}.to_table(columns=columns).select(columns)"),
+            take=PartCall(f"{opened}.take(rows, columns=columns).select(columns)"),
+            scan={
+                kind: PartCall(f"{opened}.to_table(columns=columns, filter={met}).select(columns)")
+                for kind, met in SQL_TEXTS.items()
+            },
+            append=PartCall('lance.write_dataset({more}, {path}, mode="append")'),
         )
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:

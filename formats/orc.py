@@ -8,12 +8,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Reach, Setting, Sharing, Stage, Stored
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    PartCall,
+    Reach,
+    Setting,
+    Sharing,
+    Stage,
+    Stored,
+)
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from adapters.relations import times
 from formats.shared import pandas_losses as shared
-from formats.shared.conditions import arrow_expression
+from formats.shared.conditions import arrow_expression, dataset_calls
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import located, starts_of
 from formats.shared.streams import tables, whole_or_nothing
@@ -99,6 +112,8 @@ class OrcPyarrow(_Orc):
             ("from pyarrow import orc",),
             f'orc.write_table({{held}}, {{path}}, compression="{self.codec}"{stripe})',
             "orc.read_table({path})",
+            project=PartCall("orc.read_table({path}, columns).select(columns)"),
+            scan=dataset_calls("orc"),
         )
 
     def load_library(self) -> None:
@@ -214,7 +229,12 @@ class OrcPandas(_Orc):
     def calls(self) -> Calls:
         """As a user writes them."""
         how = {"compression": self.codec}
-        return Calls(("import pandas as pd",), f"{{held}}.to_orc({{path}}, engine_kwargs={how})", "pd.read_orc({path})")
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_orc({{path}}, engine_kwargs={how})",
+            "pd.read_orc({path})",
+            project=PartCall("pd.read_orc({path}, columns)[columns]"),
+        )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
         """Write one file without the index."""

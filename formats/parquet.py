@@ -16,6 +16,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Sharing,
@@ -28,12 +29,12 @@ from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared import pandas_losses as shared
-from formats.shared.conditions import arrow_expression
+from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE, arrow_expression
 from formats.shared.datafusion_engine import DatafusionEngine
 from formats.shared.duckdb_engine import DuckdbCopies
-from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine, lazy_calls
 from formats.shared.projection import ProjectsByOneCall
-from formats.shared.rows import located, starts_of
+from formats.shared.rows import calls_of_groups, located, starts_of
 from formats.shared.streams import gathered, tables, whole_or_nothing
 
 if TYPE_CHECKING:
@@ -131,10 +132,21 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         """As a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
+        before, taken = calls_of_groups(
+            "file.num_row_groups",
+            "file.metadata.row_group(group).num_rows",
+            "file.read_row_groups(groups.tolist(), columns=columns).select(columns)",
+        )
         return Calls(
             ("import pyarrow.parquet as pq",),
             f'pq.write_table({{held}}, {{path}}, compression="{self.values["codec"]}"{level}{more})',
             "pq.read_table({path})",
+            project=PartCall("pq.read_table({path}, columns=columns)"),
+            take=PartCall(taken, ("file = pq.ParquetFile({path})", *before), ("import numpy as np",)),
+            scan={
+                kind: PartCall(f"pq.read_table({{path}}, columns=columns, filters={met})", (), (IMPORT_COMPUTE,))
+                for kind, met in ARROW_TEXTS.items()
+            },
         )
 
     def _writing(self) -> dict[str, Any]:
@@ -266,6 +278,7 @@ class ParquetPandas(ProjectsByOneCall, _Parquet):
             ("import pandas as pd",),
             f"{{held}}.to_parquet({{path}}, compression={codec!r}{level})",
             "pd.read_parquet({path})",
+            project=PartCall("pd.read_parquet({path}, columns=columns)"),
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
@@ -306,10 +319,10 @@ class ParquetPolars(_Parquet, LazyPolarsEngine):
         """As a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
-        return Calls(
-            ("import polars as pl",),
+        return lazy_calls(
             f'{{held}}.write_parquet({{path}}, compression="{codec}"{level})',
             "pl.read_parquet({path})",
+            "pl.scan_parquet({path})",
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
@@ -416,6 +429,11 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
             ("import fastparquet",),
             f"fastparquet.write({{path}}, {{held}}, compression={self._compression()!r}, write_index=False)",
             "fastparquet.ParquetFile({path}).to_pandas()",
+            project=PartCall("fastparquet.ParquetFile({path}).to_pandas(columns=columns)"),
+            append=PartCall(
+                f"fastparquet.write({{path}}, {{more}}, compression={self._compression()!r}, write_index=False, "
+                "append=True)"
+            ),
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +14,7 @@ from adapters.contract import (
     Maturity,
     Native,
     Offers,
+    PartCall,
     Reach,
     Setting,
     Sharing,
@@ -44,6 +45,17 @@ _DICTIONARY_AS_VALUES = Loss(
     Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered"}),
 )
+
+
+_COLUMN = "vortex.expr.column(column)"
+_CONDITIONS: Mapping[Kind, str] = {
+    Kind.RANGE: f"vortex.expr.and_({_COLUMN} >= low, {_COLUMN} < high)",
+    Kind.EQUAL: f"{_COLUMN} == value",
+    Kind.IN: f"vortex.expr.or_collect([{_COLUMN} == value for value in values])",
+    Kind.NULL: f"vortex.expr.is_null({_COLUMN})",
+    Kind.PREFIX: f'vortex.expr.like({_COLUMN}, prefix + "%")',
+}
+"""What a user writes."""
 
 
 class VortexData(TabularFormat):
@@ -92,10 +104,26 @@ class VortexData(TabularFormat):
     def calls(self) -> Calls:
         """As a user writes them."""
         write = "io.VortexWriteOptions.compact().write" if self.values["codec"] == "compact" else "io.write"
+        opened = f"vortex.open({{path}}{self._spelled_cache()}).to_arrow"
+        plain = "from formats.vortex import without_views_in_lists"
+        plain_rows = ("from formats.vortex import plain_views", "import numpy as np", "import pyarrow as pa")
+        taken = f"{opened}(columns, indices=vortex.array(pa.array(unique))).read_all()"
         return Calls(
-            ("import vortex", "import vortex.io"),
+            ("import vortex", "import vortex.io", plain),
             f"vortex.{write}({{held}}, {{path}})",
-            f"vortex.open({{path}}{self._spelled_cache()}).to_arrow().read_all()",
+            f"without_views_in_lists({opened}().read_all())",
+            project=PartCall(f"without_views_in_lists({opened}(columns).read_all())"),
+            take=PartCall(
+                f"plain_views({taken}).take(place)",
+                ("unique, place = np.unique(rows, return_inverse=True)",),
+                plain_rows,
+            ),
+            scan={
+                kind: PartCall(
+                    f"without_views_in_lists({opened}(columns, expr={met}).read_all())", (), ("import vortex.expr",)
+                )
+                for kind, met in _CONDITIONS.items()
+            },
         )
 
     def load_library(self) -> None:
@@ -126,8 +154,8 @@ class VortexData(TabularFormat):
             self._vortex.io.write(data, str(location))
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns of the file; text and bytes in lists become plain ones, see _without_views_in_lists."""
-        return _without_views_in_lists(self._file(location).to_arrow().read_all())
+        """Read all columns of the file; text and bytes in lists become plain ones, see without_views_in_lists."""
+        return without_views_in_lists(self._file(location).to_arrow().read_all())
 
     def _file(self, location: Path) -> Any:
         return self._vortex.open(str(location), without_segment_cache=self.values["library_cache"] == "off")
@@ -142,7 +170,7 @@ class VortexData(TabularFormat):
 
         def project(columns: Sequence[str]) -> pa.Table:
             (file,) = opened
-            return _without_views_in_lists(file.to_arrow(list(columns)).read_all())
+            return without_views_in_lists(file.to_arrow(list(columns)).read_all())
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             (file,) = opened
@@ -150,17 +178,17 @@ class VortexData(TabularFormat):
             unique, places = ascending(checked(numbers, rows))
             asked = self._vortex.array(self._arrow.array(unique))
             read = file.to_arrow(list(columns), indices=asked).read_all()
-            read = _without_views_in_lists(read)
-            return read if places is None else _plain_views(read).take(places)
+            read = without_views_in_lists(read)
+            return read if places is None else plain_views(read).take(places)
 
         def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
             (file,) = opened
-            return _without_views_in_lists(file.to_arrow(list(columns), expr=self._condition(predicate)).read_all())
+            return without_views_in_lists(file.to_arrow(list(columns), expr=self._condition(predicate)).read_all())
 
         def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
             (file,) = opened
             for table in tables(file.to_arrow(list(columns), batch_size=rows), columns, rows):
-                yield _without_views_in_lists(table)
+                yield without_views_in_lists(table)
 
         return Handle(project=project, take=take, scan=scan, batches=batches, close=opened.clear)
 
@@ -191,7 +219,7 @@ class VortexData(TabularFormat):
         return Stored(str(self.values["codec"]), tuple(sorted(encodings)))
 
 
-def _without_views_in_lists(table: pa.Table) -> pa.Table:
+def without_views_in_lists(table: pa.Table) -> pa.Table:
     """The table, with plain text and bytes in each column that has lists of their views, which pyarrow cannot turn into
     pandas. Other tables are returned as they are.
 
@@ -210,7 +238,7 @@ def _equal(expr: Any, column: Any, value: Any) -> Any:
     return column == value
 
 
-def _plain_views(table: pa.Table) -> pa.Table:
+def plain_views(table: pa.Table) -> pa.Table:
     """The table, with plain text and bytes wherever it has views, of which pyarrow takes no rows."""
     import pyarrow as pa
 

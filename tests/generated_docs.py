@@ -16,12 +16,13 @@ from bench_runner.registries import all_engines
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
-from tests import constants_table, findings_table
+from tests import access_table, constants_table, findings_table
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
 PAGES = (
     "README.md",
+    "docs/access.md",
     "docs/findings.md",
     "docs/known-faults.md",
     "docs/operations.md",
@@ -141,6 +142,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "constants": constants_table.table,
     "reference": findings_table.measured,
     "wins": findings_table.wins,
+    "uses": access_table.uses,
+    "beside-lance": lambda: access_table.beside("lance"),
+    "beside-f3": lambda: access_table.beside("f3"),
     "answer": findings_table.answer,
     "thesis": findings_table.beside_thesis,
     "established": established,

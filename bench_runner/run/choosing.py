@@ -12,15 +12,20 @@ from pathlib import Path
 
 from bench_runner.clock import now_ns
 from bench_runner.errors import PlanError
+from bench_runner.operations import operation_of
+from bench_runner.plan.candidates import names_left_out
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
+from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from bench_runner.run.measuring import measure
 from bench_runner.run.session import Options, Race, Watcher
-from bench_runner.suites import SUITES
+from bench_runner.suites import SUITES, Suite
+from bench_runner.variants import format_name
 from data_generator.dataset import Dataset
 
+_WHOLE = (SAVE, READ)
 SIFTING = "sifting"
 """The folder of the first part, in the result folder of the second."""
 MOST_ROWS, MOST_IMAGES = 200_000, 10_000
@@ -63,7 +68,7 @@ def choosing_plan(
     most_datasets: int = 1,
 ) -> Plan:
     """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
-    suite = SUITES["image"] if images else SUITES["choice"]
+    suite = SUITES["image"] if images else _of_tables(request)
     if images and not request.formats:
         # Every storage, not the suite's alone; views are another thing than arrays of their own.
         request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
@@ -73,6 +78,19 @@ def choosing_plan(
             f"a recommendation is about one data set, not {', '.join(plan.datasets)}\n  name one by --datasets"
         )
     return plan
+
+
+def _of_tables(request: Request) -> Suite:
+    """All candidates; where parts of a table are asked for, with the settings that decide what these cost, and without
+    what would take minutes to be read whole for each."""
+    choice, access = SUITES["choice"], SUITES["access"]
+    if not any(operation_of(name).name not in _WHOLE for name in request.operations):
+        return choice
+    dear = names_left_out(access)
+    cheap = [variant for variant in (*choice.variants, *access.variants) if format_name(variant) not in dear]
+    return replace(
+        choice, variants=tuple(dict.fromkeys(cheap)), left_out={**choice.left_out, **access.left_out}
+    )
 
 
 def measure_for_choice(
@@ -149,7 +167,9 @@ def _took_s(run: Run, variant: str | None) -> float:
     """What a round of a variant took, in seconds; 0 where it has no figures."""
     own = [sample for sample in run.samples if sample.variant == variant]
     rounds = {sample.round for sample in own}
-    return sum(sample.figures.get("wall_ns", 0) for sample in own) / 1e9 / max(len(rounds), 1)
+    # A block of calls takes all of them.
+    took_ns = sum(sample.figures.get("calls_ns", sample.figures.get("wall_ns", 0)) for sample in own)
+    return took_ns / 1e9 / max(len(rounds), 1)
 
 
 def _affordable(dataset: Dataset, rows: int | None) -> int | None:

@@ -8,35 +8,39 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.contract import Can
+from adapters.contract import Adapter, Can, Reach, TabularFormat
 from adapters.errors import AdapterError
 from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
+from bench_runner.plan.patterns import check
 from bench_runner.plan.request import WITH_DATA, Request
 from bench_runner.registries import engine_of
 from bench_runner.results import reference
-from bench_runner.results.information import MaturityInfo
-from bench_runner.results.records import Run, read_run
+from bench_runner.results.information import READ, SAVE, MaturityInfo
+from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
 from bench_runner.run.session import Options, Watcher
+from bench_runner.variants import format_name, is_raw_io
 from format_bench.api.own_format import PLAIN_CSV
-from format_bench.python_lines import Lines, lines_of
+from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
+from format_bench.uses import words_of
 from reports.analysis.recommendation.candidates import (
     CHANGES,
+    NOT_COUNTED,
     Candidate,
     Question,
     projected,
     questions,
-    sifted,
     whole_rows,
 )
-from reports.analysis.recommendation.preferences import STAGES, Preferences
+from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
+from reports.analysis.recommendation.sifting import sifted
 from reports.text.recommendation import Answer
 
 
@@ -58,11 +62,12 @@ def measured_answer(
 
     def near(run: Run) -> list[str]:
         question, candidates = _only(run)
-        return [*may_win(_found(run, question, candidates, preferences, own)), *_unknown(_chosen(run, candidates))]
+        found = _found(run, question, candidates, preferences, own, on_all_rows=False)
+        return [*may_win(found), *_unknown(_chosen(run, candidates), preferences)]
 
     def still_near(run: Run) -> list[str]:
         question, candidates = _only(run)
-        return [*contending(_found(run, question, candidates, preferences, own)), *_unknown(candidates)]
+        return [*contending(_found(run, question, candidates, preferences, own)), *_unknown(candidates, preferences)]
 
     measured = measure_for_choice(
         request,
@@ -78,10 +83,18 @@ def measured_answer(
     return _answer(measured, *_only(measured.run), preferences)
 
 
-def stored_answer(run: Run, preferences: Preferences, datasets: Sequence[str]) -> Answer:
-    """Answer from a stored run; of one that was made for a decision, as when it was made. Raises RunError when it holds
-    several data sets or conditions and none is chosen."""
-    everything = _questions(run)
+def stored_answer(
+    run: Run,
+    preferences: Preferences,
+    datasets: Sequence[str],
+    formats: Sequence[str] = (),
+    formats_not: Sequence[str] = (),
+) -> Answer:
+    """Answer from a stored run; of one that was made for a decision, as when it was made. `formats` and `formats_not`
+    choose among its variants. Raises RunError when it holds several data sets or conditions and none is chosen, when it
+    has no figure of something that is weighed, or no variant of those chosen."""
+    run = _of_formats(run, formats, formats_not)
+    everything = _with_all_weighed(run, preferences, datasets)
     found = {
         question: candidates
         for question, candidates in everything.items()
@@ -99,12 +112,66 @@ def stored_answer(run: Run, preferences: Preferences, datasets: Sequence[str]) -
             f"\n{offered}"
         )
     sifting = run.folder / SIFTING
-    measured = Measured(run, read_run(sifting) if (sifting / "run.json").exists() else None)
-    return _answer(measured, question, candidates, preferences, datasets)
+    first = None
+    if (sifting / "run.json").exists():
+        first = _of_formats(read_run(sifting), formats, formats_not, required=False)
+    words = [word for text in formats for word in ("--formats", text)]
+    words += [word for text in formats_not for word in ("--formats-not", text)]
+    return _answer(Measured(run, first), question, candidates, preferences, datasets, words)
 
 
-def _unknown(candidates: Iterable[Candidate]) -> Iterator[str]:
-    return (candidate.variant for candidate in candidates if candidate.unknown)
+def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *, required: bool = True) -> Run:
+    """The run without the variants that these patterns leave out; what the user has now stays, to be compared. Raises
+    RunError where nothing is left, if that is `required`, and PlanError for a pattern that is none."""
+    if not (formats or formats_not):
+        return run
+    check("--formats", formats)
+    check("--formats-not", formats_not)
+    variants = dict.fromkeys(sample.variant for sample in run.samples if not is_raw_io(sample.variant))
+    chosen = {variant for variant in variants if is_chosen(variant, formats, formats_not)}
+    if required and not chosen:
+        names = sorted(set(map(format_name, variants)))
+        had = f"it has: {', '.join(names)}"
+        raise RunError(f"--formats, --formats-not: leave nothing of {_shown(run.folder)}\n  {had}")
+    request = changed(run.info.request, formats=tuple(formats), formats_not=tuple(formats_not))
+    kept = {*chosen, request.baseline or PLAIN_CSV}
+    samples = tuple(sample for sample in run.samples if sample.variant in kept or is_raw_io(sample.variant))
+    return replace(run, info=changed(run.info, request=request), samples=samples)
+
+
+def _with_all_weighed(
+    run: Run, preferences: Preferences, datasets: Sequence[str]
+) -> dict[Question, list[Candidate]]:
+    """The questions of a run in which somebody has a time of each operation that is weighed. Raises RunError where
+    there is none, with what measures it."""
+    everything = _questions(run)
+    missing = {
+        question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
+        for question, candidates in everything.items()
+    }
+    asked = [
+        question
+        for question in everything
+        if not datasets or any(names_dataset(pattern, question.dataset) for pattern in datasets)
+    ]
+    if not asked or not all(missing[question] for question in asked):
+        return {question: candidates for question, candidates in everything.items() if not missing[question]}
+    lacking = dict.fromkeys(name for question in asked for name in missing[question])
+    titles = ", ".join(preferences.title(name) for name in lacking)
+    name = next(iter(datasets), "events")
+    wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
+    raise RunError(
+        f"{_shown(run.folder)}: has no figure of: {titles}\n"
+        f"  measure it: run access --datasets {shlex.quote(name)} --operations {shlex.quote(wanted)}, "
+        "or ask without --from"
+    )
+
+
+def _unknown(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[str]:
+    """Those of which nothing that decides was counted, though it did not fail: the machine was not at rest."""
+    for candidate in candidates:
+        if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
+            yield candidate.variant
 
 
 def names_dataset(pattern: str, dataset: str) -> bool:
@@ -133,16 +200,27 @@ def _questions(run: Run) -> dict[Question, list[Candidate]]:
 
 
 def _described(candidate: Candidate) -> Candidate:
-    if candidate.maturity is not None:
-        return candidate
     try:
-        engine, _ = engine_of(candidate.variant)
+        engine, settings = engine_of(candidate.variant)
+        candidate = replace(candidate, capabilities=_able(candidate.capabilities, engine, settings))
     except AdapterError:
         # Of a plugin that is not installed here nobody knows.
+        return candidate
+    if candidate.maturity is not None:
         return candidate
     told = engine.maturity
     maturity = MaturityInfo(stage=told.stage.value, reason=told.reason, ours=told.ours)
     return replace(candidate, title=candidate.title or engine.title, maturity=maturity)
+
+
+def _able(told: frozenset[str] | None, engine: type[Adapter], settings: Mapping[str, str]) -> frozenset[str] | None:
+    """What the run tells that a variant can do, with what its adapter has calls for: what of these costs a part of the
+    whole, times tell where there are any."""
+    if told is None or not issubclass(engine, TabularFormat):
+        return told
+    offers = engine({name: value for name, value in settings.items() if name != "nulls"}).offers
+    calls = {"random-access": offers.take is Reach.ROWS, "pushdown": bool(offers.scan)}
+    return told | {name for name, offered in calls.items() if offered}
 
 
 def _only(run: Run) -> tuple[Question, list[Candidate]]:
@@ -165,10 +243,12 @@ def _found(
     preferences: Preferences,
     baseline: str,
     left_out: Iterable[tuple[str, str]] = (),
+    *,
+    on_all_rows: bool = True,
 ) -> Recommendation:
     about = run.info.datasets.get(question.dataset)
     held_bytes = about.size_bytes if about else 0
-    kept, dropped = sifted(_chosen(run, candidates), preferences, held_bytes)
+    kept, dropped = sifted(_chosen(run, candidates), preferences, held_bytes, on_all_rows=on_all_rows)
     now = next((candidate for candidate in candidates if candidate.variant == baseline), None)
     return recommend(kept, [*dropped, *left_out], preferences, now)
 
@@ -200,7 +280,7 @@ def _chosen(run: Run, candidates: Iterable[Candidate]) -> list[Candidate]:
     return [
         candidate
         for candidate in candidates
-        if candidate.variant != request.baseline
+        if candidate.variant not in (request.baseline, PLAIN_CSV)
         or is_chosen(candidate.variant, request.formats, request.formats_not)
     ]
 
@@ -210,7 +290,7 @@ def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[str, s
     if measured.sifting is None:
         return []
     question, candidates = _only(measured.sifting)
-    found = _found(measured.sifting, question, candidates, preferences, PLAIN_CSV)
+    found = _found(measured.sifting, question, candidates, preferences, PLAIN_CSV, on_all_rows=False)
     second = {candidate.variant for candidate in _chosen(measured.run, _only(measured.run)[1])}
     slower = [
         (each.candidate.variant, f"behind: at {question.rows:,} rows its score was {each.score:.1f} times the best's")
@@ -229,6 +309,7 @@ def _answer(
     candidates: Sequence[Candidate],
     preferences: Preferences,
     datasets: Sequence[str] = (),
+    more_words: Sequence[str] = (),
 ) -> Answer:
     run = measured.run
     own = _users_own(measured)
@@ -236,18 +317,20 @@ def _answer(
     found = _found(run, question, candidates, preferences, baseline, _left_out(measured, preferences))
     found = _with_baseline(found, measured, preferences, baseline)
     lines = _lines(found, question.conditions.target)
+    parts = tuple(_part_lines(found, question.conditions.target))
     return Answer(
         question=question,
         found=found,
         remarks=tuple(_remarks(run)),
-        imports=lines.imports,
+        imports=tuple(sorted({*lines.imports, *(each for _, part in parts for each in part.imports)})),
         save=lines.save,
         read=lines.read,
         about=_about(run, question),
         yours=own is not None,
         cautions=tuple(_cautions(found)),
         folder=_shown(run.folder),
-        again=_again(run, preferences, datasets),
+        again=_again(run, preferences, datasets, more_words),
+        parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),
     )
 
 
@@ -258,12 +341,15 @@ def _shown(folder: Path) -> str:
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
-def _again(run: Run, preferences: Preferences, datasets: Sequence[str]) -> str:
+def _again(run: Run, preferences: Preferences, datasets: Sequence[str], more_words: Sequence[str]) -> str:
     """The words that ask the same of the stored run."""
     usual = Preferences()
     words = ["recommend", "--from", _shown(run.folder)]
     words += [word for name in datasets for word in ("--datasets", name)]
-    if preferences.weights != usual.weights:
+    words += more_words
+    if preferences.uses:
+        words += ["--use", ", ".join(map(words_of, preferences.uses))]
+    if preferences.weights != (dict.fromkeys([USE], 1.0) if preferences.uses else usual.weights):
         words += ["--prefer", ",".join(f"{name}={weight:g}" for name, weight in preferences.weights.items())]
     if preferences.needs:
         words += ["--need", ",".join(preferences.needs)]
@@ -318,6 +404,17 @@ def _lines(found: Recommendation, target: str) -> Lines:
     except AdapterError:
         # A run of a plugin that is not installed here.
         return Lines((), "", "")
+
+
+def _part_lines(found: Recommendation, target: str) -> Iterator[tuple[str, PartLines]]:
+    """Of everything that is weighed beside saving and reading all, in words, with its lines."""
+    for operation in found.preferences.operations if found.ranked else ():
+        if operation not in (SAVE, READ):
+            try:
+                lines = part_lines_of(found.ranked[0].candidate.variant, target, operation)
+            except AdapterError:
+                return
+            yield found.preferences.title(operation), lines
 
 
 def _remarks(run: Run) -> list[str]:

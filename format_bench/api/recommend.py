@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench_runner.clock import now_ns
+from bench_runner.operations import operation_of
 from bench_runner.plan.request import Request
+from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher
@@ -36,10 +38,13 @@ from format_bench.api.request import (
 )
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
-from reports.analysis.recommendation.preferences import NEEDS, STAGES, WEIGHED, Preferences
+from format_bench.uses import uses_of, weighed
+from reports.analysis.recommendation.needs import MEASURED
+from reports.analysis.recommendation.preferences import NEEDS, STAGES, USE, Preferences, Use
 from reports.text.recommendation import Answer
 
-USUAL_WEIGHTS: Mapping[str, float] = Preferences().weights
+WHOLE = (SAVE, READ)
+"""What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""
 
 
 def recommend(
@@ -47,7 +52,8 @@ def recommend(
     data: Path | str | None = None,
     datasets: Texts = (),
     stored: Run | Path | str | None = None,
-    weights: Mapping[str, float] = USUAL_WEIGHTS,
+    weights: Mapping[str, float] | None = None,
+    uses: Mapping[str, float] | None = None,
     needs: Sequence[str] = (),
     max_memory_bytes: int | None = None,
     reads_per_save: float | None = None,
@@ -76,11 +82,13 @@ def recommend(
     About what: `data` is your own table or folder of images, `datasets` a data set of ours; or `stored` is a run, or
     its folder, of which `datasets` chooses one, and nothing is measured.
 
-    What for: `weights` of 'read', 'save', 'size', 'read_memory' and 'save_memory', numbers from 0 on; `needs` of
-    'append', 'projection', 'types', 'nested', 'no-pickle', 'other-languages', 'single-file'; `max_memory_bytes`, above
-    which a variant is dropped; `reads_per_save` joins both times; `bandwidth_bytes_per_s` of your storage adds the
-    transfer to them; `accept` is how far a format has to have come to be recommended: 'established', 'young' for these
-    too, or 'experimental' for all.
+    What for: `weights` of 'read', 'save', 'size', 'read_memory', 'save_memory' and of operations on a part, 'take' or
+    'take[rows=10]', numbers from 0 on (read 3, size 2, save 1 where nothing is said); or `uses`, how often a day each
+    operation is done, {'take[rows=100]': 1000, 'read': 1}: then their time a day decides. `needs` of 'append',
+    'projection', 'random-access', 'pushdown', which are measured, 'types', 'nested', 'no-pickle', 'other-languages',
+    'single-file'; `max_memory_bytes`, above which a variant is dropped; `reads_per_save` joins both times;
+    `bandwidth_bytes_per_s` of your storage adds the transfer to them; `accept` is how far a format has to have come to
+    be recommended: 'established', 'young' for these too, or 'experimental' for all.
 
     How: `budget_s` are seconds for all of it from `began_ns` on; `rows` is the most that is measured; the other
     keywords are those of `run`. Raises as `run` does, and RunError when nothing could be measured.
@@ -94,21 +102,27 @@ def recommend(
     ):
         if number is not None:
             above_zero(option, number, unit)
+    done = uses_of(_mapping("--use", uses, "uses")) if uses is not None else ()
+    decides, titles = _weights(weights, done)
     preferences = Preferences(
-        weights=_weights(weights),
+        weights=decides,
+        uses=done,
+        titles={**titles, **{use.operation: use.title for use in done}},
         needs=_needs(needs),
         max_memory_bytes=max_memory_bytes,
         reads_per_save=reads_per_save,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
         accept=one_of("--accept", accept, STAGES),
     )
+    _check_whole_times(preferences)
     datasets = texts("--datasets", datasets)
     if (data is not None and stored is not None) or not (data is not None or stored is not None or datasets):
         raise RequestError(
             "name what it is about\n  --data PATH for your own, --from RUN for a stored run, or --datasets NAME"
         )
     if stored is not None:
-        return stored_answer(_holding(stored_runs(stored), datasets), preferences, datasets)
+        chosen = texts("--formats", formats), texts("--formats-not", formats_not)
+        return stored_answer(_holding(stored_runs(stored), datasets, preferences), preferences, datasets, *chosen)
     request = requested(
         formats=formats,
         formats_not=formats_not,
@@ -122,6 +136,7 @@ def recommend(
         work_dirs=work_dirs,
     )
     images = _is_of_images(request)
+    request = _with_parts(request, preferences, images=images)
     if request.data is not None:
         request = replace(request, baseline=plain_call(request.data, images=images))
     options = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
@@ -137,28 +152,80 @@ def recommend(
     )
 
 
-def _holding(runs: Sequence[Run], datasets: Sequence[str]) -> Run:
-    """Of several runs, which are the reference's, the first that measured such a data set as saving and reading all:
-    tables before images, and both before codecs and calls."""
+def _holding(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
+    """Of several runs, which are the reference's, the first that measured such a data set: one that has what the user
+    does; tables before images, and both before codecs and calls."""
     first = ("tabular", "image")
     ordered = sorted(runs, key=lambda run: [name not in run.info.suites for name in first])
+    asked = set(preferences.operations)
+    ordered.sort(key=lambda run: bool(asked - {sample.operation for sample in run.samples}) if asked else False)
     for run in ordered:
         if any(names_dataset(pattern, dataset) for pattern in datasets for dataset in run.info.datasets):
             return run
     return ordered[0]
 
 
-def _weights(given: Mapping[str, float]) -> dict[str, float]:
+def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
     if not isinstance(given, Mapping):
-        raise RequestError(f"--prefer {given!r}: are no weights\n  give a mapping, e.g. {{'read': 3, 'size': 1}}")
-    for name, weight in given.items():
-        if name not in WEIGHED:
-            raise RequestError(f"--prefer: nothing is called {name!r}\n  there are: {', '.join(WEIGHED)}")
+        raise RequestError(f"{option} {given!r}: are no {what}\n  give a mapping, e.g. {{'read': 3, 'take': 1}}")
+    return given
+
+
+def _weights(given: Mapping[str, float] | None, uses: Sequence[Use]) -> tuple[dict[str, float], dict[str, str]]:
+    """Weights by what is weighed, operations spelled in full, and their words for people. With uses their time a day
+    has a weight, and no time besides."""
+    if given is None:
+        return ({USE: 1.0} if uses else dict(Preferences().weights)), {}
+    for name, weight in _mapping("--prefer", given, "weights").items():
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight >= 0):
             raise RequestError(f"--prefer: {name} has the weight {weight!r}\n  a weight is a number from 0 on")
     if not any(given.values()):
         raise RequestError("--prefer: gives nothing a weight\n  give e.g. {'read': 3, 'size': 2, 'save': 1}")
-    return {name: float(weight) for name, weight in given.items()}
+    weights, titles = weighed(given)
+    if uses:
+        others = (USE, "size", "read_memory", "save_memory")
+        for name in weights:
+            if name not in others:
+                raise RequestError(
+                    f"--prefer {name}: is a time, and --use says how often each is paid\n  weigh {', '.join(others)}"
+                )
+        weights.setdefault(USE, 1.0)
+    elif USE in weights:
+        raise RequestError("--prefer use: nothing is said of how the table is used\n  say it by --use")
+    return weights, titles
+
+
+def _check_whole_times(preferences: Preferences) -> None:
+    """How many bytes a part of a file takes over a line nobody outside the format knows."""
+    if not (preferences.uses or preferences.weighed_parts):
+        return
+    if preferences.bandwidth_bytes_per_s is not None:
+        raise RequestError(
+            "--bandwidth: what a part of a file needs of it is not known\n"
+            "  leave it out, or weigh read and save alone; --cache cold reads from the device"
+        )
+    if preferences.reads_per_save is not None and preferences.uses:
+        raise RequestError(
+            "--reads-per-save: --use says how often each is done\n  say e.g. 'read all 10 times a day, save'"
+        )
+
+
+def _with_parts(request: Request, preferences: Preferences, *, images: bool) -> Request:
+    """The request with what else is to be measured: what the user does, and what shows whether a need is met.
+
+    Where something gives Arrow tables alone these are the target, unless the user says another; then needs are told by
+    what formats declare."""
+    measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and not images]
+    asked = [name for name in preferences.operations if name not in WHOLE]
+    arrow = [name for name in (*asked, *measured) if operation_of(name).arrow_only]
+    if arrow and request.target is None and not images:
+        request = replace(request, target="arrow")
+    if any(name in arrow for name in asked) and request.target == "pandas":
+        raise RequestError(f"--target pandas: {arrow[0]} gives Arrow tables alone\n  leave --target out")
+    if request.target != "arrow":
+        measured = [name for name in measured if name not in arrow]
+    parts = dict.fromkeys((*asked, *measured))
+    return replace(request, operations=(*WHOLE, *parts)) if parts else request
 
 
 def _needs(given: Sequence[str]) -> tuple[str, ...]:

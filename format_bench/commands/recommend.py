@@ -9,7 +9,7 @@ import click
 
 from bench_runner.clock import now_ns
 from format_bench.options import UNDER
-from format_bench.parameter_types import DURATION, Wish
+from format_bench.parameter_types import DURATION, USES, Wish
 from format_bench.terminal import FAILED, console, errors_told
 
 
@@ -34,16 +34,24 @@ from format_bench.terminal import FAILED, console, errors_told
     "--prefer",
     "weights",
     type=Wish("parse_weights", "weights"),
-    default="read=3,size=2,save=1",
-    show_default=True,
-    help="Weights of read, save, size, read_memory, save_memory.",
+    show_default="read=3,size=2,save=1, or with --use use=1",
+    help="Weights of read, save, size, read_memory, save_memory, and of project, take, scan, append: 'take=3', or "
+    "'take[rows=10]=3'.",
+)
+@click.option(
+    "--use",
+    "uses",
+    metavar="WORDS",
+    type=USES,
+    help="What you do, and how often: 'take 100 rows 1000 times a day, read all once'. Its time a day decides.",
 )
 @click.option(
     "--need",
     "needs",
     type=Wish("parse_needs", "needs"),
     default="",
-    help="Drop what lacks one of: append, projection, types, nested, no-pickle, other-languages, single-file.",
+    help="Drop what lacks one of: append, projection, random-access, pushdown (these are measured), types, nested, "
+    "no-pickle, other-languages, single-file.",
 )
 @click.option(
     "--max-memory",

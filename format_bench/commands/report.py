@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder.")
 @click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files into the result folder.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
-@click.option("--against", type=click.Choice(["thesis"]), help="Set the figures beside published ones.")
+@click.option("--against", type=click.Choice(["thesis", "lance", "f3"]), help="Set the figures beside published ones.")
 @click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
 @click.option(
     "--html",
@@ -54,10 +55,12 @@ def report(
                 click.echo(path)
             if fidelity:
                 _show_fidelity(stored, markdown)
-            if against:
+            if against == "thesis":
                 _show_against_thesis(stored, markdown)
             if not (pdf or csv_files or fidelity or against or html):
                 terminal.show(stored, console())
+        if against and against != "thesis":
+            _show_claims(found, against, markdown)
 
 
 def _site(runs: list[Run], html: Path) -> Path:
@@ -78,6 +81,16 @@ def _show_fidelity(run: Run, markdown: bool) -> None:
         click.echo(fidelity_markdown(run))
     else:
         show_fidelity(run, console())
+
+
+def _show_claims(runs: Sequence[Run], name: str, as_markdown: bool) -> None:
+    """All runs together: each claim by one that has measured it."""
+    from reports.sources import claims_shown
+
+    if as_markdown:
+        click.echo(claims_shown.markdown(runs, name))
+    else:
+        claims_shown.show(runs, name, console())
 
 
 def _show_against_thesis(run: Run, markdown: bool) -> None:

@@ -6,15 +6,56 @@ Each says what adapters.predicate means by them: NaN meets nothing, a null IS NU
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from adapters.contract import PartCall
 from adapters.predicate import Kind, Predicate
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     import pyarrow.compute as pc
+
+
+ARROW_TEXTS: Mapping[Kind, str] = {
+    Kind.RANGE: "(pc.field(column) >= low) & (pc.field(column) < high)",
+    Kind.EQUAL: "pc.field(column) == value",
+    Kind.IN: "pc.field(column).isin(values)",
+    Kind.NULL: "pc.field(column).is_null()",
+    Kind.PREFIX: "pc.starts_with(pc.field(column), pattern=prefix)",
+}
+"""What a user writes for pyarrow's data sets, for values that are no floats; with `IMPORT_COMPUTE`."""
+IMPORT_COMPUTE = "import pyarrow.compute as pc"
+
+
+def dataset_calls(name: str) -> dict[Kind, PartCall]:
+    """What a user writes to filter a file of the format that pyarrow's data sets call `name`."""
+    imports = (IMPORT_COMPUTE, "import pyarrow.dataset as ds")
+    opened = f'ds.dataset({{path}}, format="{name}")'
+    return {
+        kind: PartCall(f"{opened}.to_table(columns=columns, filter={met})", (), imports)
+        for kind, met in ARROW_TEXTS.items()
+    }
+
+
+POLARS_TEXTS: Mapping[Kind, str] = {
+    Kind.RANGE: '(pl.col(column) >= low) & (pl.col(column) < high)',
+    Kind.EQUAL: "pl.col(column) == value",
+    Kind.IN: "pl.col(column).is_in(values)",
+    Kind.NULL: "pl.col(column).is_null()",
+    Kind.PREFIX: "pl.col(column).str.starts_with(prefix)",
+}
+"""For lazy frames."""
+SQL_TEXTS: Mapping[Kind, str] = {
+    Kind.RANGE: 'f"{column} >= {low!r} AND {column} < {high!r}"',
+    Kind.EQUAL: 'f"{column} = {value!r}"',
+    Kind.IN: "f\"{column} IN ({', '.join(map(repr, values))})\"",
+    Kind.NULL: 'f"{column} IS NULL"',
+    Kind.PREFIX: 'f"starts_with({column}, {prefix!r})"',
+}
+"""For filters in SQL, by numbers and plain text."""
 
 
 def arrow_expression(predicate: Predicate) -> pc.Expression:

@@ -14,12 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Native, Offers
+from adapters.contract import Calls, Native, Offers, PartCall
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
-from formats.shared.conditions import polars_expression
+from formats.shared.conditions import POLARS_TEXTS, polars_expression
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.streams import whole_or_nothing
 
@@ -79,6 +79,18 @@ class PolarsEngine(ProjectsByOneCall):
             yield
         except self._polars.exceptions.ComputeError as error:
             raise RefusedData(f"polars does not take this data ({str(error).splitlines()[0]})") from error
+
+
+def lazy_calls(save: str, read: str, scan: str) -> Calls:
+    """As a user writes them, of a format that `scan` reads lazily."""
+    asked = "select(pl.selectors.by_name(*columns)).collect()"
+    return Calls(
+        ("import polars as pl",),
+        save,
+        read,
+        project=PartCall(f"{scan}.{asked}"),
+        scan={kind: PartCall(f"{scan}.filter({met}).{asked}") for kind, met in POLARS_TEXTS.items()},
+    )
 
 
 class LazyPolarsEngine(PolarsEngine):

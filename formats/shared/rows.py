@@ -10,6 +10,20 @@ from collections.abc import Sequence
 import numpy as np
 
 
+def calls_of_groups(count: str, rows_of_group: str, read: str) -> tuple[tuple[str, ...], str]:
+    """What a user writes to take rows of an engine that knows groups of rows, as statements and an expression.
+
+    `count` is how many groups there are, `rows_of_group` the rows of the one that is called `group`, `read` reads those
+    that are called `groups`, a list.
+    """
+    return (
+        f"starts = np.cumsum([0, *({rows_of_group} for group in range({count}))])",
+        'groups, place = np.unique(np.searchsorted(starts, rows, side="right") - 1, return_inverse=True)',
+        "before = np.cumsum([0, *np.diff(starts)[groups]])",
+        f"read = {read}",
+    ), "read.take(before[place] + rows - starts[groups[place]])"
+
+
 def checked(numbers: np.ndarray, rows: int) -> np.ndarray:
     """The numbers, if a table of so many rows has all of them. Raises IndexError."""
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < rows):

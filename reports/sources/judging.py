@@ -1,4 +1,4 @@
-"""Judging the thesis's findings by our samples: pairs of figures, weighed by round, combined to a verdict.
+"""Judging a source's findings by our samples: pairs of figures, weighed by round, combined to a verdict.
 
 It knows neither where figures come from (tables, codecs, images) nor how a verdict is shown.
 """
@@ -11,8 +11,8 @@ from enum import Enum
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, ratio_interval
 from reports.analysis.columns import Role
-from reports.analysis.units import MEGABYTES, SECONDS
-from reports.sources.findings import FAULTS, Finding, Pair, Subject
+from reports.analysis.units import MEGABYTES, SECONDS, Unit
+from reports.sources.findings import FAULTS, Fault, Finding, Pair, Subject
 
 
 class Verdict(Enum):
@@ -35,10 +35,12 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Ours:
-    """What the run has of the thesis's cells."""
+    """What the run has of a source's cells."""
 
     figures: Mapping[Subject, tuple[Interval, Mapping[int, int]]]
     least_bytes: int
+    time_unit: Unit = SECONDS
+    """In which times are told."""
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
@@ -64,9 +66,10 @@ def judge(
     theirs: Mapping[Subject, float],
     left_out: Mapping[str, str],
     generated: Collection[str] = (),
+    faults: Sequence[Fault] = FAULTS,
 ) -> Judgement:
-    """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the thesis's own,
-    `generated` are data sets that we made to be like the thesis's."""
+    """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the source's own,
+    `generated` are data sets that we made to be like the source's, `faults` those of its measuring."""
     verdicts: dict[str, Verdict] = {}
     figures: dict[str, str] = {}
     reasons: dict[str, str] = {}
@@ -88,7 +91,8 @@ def judge(
         if verdicts[dataset] is Verdict.NOT_TESTABLE:
             reasons[dataset] = "tied, so no verdict"
     verdict = _combined(list(verdicts.values()), finding.some)
-    return Judgement(finding, verdict, tuple(figures.values()), _reason(finding, verdict, reasons, decisive, theirs))
+    reason = _reason(finding, verdict, reasons, decisive, theirs, faults)
+    return Judgement(finding, verdict, tuple(figures.values()), reason)
 
 
 def _placed(pair: Pair, dataset: str) -> Pair:
@@ -164,7 +168,7 @@ def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
 
 
 def _figure_text(subject: Subject, ours: Ours) -> str:
-    unit = SECONDS if subject.column.role is Role.TIME else MEGABYTES
+    unit = ours.time_unit if subject.column.role is Role.TIME else MEGABYTES
     median = ours.figures[subject][0].median
     if subject.column.is_memory and median < ours.least_bytes:
         return f"< {unit.text(ours.least_bytes)} {unit.name}"
@@ -177,10 +181,11 @@ def _reason(
     reasons: Mapping[str, str],
     decisive: Sequence[Pair],
     theirs: Mapping[Subject, float],
+    faults: Sequence[Fault],
 ) -> str:
     parts = []
     if verdict is Verdict.DOES_NOT:
-        parts += _faults(decisive)
+        parts += _faults(decisive, faults)
     if verdict is not Verdict.NOT_TESTABLE and not _true_of_the_thesis(finding, theirs):
         parts.append("the thesis's own tables do not bear it out on every data set")
     for text, names in by_text(reasons).items():
@@ -188,12 +193,12 @@ def _reason(
     return "; ".join(parts)
 
 
-def _faults(pairs: Sequence[Pair]) -> list[str]:
-    """The thesis's own faults that touch the figures that decided."""
+def _faults(pairs: Sequence[Pair], faults: Sequence[Fault]) -> list[str]:
+    """The source's own faults that touch the figures that decided."""
     subjects = {subject for pair in pairs for subject in (pair.lower, pair.higher)}
     return [
         fault.text
-        for fault in FAULTS
+        for fault in faults
         if any(
             subject.column in fault.columns and (not fault.formats or subject.format in fault.formats)
             for subject in subjects

@@ -7,7 +7,8 @@ nothing. The same for programs is reports.text.recommendation_json's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -17,13 +18,16 @@ from rich.table import Table as Grid
 from bench_runner.results.statistics import Ratio, format_name
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.recommendation.baseline import Baseline
-from reports.analysis.recommendation.candidates import CANNOT, NOT_COUNTED, Candidate, Question
-from reports.analysis.recommendation.preferences import STAGES, Preferences
-from reports.analysis.recommendation.reasons import TITLES, reasons
-from reports.analysis.recommendation.recommend import Ranked, Recommendation, weights
+from reports.analysis.recommendation.candidates import CANNOT, NO_FIGURE, NOT_COUNTED, Candidate, Question
+from reports.analysis.recommendation.needs import judged
+from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
+from reports.analysis.recommendation.reasons import reasons
+from reports.analysis.recommendation.recommend import MOST_OF_TIED, Ranked, Recommendation, weights
+from reports.analysis.recommendation.using import read_whole
 from reports.analysis.units import number_text
 from reports.analysis.words import WHOSE_CHOICES, stage_text
 from reports.text.page import folded, label_width_of, lines_of, new_grid, page_for, print_lines
+from reports.text.recommendation_uses import own_cells, own_heads, uses_told
 
 _NARROW = 4.0
 """A break-even is told where its interval's ends differ by at most this factor: otherwise nobody knows where it is."""
@@ -39,7 +43,10 @@ _TELL = {"read": "reads", "save": "saves", "read_memory": "to read", "save_memor
 _HEADS = {
     **{"read": "read\nms", "save": "save\nms", "size": "size\nMB", "time": "time\nms"},
     **{"read_memory": "read\npeak MB", "save_memory": "save\npeak MB"},
+    USE: "a day\ns",
 }
+_HEAD_WIDTH = 13
+"""What heads of other operations are broken to."""
 _FIT_BESIDE = 3
 """So many figures have their units beside their names; of more they stand below."""
 
@@ -65,6 +72,8 @@ class Answer:
     """Where the samples lie."""
     again: str = ""
     """The command that gives the same answer from them."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Further lines of Python, each use in words with what it takes: several lines are one text."""
 
 
 def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
@@ -97,9 +106,10 @@ def _title(answer: Answer) -> str:
 def _show_first(page: Console, answer: Answer, explain: bool) -> None:
     """What to use, for what gain, how sure that is, the lines to paste, and the best ones as a table."""
     found = answer.found
-    about = [f"  {text}" for text in (*_gain(answer), *_certainty(found), _wishes(found.preferences))]
+    about = [f"  {text}" for text in (*_gain(answer), *_certainty(found), *_wishes(found))]
     cautions = [f"  {text}" for text in answer.cautions]
     python = [*answer.imports, answer.save, answer.read]
+    python += [line for title, text in answer.parts for line in (f"# {title}", *text.split("\n"))]
     gains = _gains_of_accepting(found)
     print_lines(page, [f"recommended: {found.ranked[0].candidate.variant}"], style="bold green")
     print_lines(page, about)
@@ -127,7 +137,8 @@ def _gain(answer: Answer) -> Iterator[str]:
     elif not now.ratios:
         yield f"{name}: no figures to compare, {now.candidate.reason}"
     else:
-        yield f"{name}: {', '.join(_compared(each, ratio) for each, ratio in now.ratios.items())}"
+        titles = found.preferences.title
+        yield f"{name}: {', '.join(_compared(each, ratio, titles(each)) for each, ratio in now.ratios.items())}"
         if now.candidate.losses and not found.ranked[0].candidate.losses:
             yield f"it changes this data: {'; '.join(now.candidate.losses)}"
 
@@ -138,7 +149,7 @@ def _named(answer: Answer, now: Baseline) -> str:
     return f"your {title} now{rows}" if answer.yours else f"{title} by the plain call{rows}"
 
 
-def _compared(name: str, ratio: Ratio) -> str:
+def _compared(name: str, ratio: Ratio, title: str = "") -> str:
     """'reads 9 times as slowly', 'as large'; with a doubt where the rounds may show the difference by chance."""
     alike = 1 / _ALIKE < ratio.ratio < _ALIKE
     perhaps = "perhaps " if ratio.tied else ""
@@ -146,6 +157,10 @@ def _compared(name: str, ratio: Ratio) -> str:
         return "as large" if alike else f"{perhaps}{_times(ratio.ratio)} times as large"
     if name.endswith("_memory"):
         return f"{'as much' if alike else f'{perhaps}{_times(ratio.ratio)} times the'} memory {_TELL[name]}"
+    if name == USE:
+        return "takes as long a day" if alike else f"{perhaps}takes {_times(ratio.ratio)} times as long a day"
+    if name not in _TELL:
+        return f"{title} in {'as long' if alike else f'{perhaps}{_times(ratio.ratio)} times as long'}"
     if alike:
         return f"{_TELL[name]} as fast"
     if ratio.ratio > 1:
@@ -169,14 +184,16 @@ def _certainty(found: Recommendation) -> Iterator[str]:
         yield f"how sure: the best{scope} with probability {first.probability:.2f} (over {rounds} rounds)"
     tied = [_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
-        yield _on_a_line("cannot be told from: ", tied)
+        # A probability of 0.95 does not tell apart: the intervals are two-sided.
+        takes = "" if first.probability is None else f" (it takes {MOST_OF_TIED:.3f} to tell)"
+        yield _on_a_line("cannot be told from: ", tied, takes)
 
 
-def _on_a_line(head: str, names: Sequence[str]) -> str:
+def _on_a_line(head: str, names: Sequence[str], tail: str) -> str:
     """As many of the names as a line holds, but one at least, and how many more there are."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
-        line = f"{head}{', '.join(names[:shown])}{more}"
+        line = f"{head}{', '.join(names[:shown])}{more}{tail}"
         if lines_of(f"  {line}") == 1:
             break
     return line
@@ -202,15 +219,24 @@ def _scope(preferences: Preferences) -> str:
     return "" if len(accepted) == len(STAGES) else f" of the {' and '.join(accepted)} formats"
 
 
-def _wishes(preferences: Preferences) -> str:
-    told = ["by " + ", ".join(f"{TITLES[name]} {share:.0%}" for name, share in weights(preferences).items())]
+def _wishes(found: Recommendation) -> Iterator[str]:
+    """What decides, as it was understood; and how what is recommended meets what is needed."""
+    preferences = found.preferences
+    if preferences.uses:
+        yield f"understood: {'; '.join(use.told for use in preferences.uses)}; their time a day is compared"
+    shares = weights(preferences)
+    told = []
+    if not (preferences.uses and len(shares) == 1):
+        told.append("by " + ", ".join(f"{preferences.title(name)} {share:.0%}" for name, share in shares.items()))
     if preferences.reads_per_save is not None:
         told.append(f"time: one save and {preferences.reads_per_save:g} reads")
     if preferences.bandwidth_bytes_per_s is not None:
         told.append(f"times include the transfer at {preferences.bandwidth_bytes_per_s / 1e6:g} MB/s")
     if preferences.needs:
-        told.append(f"needs: {', '.join(preferences.needs)}")
-    return "; ".join(told)
+        candidate = found.ranked[0].candidate
+        told.append(f"needs: {', '.join(judged(candidate, need).told for need in preferences.needs)}")
+    if told:
+        yield "; ".join(told)
 
 
 def _shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
@@ -225,27 +251,30 @@ def _shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
 def _grid(answer: Answer, shown: Sequence[Ranked]) -> Grid:
     """A line for each variant, and one for what the user has now where it is none of them."""
     now = answer.found.baseline if answer.found.baseline is not None and answer.found.baseline.values else None
-    names = list(shown[0].values)
-    between = " " if len(names) <= _FIT_BESIDE else "\n"
+    names = [name for name in shown[0].values if name != USE]
+    between = " " if len(names) <= _FIT_BESIDE and not answer.found.preferences.weighed_parts else "\n"
     sure = any(each.probability is not None for each in shown)
-    figures = [_HEADS[name].replace("\n", between) for name in names]
-    headers = ["score", *figures, *(["P(best)"] if sure else []), "rounds"]
-    lines = [(each.candidate.variant, _cells(each, sure)) for each in shown]
+    figures = [_head(name, answer.found.preferences).replace("\n", between) for name in names]
+    headers = ["score", *own_heads(names, answer.found.preferences), *figures, *(["P(best)"] if sure else []), "rounds"]
+    lines = [(each.candidate.variant, _cells(each, sure, answer.found.preferences)) for each in shown]
     if now is not None and now.candidate.variant not in dict(lines):
         score = "" if now.score is None else number_text(now.score)
-        cells = [score, *_figures(now.values), *([""] if sure else []), str(len(now.candidate.rounds))]
+        own = own_cells(now.candidate, now.values, answer.found.preferences)
+        cells = [score, *own, *([""] if sure else []), str(len(now.candidate.rounds))]
         lines.append((now.candidate.variant, cells))
     return _labelled(answer, headers, lines)
 
 
-def _cells(each: Ranked, sure: bool) -> list[str]:
+def _head(name: str, preferences: Preferences) -> str:
+    if name in _HEADS:
+        return _HEADS[name]
+    return "\n".join((*textwrap.wrap(preferences.title(name), _HEAD_WIDTH), "ms"))
+
+
+def _cells(each: Ranked, sure: bool, preferences: Preferences) -> list[str]:
     probability = "" if each.probability is None else f"{each.probability:.2f}"
-    return [_marked(each), *_figures(each.values), *([probability] if sure else []), str(len(each.candidate.rounds))]
-
-
-def _figures(values: Mapping[str, float]) -> list[str]:
-    """ms and MB of ns and bytes."""
-    return [number_text(value / 1e6) for value in values.values()]
+    own = own_cells(each.candidate, each.values, preferences)
+    return [_marked(each), *own, *([probability] if sure else []), str(len(each.candidate.rounds))]
 
 
 def _marked(each: Ranked) -> str:
@@ -256,7 +285,8 @@ def _marked(each: Ranked) -> str:
 
 def _grid_of_multiples(answer: Answer, shown: Sequence[Ranked]) -> Grid:
     """How many times the best each figure is, and the first one's the score, with its interval."""
-    headers = ["score (95 %)", *(f"x {_HEADS[name].removesuffix(' MB')}" for name in shown[0].ratios), "Pareto"]
+    heads = (_head(name, answer.found.preferences).removesuffix(" MB") for name in shown[0].ratios)
+    headers = ["score (95 %)", *(f"x {head}" for head in heads), "Pareto"]
     lines = [
         (
             each.candidate.variant,
@@ -264,7 +294,7 @@ def _grid_of_multiples(answer: Answer, shown: Sequence[Ranked]) -> Grid:
         )
         for each in shown
     ]
-    return _labelled(answer, [re.sub(r"\n(ms|MB)$", "", header) for header in headers], lines)
+    return _labelled(answer, [re.sub(r"\n(ms|MB|s)$", "", header) for header in headers], lines)
 
 
 def _with_interval(each: Ranked) -> str:
@@ -298,6 +328,8 @@ def _marks(answer: Answer) -> dict[str, str]:
     for candidate in (each.candidate for each in (*found.ranked, *found.not_accepted)):
         told = [] if candidate.stage == STAGES[0] else [_stage_text(candidate)]
         told += ["yours now"] if candidate.variant == now else []
+        whole = read_whole(candidate, found.preferences)
+        told += [f"all of it to {whole[0]}{_more(whole)}"] if whole else []
         marks[candidate.variant] = f"({', '.join(told)})" if told else ""
     return marks
 
@@ -348,6 +380,12 @@ def _show_nothing(page: Console, answer: Answer) -> None:
         print_lines(page, [said], style="bold")
     else:
         print_lines(page, ["nothing that was measured satisfies the needs"], style="bold")
+        # Data that refuse an operation refuse it to all.
+        print_lines(page, [f"  {reason}" for reason in dict.fromkeys(_lacking(found))])
+
+
+def _lacking(found: Recommendation) -> Iterator[str]:
+    return (reason for _, reason in found.dropped if reason.startswith(NO_FIGURE))
 
 
 def _would_be_recommended(found: Recommendation) -> Iterator[str]:
@@ -403,6 +441,7 @@ def _explain(page: Console, answer: Answer) -> None:
         page.print()
         print_lines(page, ["beside the best"], style="bold")
         page.print(_grid_of_multiples(answer, everything))
+    _section(page, "what each use takes", uses_told(found))
     why = [f"{each.variant} (best in {', '.join(each.wins)}) {each.sentence}" for each in reasons(found)]
     _section(page, "why", why)
     _section(page, "where the answer changes (in time alone)", _break_evens(found))
@@ -424,7 +463,8 @@ def _not_established(everything: Sequence[Ranked]) -> list[str]:
     return [f"{name} is {stage_text(maturity)}: {maturity.reason}" for name, maturity in told.items()]
 
 
-def _section(page: Console, title: str, lines: Sequence[str]) -> None:
+def _section(page: Console, title: str, told: Iterable[str]) -> None:
+    lines = list(told)
     if lines:
         page.print()
         print_lines(page, [title], style="bold")

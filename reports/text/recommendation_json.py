@@ -11,11 +11,14 @@ from typing import Any
 
 from msgspec import structs
 
-from bench_runner.results.statistics import Interval, Ratio
+from bench_runner.results.statistics import Interval, Ratio, median_interval
 from reports.analysis.recommendation.baseline import Baseline
 from reports.analysis.recommendation.candidates import Candidate, Question
+from reports.analysis.recommendation.needs import Met, judged
+from reports.analysis.recommendation.preferences import Preferences, Use
 from reports.analysis.recommendation.reasons import Reason, reasons
 from reports.analysis.recommendation.recommend import BreakEven, Ranked, weights
+from reports.analysis.recommendation.using import read_whole, use_a_day
 from reports.text.recommendation import Answer
 
 
@@ -31,8 +34,8 @@ def as_json(answer: Answer) -> str:
         "preferences": {**asdict(found.preferences), "shares": weights(found.preferences)},
         "recommended": found.ranked[0].candidate.variant if found.ranked else None,
         "tied": [each.candidate.variant for each in found.tied],
-        "ranked": [_ranked_shape(each) for each in found.ranked],
-        "not_accepted": [_ranked_shape(each) for each in found.not_accepted],
+        "ranked": [_ranked_shape(each, found.preferences) for each in found.ranked],
+        "not_accepted": [_ranked_shape(each, found.preferences) for each in found.not_accepted],
         "baseline": None if found.baseline is None else _baseline_shape(found.baseline, answer.yours),
         "left_out": [{"variant": variant, "reason": reason} for variant, reason in found.dropped],
         "break_evens": [_break_even_shape(change) for change in found.break_evens],
@@ -40,7 +43,10 @@ def as_json(answer: Answer) -> str:
         "cautions": list(answer.cautions),
         "remarks": list(answer.remarks),
         "folder": answer.folder,
-        "python": {"imports": list(answer.imports), "save": answer.save, "read": answer.read},
+        "python": {
+            **{"imports": list(answer.imports), "save": answer.save, "read": answer.read},
+            "uses": dict(answer.parts),
+        },
     }
     return json.dumps(shape, indent=1, ensure_ascii=False)
 
@@ -50,9 +56,12 @@ def _conditions_shape(question: Question) -> dict[str, str]:
     return {name: value for name, value in structs.asdict(question.conditions).items() if name != "track"}
 
 
-def _ranked_shape(each: Ranked) -> dict[str, Any]:
+def _ranked_shape(each: Ranked, preferences: Preferences) -> dict[str, Any]:
     return {
         **_candidate_shape(each.candidate),
+        "needs": [_need_shape(judged(each.candidate, need)) for need in preferences.needs],
+        "uses": [_use_shape(each.candidate, use) for use in preferences.uses],
+        "reads_whole_for": read_whole(each.candidate, preferences),
         "score": each.score,
         "against_first": _ratio_shape(each.against_first),
         "probability": each.probability,
@@ -60,6 +69,15 @@ def _ranked_shape(each: Ranked) -> dict[str, Any]:
         "values": dict(each.values),
         "ratios": dict(each.ratios),
     }
+
+
+def _need_shape(met: Met) -> dict[str, Any]:
+    return {"need": met.need, "operation": met.operation or None, "of_all": _ratio_shape(met.ratio)}
+
+
+def _use_shape(candidate: Candidate, use: Use) -> dict[str, Any]:
+    interval = median_interval(list(use_a_day(candidate.figures, use).values()))
+    return {**asdict(use), "ns_a_day": _interval_shape(interval), "by": candidate.stands_in(use.operation) or None}
 
 
 def _baseline_shape(now: Baseline, yours: bool) -> dict[str, Any]:

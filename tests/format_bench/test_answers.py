@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
+from bench_runner.errors import PlanError, RunError
 from bench_runner.results.information import RequestInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER
+from bench_runner.variants import format_name
 from format_bench import cli, recommend
+from format_bench.api.answers import _unknown
+from reports.analysis.recommendation.candidates import questions
+from reports.analysis.recommendation.preferences import Preferences, Use
 from reports.analysis.recommendation.race import contending
 from reports.text.recommendation import show
-from tests.reports.factory import make_run, write_run
+from reports.text.recommendation_json import as_json
+from tests.reports.factory import make_run, with_info, write_run
 
 CSV, PICKLE, XML = "csv[engine=pandas]", "pickle[engine=pandas]", "xml[engine=pandas,parser=lxml]"
 
@@ -158,6 +166,144 @@ def test_the_command_that_is_offered_gives_the_same_answer(
     assert shape["recommended"] == answer.found.ranked[0].candidate.variant
     assert shape["folder"] == "my run"
     assert os.fspath(tmp_path) not in answer.again
+
+
+# --- by use --------------------------------------------------------------------------------------------------------
+
+TAKE = "take[rows=100,handle=kept]"
+PARQUET, FEATHER = "parquet[engine=pyarrow,codec=none]", "feather[engine=pyarrow,codec=none]"
+
+
+def with_takes(run: Run, **takes_ms: tuple[float, str]) -> Run:
+    """The run, in which formats take rows too: so many ms, by their own call or by what stands for it."""
+    more = []
+    for sample in run.samples:
+        name = format_name(sample.variant).replace("-", "_")
+        if sample.operation == "read" and name in takes_ms and sample.failure is None:
+            ms, fallback = takes_ms[name]
+            wall_ns = int(ms * 1e6 * (1 + sample.round / 100))
+            figures = {"wall_ns": wall_ns, "open_ns": 3_000_000}
+            more.append(changed(sample, operation=TAKE, figures=figures, fallback=fallback, saw_all=False))
+    operations = {
+        TAKE: {"title": "take 100 rows"},
+        "read": {"title": "read"},
+        "save": {"title": "save", "writes": True},
+    }
+    return with_info(replace(run, samples=(*run.samples, *more)), operations=operations)
+
+
+def takes() -> Run:
+    return with_takes(made(), parquet=(2, ""), orc=(1, ""), csv=(1500, "read-all"), feather=(40, ""))
+
+
+def test_a_stored_run_answers_by_use(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    often = recommend(stored=takes(), uses={"take": 1000, "read": 1})
+    ranked = {each.candidate.variant: each for each in often.found.ranked}
+    assert next(iter(ranked)) == "orc[engine=pyarrow,codec=none]"
+    orc = ranked["orc[engine=pyarrow,codec=none]"]
+    # 1,000 ms of takes, 3 ms to open the file once, and 580 ms to read all.
+    assert orc.values["use"] / 1e6 == pytest.approx(1000 + 3 + 580, rel=0.06)
+    assert recommend(stored=takes(), uses={"take": 10, "read": 1}).found.ranked[0].candidate.variant == PARQUET
+    show(often, Console(width=100), explain=True)
+    out = " ".join(capsys.readouterr().out.split())
+    assert "understood: take 100 rows 1,000 times a day; read all once a day; their time a day is compared" in out
+    assert "csv[keep_default" not in out
+    assert "take 100 rows by read-all 1," in out
+    assert "(all of it to take 100 rows)" in out
+    assert "# take 100 rows (rows: a list of their numbers" in out
+    assert "s a day" in out
+    shape = json.loads(as_json(often))
+    first = shape["ranked"][0]
+    assert [each["operation"] for each in first["uses"]] == [TAKE, "read"]
+    assert first["uses"][0]["ns_a_day"]["low"] < first["uses"][0]["ns_a_day"]["median"] < 1.1e9
+    assert first["reads_whole_for"] == []
+    assert "take 100 rows" in next(iter(shape["python"]["uses"]))
+    csv = next(each for each in shape["ranked"] if each["variant"] == CSV)
+    assert csv["reads_whole_for"] == ["take 100 rows"]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"df": pd.DataFrame({"a": range(9), "b": range(9)}), "columns": ["a", "b"], "rows": [7, 1]}
+    exec("\n".join([*often.imports, often.save, *(text for _, text in often.parts)]), names)
+    assert names["df"].to_dict("list") == {"a": [7, 1], "b": [7, 1]}
+
+
+def test_operations_are_weighed_and_the_command_that_is_offered_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_run(takes(), tmp_path / "run")
+    answer = recommend(stored=folder, weights={"take": 3, "size": 1})
+    assert "--prefer 'take[rows=100,handle=kept]=3,size=1'" in answer.again
+    for asked in (answer, recommend(stored=folder, uses={"take": 1000, "read": 2 / 7})):
+        with pytest.raises(SystemExit):
+            cli.main([*shlex.split(asked.again), "--json"])
+        shape = json.loads(capsys.readouterr().out)
+        assert shape["recommended"] == asked.found.ranked[0].candidate.variant
+        assert shape["ranked"][0]["score"] == 1
+        assert [each["score"] for each in shape["ranked"]] == [each.score for each in asked.found.ranked]
+
+
+def test_what_a_stored_run_lacks_is_named_with_what_measures_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(RunError) as refused:
+        recommend(stored=takes(), datasets="eq", uses={TAKE: 5, "scan": 1, "append": 1})
+    first, second = str(refused.value).splitlines()
+    assert "has no figure of: scan 1% by range, append 1,000 rows" in first
+    assert "run access --datasets eq --operations 'read|take[rows=100,handle=kept]|scan[" in second
+    other = make_run(datasets=("int",), tracks=("plain",), rounds=5)
+    both = replace(takes(), samples=(*takes().samples, *other.samples))
+    assert recommend(stored=both, uses={TAKE: 5}).question.dataset == "eq", "the only one that has it"
+    with pytest.raises(RunError, match="has no figure of: take 100 rows"):
+        recommend(stored=both, datasets="int", uses={TAKE: 5})
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["recommend", "--from", "reference", "--datasets", "eq", "--use", "take 7 rows"])
+    assert ended.value.code != 0
+    assert "has no figure of: take 7 rows" in capsys.readouterr().err
+
+
+def test_needs_of_a_stored_run_are_measured_where_it_has_figures() -> None:
+    told = takes()
+    able = {name: changed(about, capabilities=("projection",)) for name, about in told.info.variants.items()}
+    run = replace(told, info=changed(told.info, variants=able))
+    answer = recommend(stored=run, needs=["random-access"], accept="young")
+    ranked = [each.candidate.variant for each in answer.found.ranked]
+    # Feather's take is 40 ms of a read of 42. Lance was not asked for rows, and declares that it gives some.
+    assert "orc[engine=pyarrow,codec=none]" in ranked
+    assert FEATHER not in ranked
+    assert "lance[engine=pylance]" in ranked
+    dropped = dict(answer.found.dropped)
+    assert dropped[FEATHER].startswith(f"lacks random-access: {TAKE} takes 1.00 of reading all, 0.9")
+    assert dropped[CSV] == f"lacks random-access: {TAKE} by read-all"
+    assert dropped["pickle[engine=pandas]"] == "cannot: random-access"
+
+
+def test_formats_choose_among_the_variants_of_a_stored_run(tmp_path: Path) -> None:
+    run = read_run(write_run(made(), tmp_path / "run"))
+    answer = recommend(stored=run, formats="parquet|orc", formats_not="orc")
+    assert [each.candidate.variant for each in answer.found.ranked] == [PARQUET]
+    assert answer.found.baseline is not None, "what one has now is compared, whatever is chosen"
+    assert "--formats 'parquet|orc' --formats-not orc" in answer.again
+    without = recommend(stored=run, formats_not="parquet")
+    assert PARQUET not in [each.candidate.variant for each in without.found.ranked]
+    assert PARQUET in [each.candidate.variant for each in recommend(stored=run).found.ranked]
+    with pytest.raises(RunError, match=r"leave nothing of .*\n  it has: avro, csv"):
+        recommend(stored=run, formats="nosuch")
+    with pytest.raises(PlanError, match="is not a regular expression"):
+        recommend(stored=run, formats="(")
+
+
+def test_a_variant_of_which_no_use_was_counted_goes_on() -> None:
+    """The machine was not at rest: that says nothing against it."""
+    told = takes()
+    unsettled = tuple(
+        changed(sample, unsettled=sample.operation == TAKE and sample.variant == PARQUET) for sample in told.samples
+    )
+    run = replace(told, samples=unsettled)
+    preferences = Preferences(
+        weights={"use": 1.0}, uses=(Use(TAKE, "take 100 rows", 10),), titles={TAKE: "take 100 rows"}
+    )
+    (candidates,) = questions(run).values()
+    assert PARQUET in list(_unknown(candidates, preferences))
+    assert FEATHER not in list(_unknown(candidates, preferences))
 
 
 def test_a_race_that_goes_on_for_what_is_not_accepted_ends() -> None:

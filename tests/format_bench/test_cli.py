@@ -128,6 +128,9 @@ HINTS = [
     (["--nosuch"], "No such option '--nosuch'"),
     (["reprot"], "No such command 'reprot' (did you mean 'report'?)"),
     (["engines"], "No such command 'engines'; suites are run by name: run engines"),
+    (["recommend", "-d", "eq", "--use", "tkae 5 rows"], "'tkae 5 rows': is not understood (did you mean 'take'?)"),
+    (["recommend", "-d", "eq", "--prefer", "tak=3"], "nothing is called 'tak' (did you mean 'take'?)"),
+    (["report", "reference", "--against", "nobody"], "is not one of 'thesis', 'lance', 'f3'"),
     (["nosuch"], "there are: run, recommend, report, compare, side-by-side, list, doctor"),
 ]
 

@@ -10,10 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from adapters.contract import TabularFormat
+from adapters.predicate import Kind
+from bench_runner.operations import operation_of
 from bench_runner.registries import REGISTRIES, build_loaded
-from format_bench.python_lines import lines_of
+from format_bench.python_lines import lines_of, part_lines_of
 
 TABLE = pa.table({"i": [1, 2, 3], "f": [0.5, 1.5, -2.0], "b": [True, False, True], "s": ["a", "b", "c d"]})
+LARGER = pa.table({"i": range(40), "f": [n / 2 for n in range(40)], "s": [f"{'ab'[n % 2]} {n}" for n in range(40)]})
+"""Without null: what a condition on one means is said elsewhere."""
 IMAGES = [np.arange(48, dtype=np.uint8).reshape(4, 4, 3), np.arange(16, dtype=np.uint8).reshape(4, 4)]
 MORE = [
     "csv[engine=pandas,keep_default_na=false,codec=gzip,level=1]",
@@ -29,6 +34,25 @@ MORE = [
     "vortex[engine=vortex-data,codec=compact]",
     "hdf5-fixed[engine=pandas,nulls=numpy]",
 ]
+SMALL_GROUPS = [
+    "parquet[engine=pyarrow,codec=none,row_group_rows=7]",
+    "feather[engine=pyarrow,codec=none,batch_rows=7]",
+    "feather[engine=pyarrow,codec=none,mapped=true]",
+    "f3[codec=none,rows_per_unit=7]",
+]
+NAMES = {
+    "columns": ["s", "i"],
+    "rows": [31, 2, 39, 2, 0],
+    **{"low": 10, "high": 20, "value": 7, "values": [5, 33], "prefix": "a"},
+}
+CONDITIONS = {
+    Kind.RANGE: ("i", list(range(10, 20))),
+    Kind.EQUAL: ("i", [7]),
+    Kind.IN: ("i", [5, 33]),
+    Kind.NULL: ("i", []),
+    Kind.PREFIX: ("s", [n for n in range(40) if n % 2 == 0]),
+}
+"""The column that each kind of condition is about, and the rows that meet it."""
 EXAMPLE = Path(__file__).parents[1] / "contracts" / "example"
 FORMATS, STORAGES = REGISTRIES
 TABULAR = [*(engine().variant for name in FORMATS for engine in FORMATS.engines(name)), *MORE]
@@ -89,3 +113,61 @@ def test_two_lines_are_two_lines(variant: str) -> None:
         lines = lines_of(variant, target)
         assert "\n" not in lines.save + lines.read
         assert all(line.startswith(("import ", "from ")) for line in lines.imports)
+
+
+@pytest.mark.parametrize("target", ["pandas", "arrow"])
+@pytest.mark.parametrize(
+    "variant", [name for name in [*TABULAR, *SMALL_GROUPS] if not name.startswith(("faulty", "example", "raw-io"))]
+)
+def test_the_lines_for_a_part_run_and_give_what_the_operation_does(variant: str, target: str, folder: Path) -> None:
+    """Those of calls of its own, and those of whoever has none."""
+    held = "df" if target == "pandas" else "table"
+    whole = LARGER.to_pandas() if target == "pandas" else LARGER
+    exec(lines_of(variant, target).text(), {held: whole})
+
+    def rows_of(text: str, **names: object) -> list[dict[str, object]]:
+        told: dict[str, object] = {**NAMES, **names}
+        exec(text, told)
+        result = told[held]
+        return result.to_dict("records") if target == "pandas" else result.to_pylist()  # type: ignore[attr-defined]
+
+    everything = LARGER.select(["s", "i"]).to_pylist()
+    assert rows_of(part_lines_of(variant, target, "project[columns=2]").text()) == everything
+    taken = rows_of(part_lines_of(variant, target, "take").text())
+    assert taken == [everything[number] for number in (31, 2, 39, 2, 0)], "in the order asked, one of them twice"
+    for kind, (column, met) in CONDITIONS.items():
+        scanned = rows_of(part_lines_of(variant, target, f"scan[kind={kind.value}]").text(), column=column)
+        assert scanned == [everything[number] for number in met], kind
+    # A format of records has no schema for what it reads: nothing is cast to text by adding it.
+    more = whole[:3] if target == "pandas" else whole.slice(0, 3)
+    exec(part_lines_of(variant, target, "append").text(), {"more": more})
+    grown = rows_of("\n".join((*lines_of(variant, target).imports, lines_of(variant, target).read)))
+    assert grown == [*LARGER.to_pylist(), *LARGER.slice(0, 3).to_pylist()]
+
+
+def test_the_lines_are_calls_of_the_library_wherever_it_has_one() -> None:
+    """Only of engines whose calls take more than some lines our own code is printed."""
+    ours: dict[str, set[str]] = {}
+    for variant in TABULAR:
+        adapter = build_loaded(variant.replace(",nulls=numpy", "")) if "raw-io" not in variant else None
+        if not isinstance(adapter, TabularFormat) or adapter.calls is None:
+            continue
+        for spelled in ("project[columns=2]", "take", "scan", "append"):
+            own = not operation_of(spelled).fallback(adapter)
+            if own and "build_loaded" in part_lines_of(variant, "arrow", spelled).text():
+                ours.setdefault(adapter.format, set()).add(spelled.partition("[")[0])
+    assert ours == {
+        "avro": {"project", "take", "append"},
+        "feather": {"take"},
+        "orc": {"take"},
+        "parquet": {"take"},
+    }
+
+
+def test_the_lines_of_vortex_give_lists_of_text_that_pandas_takes(folder: Path) -> None:
+    lists = pa.table({"words": [["a", "b"], [], ["c d" * 20]], "number": [1, 2, 3]})
+    names: dict[str, object] = {"df": lists.to_pandas(), "columns": ["words"], "rows": [2, 0]}
+    exec(lines_of("vortex[engine=vortex-data]", "pandas").text(), names)
+    assert [list(each) for each in names["df"]["words"]] == lists["words"].to_pylist()  # type: ignore[index]
+    exec(part_lines_of("vortex[engine=vortex-data]", "pandas", "take").text(), names)
+    assert [list(each) for each in names["df"]["words"]] == [["c d" * 20], ["a", "b"]]  # type: ignore[index]

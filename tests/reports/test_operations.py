@@ -19,6 +19,8 @@ from reports.analysis.cold_start import cold_starts
 from reports.analysis.compare import compare
 from reports.analysis.frame import frame
 from reports.analysis.recommendation.candidates import questions
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.recommend import weighed
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site
 from reports.sources.reproduction import reproduce
@@ -136,10 +138,10 @@ def test_a_frame_has_projections_and_what_stood_for_them() -> None:
     assert projections.loc[(PARQUET, "eq"), "fallback"] == ""
 
 
-def test_recommendations_and_the_thesis_are_about_save_and_read_alone() -> None:
+def test_unless_more_is_asked_recommendations_and_the_thesis_are_about_save_and_read_alone() -> None:
     plain = make_run(datasets=("eq", "core"), tracks=("plain",), rounds=5)
     (candidates, *_) = questions(run_of()).values()
-    assert all(set(each.cells) <= {"save", "read"} for each in candidates)
+    assert all(set(weighed(each, Preferences())) == {"read", "save", "size"} for each in candidates if each.rounds)
     assert {item.column.operation for item in reproduce(run_of()).comparisons} == {"save", "read"}
     assert len(reproduce(run_of()).comparisons) == len(reproduce(plain).comparisons)
 

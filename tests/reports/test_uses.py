@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import pypdf
+import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
@@ -19,6 +20,7 @@ from reports.pdf.report import write_pdf
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
+from tests import access_table
 from tests.reports.factory import PROJECT_10, make_run
 
 TAKE, ONE, SCAN = "take[rows=100,handle=kept]", "take[rows=1,handle=kept]", "scan[selectivity=0.01,kind=range]"
@@ -130,3 +132,16 @@ def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
 
 def test_a_run_of_few_operations_has_no_uses() -> None:
     assert "which format for which use" not in shown(make_run(datasets=("eq",), tracks=("plain",), project=True))
+
+
+def test_the_page_of_uses_says_what_the_reference_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of()
+    uses_of_access = replace(run, info=changed(run.info, suites={"access": "Which for which use?"}))
+    monkeypatch.setattr(access_table, "_runs", lambda: [uses_of_access])
+    text = access_table.uses()
+    (table,) = tables(run)
+    for use in uses_of(run, table):
+        assert f"| {use.title} | {use.best} | {use.others} |" in text
+    for without in ([], [run]):
+        monkeypatch.setattr(access_table, "_runs", lambda without=without: without)
+        assert "has no suite `access` yet" in access_table.uses()

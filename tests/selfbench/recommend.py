@@ -23,10 +23,11 @@ from bench_runner.results.records import Run, read_run
 from bench_runner.run.choosing import measure_for_choice, measure_race
 from bench_runner.run.session import Options, Race
 from format_bench.progress import watching
-from reports.analysis.recommendation.candidates import questions, sifted
+from reports.analysis.recommendation.candidates import questions
 from reports.analysis.recommendation.preferences import STAGES, Preferences, parse_weights
 from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, recommend
+from reports.analysis.recommendation.sifting import sifted
 from tests.selfbench.costs import Check, keep_runs, made_once, print_checks, steadiness
 
 TABLES = (

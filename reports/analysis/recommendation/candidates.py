@@ -6,14 +6,14 @@ measured, and no format is known by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, MaturityInfo
-from bench_runner.results.records import Conditions, Run, changed
-from bench_runner.results.statistics import CellSummary, is_apart, is_raw_io, smallest_shown, summarise
+from bench_runner.results.records import Conditions, Failure, Run, changed
+from bench_runner.results.statistics import CellSummary, is_raw_io, smallest_shown, summarise
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
-from reports.analysis.recommendation.preferences import STAGES, Preferences
+from reports.analysis.recommendation.preferences import STAGES
 from reports.analysis.recommendation.projection import Measured, by_round
 
 FIGURES = {
@@ -23,9 +23,12 @@ FIGURES = {
     "read_memory": READ_PEAK,
     "save_memory": SAVE_PEAK,
 }
-"""What can be weighed: figures of save and read alone."""
-_WEIGHED = {column.operation for column in FIGURES.values()}
+"""What can be weighed of save and read. Of every other operation it is the time, under its spelling."""
+_WHOLE = {column.operation for column in FIGURES.values()}
+OPENING = "open "
+"""Before the spelling of an operation: opening the copy that stays open for it, which lies outside its time."""
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
+NO_FIGURE = "no figure of"
 """Why a variant drops out: the words before the colon, where more is to be said."""
 
 
@@ -46,7 +49,7 @@ class Candidate:
     variant: str
     figures: Mapping[str, Mapping[int, float]]
     cells: Mapping[str, CellSummary]
-    """By operation; of those alone that can be weighed."""
+    """By operation."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
     """None where the run does not tell."""
@@ -76,13 +79,33 @@ class Candidate:
         """Why there are no figures; empty where there are."""
         if self.rounds:
             return ""
-        failures = [failure for cell in self.cells.values() for failure in cell.failures]
+        failures = self._failures(_WHOLE)
         return f"{failures[0].kind}: {failures[0].reason}" if failures else NOT_COUNTED
 
     @property
     def unknown(self) -> bool:
         """Whether it was measured without failing, and no round of it counts: the machine was not at rest."""
-        return not self.rounds and not any(cell.failures for cell in self.cells.values())
+        return not self.rounds and not self._failures(_WHOLE)
+
+    def _failures(self, operations: Collection[str]) -> list[Failure]:
+        return [failure for name, cell in self.cells.items() if name in operations for failure in cell.failures]
+
+    def lacks(self, operation: str) -> str:
+        """Why there is no time of an operation that may be compared; empty where there is one."""
+        cell = self.cells.get(operation)
+        if cell is not None and cell.cached:
+            return "its library answers later calls from its own memory, which is no figure of the format"
+        if self.figures.get(operation):
+            return ""
+        failures = self._failures((operation,))
+        if failures:
+            return f"{failures[0].kind}: {failures[0].reason}"
+        return NOT_COUNTED if cell is not None else "not measured"
+
+    def stands_in(self, operation: str) -> str:
+        """What stood for a call that it does not have ('read-all', 'rewrite'); empty where it has one."""
+        cell = self.cells.get(operation)
+        return cell.fallback if cell is not None else ""
 
 
 def questions(run: Run) -> dict[Question, list[Candidate]]:
@@ -94,7 +117,7 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
             encodings[sample.dataset, sample.variant] = sample.encodings
     grouped: dict[Question, dict[str, dict[str, CellSummary]]] = {}
     for cell, summary in summarise(run.samples).items():
-        if is_raw_io(cell.variant) or cell.operation not in _WEIGHED:
+        if is_raw_io(cell.variant):
             continue
         question = Question(cell.dataset, cell.rows, cell.machine, changed(cell.conditions, track=""))
         # A variant that several suites or tracks measure is one all the same: the first stands.
@@ -132,7 +155,8 @@ def projected(
             figures={
                 name: by_round(
                     Measured(
-                        fewer_rows, smaller[candidate.variant].figures[name] if candidate.variant in smaller else {}
+                        fewer_rows,
+                        smaller[candidate.variant].figures.get(name, {}) if candidate.variant in smaller else {},
                     ),
                     Measured(rows, values),
                     whole,
@@ -151,6 +175,11 @@ def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, di
         values = cells[column.operation].by_round.get(column.figure, {}) if column.operation in cells else {}
         least = max(least_bytes, 1) if column.is_memory else 1
         found[name] = {number: float(max(value, least)) for number, value in values.items()}
+    for operation, cell in cells.items():
+        if operation not in _WHOLE:
+            for name, figure in ((operation, "wall_ns"), (OPENING + operation, "open_ns")):
+                if values := cell.by_round.get(figure, {}):
+                    found[name] = {number: float(max(value, 1)) for number, value in values.items()}
     return found
 
 
@@ -160,46 +189,3 @@ def _described(run: Run, variant: str) -> tuple[frozenset[str] | None, str, Matu
     if about is None:
         return None, "", None
     return None if about.capabilities is None else frozenset(about.capabilities), about.title, about.maturity
-
-
-def sifted(
-    candidates: Iterable[Candidate], preferences: Preferences, held_bytes: int
-) -> tuple[list[Candidate], list[tuple[str, str]]]:
-    """The candidates that satisfy every need, and the others with the reason, in their order.
-
-    `held_bytes` is what the data take in memory: before a save they are in hand, beside its peak. A variant that
-    changes this data drops out as long as another one does not; that one has to be recommendable, if the first is.
-    """
-    kept: list[Candidate] = []
-    dropped: list[tuple[str, str]] = []
-    for candidate in candidates:
-        reason = candidate.reason or _unfit(candidate, preferences, held_bytes)
-        if reason:
-            dropped.append((candidate.variant, reason))
-        else:
-            kept.append(candidate)
-    exact = [candidate for candidate in kept if not candidate.losses]
-    exact_and_accepted = any(preferences.accepts(candidate.stage) for candidate in exact)
-    for candidate in [candidate for candidate in kept if candidate.losses]:
-        if exact_and_accepted or (exact and not preferences.accepts(candidate.stage)):
-            dropped.append((candidate.variant, f"{CHANGES}: {candidate.losses[0]}"))
-            kept.remove(candidate)
-    return kept, dropped
-
-
-def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int) -> str:
-    if is_apart(candidate.variant):
-        return "something else: gives back a mapping, views, or numbers in place of missing ones"
-    if candidate.capabilities is None and preferences.needs:
-        return "the run does not tell what it can do"
-    for need in preferences.needs:
-        if candidate.capabilities is not None and need not in candidate.capabilities:
-            return f"{CANNOT}: {need}"
-    limit_bytes = preferences.max_memory_bytes
-    if limit_bytes is not None:
-        # What a read gives back is part of its peak; what a save takes lies beside its own.
-        saving = max(candidate.figures["save_memory"].values()) + held_bytes
-        needed = max(saving, *candidate.figures["read_memory"].values())
-        if needed > limit_bytes:
-            return f"memory: needs {needed / 1e9:.2f} GB, at most {limit_bytes / 1e9:.2f} are allowed"
-    return ""

@@ -18,14 +18,24 @@ WEIGHED = {
     "read_memory": "read peak memory",
     "save_memory": "save peak memory",
 }
-"""What can be weighed, with its title in every report."""
+"""What can be weighed of saving and reading all, with its title in every report."""
 
-NEEDS = ("append", "projection", "types", "nested", "no-pickle", "other-languages", "single-file")
-"""What can be needed; the words are those of adapters.contract.Can."""
+PARTS = ("project", "take", "scan", "append")
+"""Operations on a part of a table that can be weighed besides, by their names or spelled with parameters."""
+
+USE = "use"
+"""All that the user does with a table, as the time that it takes a day: weighed where `uses` say what that is."""
+
+NEEDS = (
+    *("append", "projection", "random-access", "pushdown"),
+    *("types", "nested", "no-pickle", "other-languages", "single-file"),
+)
+"""What can be needed: what is measured, then the other words of adapters.contract.Can."""
 
 STAGES = ("established", "young", "experimental")
 """How far a format has come, the surest first; the words are those of adapters.contract.Stage."""
 
+_TITLES = {**WEIGHED, USE: "time a day", "time": "time"}
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -33,11 +43,41 @@ class PreferenceError(Exception):
     """A wish that makes no sense; the message is for the user."""
 
 
+@dataclass(frozen=True)
+class Use:
+    """One thing that a user does with a stored table, so many times a day."""
+
+    operation: str
+    """As it is spelled, with its parameters."""
+    title: str
+    """For people: 'take 100 rows'."""
+    per_day: float
+
+    @property
+    def told(self) -> str:
+        """'take 100 rows 1,000 times a day'."""
+        return f"{self.title} {_often(self.per_day)}"
+
+
+def _often(per_day: float) -> str:
+    if per_day == 1:
+        return "once a day"
+    if per_day == 2:
+        return "twice a day"
+    if per_day > 1:
+        return f"{per_day:,.10g} times a day"
+    a_week = f"{per_day * 7:,.3g}"
+    return "once a week" if a_week == "1" else f"{a_week} times a week"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
     """What decides. Weights are at least 0, and one of them is more; `reads_per_save` joins save and read time into the
     time of one save and so many reads; `bandwidth_bytes_per_s` adds the transfer of what is stored to both. `accept` is
-    the last of the STAGES that may be recommended: what has not come so far is shown, and never recommended."""
+    the last of the STAGES that may be recommended: what has not come so far is shown, and never recommended.
+
+    A weight may be of an operation on a part of a table, spelled with its parameters, of which `titles` has the words
+    for people; or of USE, the time that all of `uses` take a day."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"read": 3.0, "size": 2.0, "save": 1.0})
     needs: tuple[str, ...] = ()
@@ -45,6 +85,23 @@ class Preferences:
     reads_per_save: float | None = None
     bandwidth_bytes_per_s: float | None = None
     accept: str = STAGES[0]
+    titles: Mapping[str, str] = field(default_factory=dict)
+    uses: tuple[Use, ...] = ()
+
+    @property
+    def weighed_parts(self) -> tuple[str, ...]:
+        """The operations on a part of a table that have a weight."""
+        return tuple(name for name, weight in self.weights.items() if weight and name not in (*WEIGHED, USE))
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """All operations of which a time decides, each once."""
+        whole = tuple(name for name in ("read", "save") if self.weights.get(name))
+        return tuple(dict.fromkeys((*whole, *self.weighed_parts, *(use.operation for use in self.uses))))
+
+    def title(self, name: str) -> str:
+        """Of what is weighed, for people."""
+        return _TITLES.get(name) or self.titles.get(name, name)
 
     def accepts(self, stage: str) -> bool:
         """Whether a format of this stage may be recommended; of one that this version does not know, if all may."""
@@ -52,13 +109,17 @@ class Preferences:
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """'read=3,size=2' as {'read': 3.0, 'size': 2.0}. Raises PreferenceError."""
+    """'read=3,take[rows=10]=2' as {'read': 3.0, 'take[rows=10]': 2.0}. Raises PreferenceError."""
     weights: dict[str, float] = {}
+    known = (*WEIGHED, *PARTS, USE)
     for part in _parts(text):
-        name, sign, number = part.partition("=")
-        name = name.strip().replace("-", "_")
-        if name not in WEIGHED:
-            raise PreferenceError(f"--prefer {part!r}: nothing is called {name!r}{_near(name, WEIGHED)}")
+        # The sign of a parameter stands in brackets.
+        name, bracket, rest = part.partition("[")
+        inside, closing, number = rest.rpartition("]")
+        name, sign, number = (f"{name}[{inside}]", *number.partition("=")[1:]) if closing else part.partition("=")
+        name = name.strip() if closing else name.strip().replace("-", "_")
+        if name.partition("[")[0] not in known or (bracket and not closing):
+            raise PreferenceError(f"--prefer {part!r}: nothing is called {name!r}{_near(name, known)}")
         if name in weights:
             raise PreferenceError(f"--prefer: {name} stands there twice; give it one weight")
         try:
@@ -99,7 +160,8 @@ def parse_bandwidth(text: str) -> float:
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """At each comma that stands in no bracket."""
+    return [part.strip() for part in re.split(r",(?![^\[\]]*\])", text) if part.strip()]
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.statistics import CellSummary
 from reports.analysis.recommendation.candidates import Candidate
-from reports.analysis.recommendation.preferences import WEIGHED
-from reports.analysis.recommendation.recommend import TIME, Ranked, Recommendation, weights
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.recommend import Ranked, Recommendation, weights
 from reports.analysis.units import number_text
 
-TITLES = {**WEIGHED, TIME: "time"}
 _PARTS = (("engine_ns", "the library's call"), ("convert_ns", "conversion"), ("touch_ns", "touching the pages"))
 _MOST_ENCODINGS = 4
 
@@ -38,16 +37,21 @@ def reasons(found: Recommendation) -> list[Reason]:
     wins: dict[str, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}
     for name in weights(found.preferences):
         best = min(found.ranked, key=lambda each: each.values[name])
-        wins.setdefault(best.candidate.variant, []).append(TITLES[name])
+        wins.setdefault(best.candidate.variant, []).append(found.preferences.title(name))
     by_variant = {each.candidate.variant: each for each in found.ranked}
-    return [Reason(variant, tuple(titles), _sentence(by_variant[variant])) for variant, titles in wins.items()]
+    return [
+        Reason(variant, tuple(titles), _sentence(by_variant[variant], found.preferences))
+        for variant, titles in wins.items()
+    ]
 
 
-def _sentence(ranked: Ranked) -> str:
+def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     candidate = ranked.candidate
+    told = {READ: "reads in", SAVE: "saves in"}
+    parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
         _time(candidate.cells[operation], verb)
-        for operation, verb in ((READ, "reads"), (SAVE, "saves"))
+        for operation, verb in {**parts_asked, **told}.items()
         if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures
     ]
     return "; ".join([*parts, *_file(candidate)])
@@ -55,7 +59,7 @@ def _sentence(ranked: Ranked) -> str:
 
 def _time(cell: CellSummary, verb: str) -> str:
     wall = cell.figures["wall_ns"].median
-    told = f"{verb} in {number_text(wall / 1e6)} ms"
+    told = f"{verb} {number_text(wall / 1e6)} ms"
     if cell.raw_io_multiple is not None:
         told += f", {number_text(cell.raw_io_multiple.ratio)} times raw I/O"
     shares = [

@@ -1,7 +1,8 @@
 """Which variant is best for a user's weights, how sure that is, and where the answer changes.
 
 A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on who else is there,
-and a variant that is half as large and twice as slow at equal weights is as good. Uncertainty comes from the rounds
+and a variant that is half as large and twice as slow at equal weights is as good. What a user does with a table is one
+of these figures: the time of all of it a day. Uncertainty comes from the rounds
 alone (bootstrap over rounds, ratios paired by round). A pure function of samples: it measures and prints nothing.
 """
 
@@ -16,9 +17,10 @@ import numpy as np
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, median_interval, ratio_interval
 from reports.analysis.recommendation.baseline import ALWAYS, Baseline, ratios
-from reports.analysis.recommendation.candidates import FIGURES, Candidate
+from reports.analysis.recommendation.candidates import FIGURES, OPENING, Candidate
 from reports.analysis.recommendation.levelling import levelled
-from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.preferences import USE, Preferences
+from reports.analysis.recommendation.using import time_a_day
 
 DRAWS = 4_000
 """Bootstrap draws: the standard error of a probability is at most 0.008."""
@@ -28,7 +30,10 @@ FEWEST_READS, MOST_READS = 0.01, 1_000.0
 """Reads for each save between which a break-even is told."""
 SLOWEST, FASTEST = 1e6, 1e10
 """Bytes a second between which a break-even is told: a distant server to local NVMe."""
-TIMES = ("read", "save")
+WHOLE_TIMES = ("read", "save")
+MOST_OF_TIED = 0.975
+"""P(best) of the first is told up to this where another cannot be told from it: the interval of 95 % that says so
+leaves 2.5 % on the other's side, so a larger one would contradict it."""
 TIME = "time"
 """One save and the reads that go with it, where the user says how many."""
 
@@ -96,7 +101,9 @@ class Recommendation:
 def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
     """What decides, by round: the figures that have a weight, transfer added, save and reads joined where asked."""
     figures = _as_paid(candidate, preferences)
-    names = [name for name in figures if name in weights(preferences)]
+    if preferences.uses:
+        figures[USE] = time_a_day(figures, preferences.uses)
+    names = [name for name in weights(preferences) if name in figures]
     if preferences.reads_per_save is not None:
         common = figures["save"].keys() & figures["read"].keys()
         reads = preferences.reads_per_save
@@ -110,7 +117,7 @@ def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[i
     figures = {name: dict(values) for name, values in candidate.figures.items()}
     if preferences.bandwidth_bytes_per_s is not None:
         transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
-        for name in TIMES:
+        for name in WHOLE_TIMES:
             figures[name] = {number: value + transfer_ns for number, value in figures[name].items()}
     return figures
 
@@ -135,11 +142,13 @@ def recommend(
     with_baseline = {candidate.variant: candidate for candidate in kept}
     if baseline is not None and baseline.rounds:
         with_baseline.setdefault(baseline.variant, baseline)
-    level = {candidate.variant: candidate for candidate in _levelled([*with_baseline.values()])}
+    level = {candidate.variant: candidate for candidate in _levelled([*with_baseline.values()], preferences)}
     accepted = [level[candidate.variant] for candidate in kept if preferences.accepts(candidate.stage)]
     others = [level[candidate.variant] for candidate in kept if not preferences.accepts(candidate.stage)]
     figures = {candidate.variant: weighed(candidate, preferences) for candidate in accepted}
-    ranked = _ranked(accepted, accepted, preferences, _probabilities(figures, weights(preferences)))
+    ranked = _without_contradiction(
+        _ranked(accepted, accepted, preferences, _probabilities(figures, weights(preferences)))
+    )
     first = ranked[0].candidate if ranked else None
     now = None if baseline is None else compared(level.get(baseline.variant, baseline), first, preferences)
     return Recommendation(
@@ -186,16 +195,27 @@ def _ranked(
     )
 
 
+def _without_contradiction(ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
+    """What cannot be told from others is not told to be the best for certain."""
+    first = next(iter(ranked), None)
+    tied = any(each.against_first is not None and each.against_first.tied for each in ranked[1:])
+    if first is None or first.probability is None or not tied:
+        return ranked
+    return (replace(first, probability=min(first.probability, MOST_OF_TIED)), *ranked[1:])
+
+
 def compared(candidate: Candidate, first: Candidate | None, preferences: Preferences) -> Baseline:
     """What the user has now, as a multiple of the first ranked one."""
-    if not candidate.rounds:
+    if not candidate.rounds or any(candidate.lacks(operation) for operation in preferences.operations):
         return Baseline(candidate, {}, None, {})
     shares = weights(preferences)
     values = _medians(weighed(candidate, preferences))
     if first is None:
         return Baseline(candidate, values, None, {})
-    told = [name for name in FIGURES if name in ALWAYS or name in shares]
-    own, others = (_as_paid(each, preferences) for each in (candidate, first))
+    told = [USE] if preferences.uses else []
+    told += [name for name in FIGURES if name in ALWAYS or name in shares]
+    told += preferences.weighed_parts
+    own, others = ({**_as_paid(each, preferences), **weighed(each, preferences)} for each in (candidate, first))
     return Baseline(
         candidate,
         values,
@@ -204,11 +224,18 @@ def compared(candidate: Candidate, first: Candidate | None, preferences: Prefere
     )
 
 
-def _levelled(kept: Sequence[Candidate]) -> list[Candidate]:
+def _levelled(kept: Sequence[Candidate], preferences: Preferences) -> list[Candidate]:
     """Who has other rounds than the others is compared with them all the same. Sizes and memory know no slow rounds."""
-    by_time = {name: levelled({each.variant: each.figures[name] for each in kept}) for name in TIMES}
+    names = dict.fromkeys((*WHOLE_TIMES, *preferences.operations, *map(OPENING.__add__, preferences.operations)))
+    by_time = {name: levelled({each.variant: each.figures.get(name, {}) for each in kept}) for name in names}
     return [
-        replace(candidate, figures={**candidate.figures, **{name: by_time[name][candidate.variant] for name in TIMES}})
+        replace(
+            candidate,
+            figures={
+                name: by_time[name][candidate.variant] if name in by_time else values
+                for name, values in candidate.figures.items()
+            },
+        )
         for candidate in kept
     ]
 
@@ -282,7 +309,10 @@ def _medians_of_rows(values: np.ndarray) -> np.ndarray:
 
 
 def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[BreakEven]:
-    """In time alone, which every user pays: by the number of reads for each save, and by the storage's bandwidth."""
+    """In time alone, which every user pays: by the number of reads for each save, and by the storage's bandwidth. None
+    where more is done than saving and reading all."""
+    if preferences.uses or preferences.weighed_parts:
+        return []
     transfer = preferences.bandwidth_bytes_per_s
     per_byte = 0.0 if transfer is None else 1e9 / transfer
     by_reads = {

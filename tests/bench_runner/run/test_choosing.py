@@ -96,6 +96,49 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     assert 60 < counted.budget_s < 120
 
 
+def test_parts_of_a_table_are_measured_of_what_decides_their_cost() -> None:
+    """Variants with small groups take part then, and nothing that would be read whole for minutes."""
+    whole = choosing.choosing_plan(Request(datasets=("eq",), rows=2_000), images=False)
+    take = "take[rows=100,handle=kept]"
+    asked = Request(datasets=("eq",), rows=2_000, operations=("save", "read", take), target="arrow")
+    parts = choosing.choosing_plan(asked, images=False)
+    assert "parquet[engine=pyarrow,codec=none,row_group_rows=8192]" in parts.variants
+    assert "parquet[engine=pyarrow,codec=none,row_group_rows=8192]" not in whole.variants
+    formats = {variant.partition("[")[0] for variant in parts.variants}
+    assert {"excel", "xml"} <= {variant.partition("[")[0] for variant in whole.variants} - formats
+    assert {chain.operations for chain in parts.chains} == {("save", "read", take)}
+    assert {chain.conditions.target for chain in parts.chains} == {"arrow"}
+    assert {chain.operations for chain in whole.chains} == {("save", "read")}
+
+
+@pytest.mark.parametrize(
+    ("words", "operations", "target"),
+    [
+        ({"uses": {"take": 1000, "read": 1}}, ("save", "read", "take[rows=100,handle=kept]"), "arrow"),
+        ({"weights": {"project": 1, "size": 1}}, ("save", "read", "project[columns=4]"), None),
+        ({"needs": ["projection"]}, ("save", "read", "project[columns=1]"), None),
+        ({"needs": ["append"], "target": "pandas"}, (), "pandas"),
+        ({"needs": ["pushdown"]}, ("save", "read", "scan[selectivity=0.01,kind=range]"), "arrow"),
+        ({"needs": ["types"]}, (), None),
+    ],
+)
+def test_what_a_question_is_about_is_measured(
+    words: dict[str, Any],
+    operations: tuple[str, ...],
+    target: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    seen: list[Request] = []
+
+    def answered(request: Request, *rest: object, **more: object) -> None:
+        seen.append(request)
+
+    monkeypatch.setattr("format_bench.api.recommend.measured_answer", answered)
+    recommend(datasets="eq", out=tmp_path / "out", **words)
+    assert [(request.operations, request.target) for request in seen] == [(operations, target)]
+
+
 @pytest.mark.parametrize(("seconds", "stays"), [(2.0, True), (3.0, False)])
 def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
     seconds: float, stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

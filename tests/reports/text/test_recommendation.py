@@ -14,9 +14,10 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions
 from bench_runner.results.statistics import Ratio
-from reports.analysis.recommendation.candidates import Candidate, Question, questions, sifted
+from reports.analysis.recommendation.candidates import Candidate, Question, questions
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import recommend
+from reports.analysis.recommendation.sifting import sifted
 from reports.text.recommendation import Answer, _compared, show
 from reports.text.recommendation_json import as_json
 from tests.reports.analysis.recommendation.invented import candidate
@@ -117,6 +118,23 @@ def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pyte
     assert "parquet[engine=fastparquet,codec=zstd] is young: as it is told" in text
     assert "pickle is young: as it is told" in text
     assert "parquet is young" not in text
+
+
+def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "no figure of scan 1% by range: refused: no shuffled column takes a condition of the kind range"
+    found = recommend((), [("a", reason), ("b", reason), ("c", "cannot: nested")], Preferences())
+    lines = printed(replace(answered(), found=found), capsys)
+    assert "nothing that was measured satisfies the needs" in lines
+    assert " ".join(" ".join(lines).split()).count(reason) == 1
+
+
+def test_what_cannot_be_told_says_what_that_would_take(capsys: pytest.CaptureFixture[str]) -> None:
+    even = [candidate("one", noise=0.1), candidate("two", noise=0.1)]
+    text = "\n".join(printed(answered(even), capsys))
+    assert "cannot be told from: " in text
+    assert "(it takes 0.975 to tell)" in text
+    clear = "\n".join(printed(answered([candidate("one"), candidate("two", read=90)]), capsys))
+    assert "it takes" not in clear
 
 
 def test_ties_are_named_as_far_as_a_line_reaches(capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +254,7 @@ def test_the_json_keeps_everything() -> None:
     assert shape["baseline"]["variant"] == "csv[engine=pandas]"
     assert set(shape["baseline"]["times_the_recommended"]) == {"read", "save", "size"}
     assert (shape["about"], shape["cautions"], shape["folder"]) == ("sales.csv", ["a caution"], "results/mine")
-    assert shape["python"] == {"imports": list(PYTHON[0]), "save": PYTHON[1], "read": PYTHON[2]}
+    assert shape["python"] == {"imports": list(PYTHON[0]), "save": PYTHON[1], "read": PYTHON[2], "uses": {}}
     assert not any(math.isinf(value) for value in _numbers(shape))
     assert json.loads(as_json(answered(now=None)))["baseline"] is None
 

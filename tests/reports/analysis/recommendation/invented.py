@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench_runner.results.information import MaturityInfo
-from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.candidates import OPENING, Candidate
 
 ROUNDS = range(1, 8)
 FIT = frozenset({"types", "single-file"})
@@ -27,8 +27,12 @@ def candidate(
     stage: str = "established",
     ours: bool = False,
     seed: int = 1,
+    parts: Mapping[str, float] | None = None,
+    opening: Mapping[str, float] | None = None,
+    by: Mapping[str, str] | None = None,
 ) -> Candidate:
-    """One whose times in ms and size in MB are these, with log-normal noise."""
+    """One whose times in ms and size in MB are these, with log-normal noise. `parts` are times of other operations,
+    `opening` what it takes to open a copy for some of them, `by` what stands for a call that it does not have."""
     source = random.Random(f"{variant}/{seed}")
 
     def values(value: float) -> Mapping[int, float]:
@@ -44,7 +48,12 @@ def candidate(
         "save_memory": memory,
     }
     told: dict[str, Any] = {"failures": (), "figures": {}, "codec": None, "uncounted": 0}
+    told |= {"cached": False, "fallback": ""}
+    more = {**(parts or {}), **{OPENING + name: value for name, value in (opening or {}).items()}}
+    figures |= {name: values(value) for name, value in more.items()}
     cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, **told), "save": SimpleNamespace(**told)}
+    for name in parts or {}:
+        cells[name] = SimpleNamespace(**{**told, "fallback": (by or {}).get(name, "")})
     maturity = MaturityInfo(stage=stage, reason="as it is told", ours=ours)
     return Candidate(variant, figures, cells, (), capabilities, variant.partition("[")[0].upper(), maturity)
 

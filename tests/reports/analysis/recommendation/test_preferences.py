@@ -37,9 +37,11 @@ def test_weights_that_make_no_sense_are_told(text: str, told: str) -> None:
 
 def test_needs_are_words_of_the_contract() -> None:
     from adapters.contract import Can
+    from reports.analysis.recommendation.needs import MEASURED
     from reports.analysis.recommendation.preferences import NEEDS
 
-    assert set(NEEDS) == {can.value for can in Can}
+    assert set(NEEDS) == {can.value for can in Can} | {"random-access", "pushdown"}
+    assert set(MEASURED) <= set(NEEDS)
     assert parse_needs("append,no_pickle,append") == ("append", "no-pickle")
     with pytest.raises(PreferenceError, match="did you mean 'nested'"):
         parse_needs("nestd")

@@ -1,0 +1,92 @@
+"""Needs that are measured, not labels: whether a part of a table costs a part of what all of it costs.
+
+A format whose take costs what reading all costs has no random access, whatever it declares. Where nothing was measured
+what is declared stands. A pure function of a candidate's figures: it knows no format by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench_runner.results.statistics import Ratio, ratio_interval
+from reports.analysis.recommendation.candidates import CANNOT, Candidate
+from reports.analysis.units import number_text
+
+MOST_OF_ALL = 0.5
+"""A part that takes more than this of the time of the whole is no part: its user is spared less than half. What is read
+whole for a part takes 1, or a little less, because less is converted; what is not takes the part's share of the rows or
+columns, which is far below, and what it costs to find it."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """`operation`, spelled, is measured to see whether it is met, against `whole`, which is 'read' or 'save'."""
+
+    operation: str
+    whole: str
+
+    @property
+    def name(self) -> str:
+        """Of the operation: with other parameters it tells as much, where the run has no other."""
+        return self.operation.partition("[")[0]
+
+
+MEASURED: Mapping[str, Need] = {
+    "append": Need("append[rows=1000]", "save"),
+    "projection": Need("project[columns=1]", "read"),
+    "random-access": Need("take[rows=100,handle=kept]", "read"),
+    "pushdown": Need("scan[selectivity=0.01,kind=range]", "read"),
+}
+"""The needs, by the words of the command line."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """Whether a candidate meets a need. `ratio` is the part's time over the whole's, None where nothing was
+    measured."""
+
+    need: str
+    reason: str
+    """Why not; empty where it does."""
+    operation: str = ""
+    ratio: Ratio | None = None
+
+    @property
+    def told(self) -> str:
+        """'random-access (take[rows=100,handle=kept] takes 0.02 of reading all, 0.018 to 0.024)'."""
+        if self.ratio is None:
+            return f"{self.need} (declared, not measured here)" if self.need in MEASURED else self.need
+        return f"{self.need} ({_share_text(self.operation, MEASURED[self.need].whole, self.ratio)})"
+
+
+def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
+    """What is known of a need. With `measured` false times say nothing: of few rows what is fixed is most of them."""
+    about = MEASURED.get(need)
+    operation = _measured_operation(candidate, about) if about is not None else ""
+    if about is None or not operation:
+        if candidate.capabilities is None:
+            return Met(need, "the run does not tell what it can do")
+        return Met(need, "" if need in candidate.capabilities else f"{CANNOT}: {need}")
+    if instead := candidate.stands_in(operation):
+        return Met(need, f"lacks {need}: {operation} by {instead}")
+    ratio = ratio_interval(candidate.figures[operation], candidate.figures[about.whole]) if measured else None
+    lacks = ratio is not None and ratio.ratio > MOST_OF_ALL
+    reason = f"lacks {need}: {_share_text(operation, about.whole, ratio)}" if lacks and ratio is not None else ""
+    return Met(need, reason, operation, ratio)
+
+
+def _measured_operation(candidate: Candidate, about: Need) -> str:
+    """The one that the need names, else the first of the same name; empty where there is none with a time, or another
+    answer of the run about it."""
+    known = [name for name in candidate.cells if name.partition("[")[0] == about.name]
+    known.sort(key=lambda name: name != about.operation)
+    return next((name for name in known if candidate.figures.get(name)), "")
+
+
+def _share_text(operation: str, whole: str, ratio: Ratio) -> str:
+    interval = ""
+    if ratio.low is not None and ratio.high is not None:
+        interval = f", {number_text(ratio.low)} to {number_text(ratio.high)}"
+    all_of_it = "reading all" if whole == "read" else "saving all"
+    return f"{operation} takes {number_text(ratio.ratio)} of {all_of_it}{interval}"

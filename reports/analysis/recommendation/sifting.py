@@ -1,0 +1,58 @@
+"""Which candidates satisfy what a user needs, and why the others drop out: before anything is ranked.
+
+It knows needs and limits, and no weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bench_runner.results.statistics import is_apart
+from reports.analysis.recommendation.candidates import CHANGES, NO_FIGURE, Candidate
+from reports.analysis.recommendation.needs import judged
+from reports.analysis.recommendation.preferences import Preferences
+
+
+def sifted(
+    candidates: Iterable[Candidate], preferences: Preferences, held_bytes: int, *, on_all_rows: bool = True
+) -> tuple[list[Candidate], list[tuple[str, str]]]:
+    """The candidates that satisfy every need, and the others with the reason, in their order.
+
+    `held_bytes` is what the data take in memory: before a save they are in hand, beside its peak. Unless measured
+    `on_all_rows`, needs are not told by times: of few rows what is fixed is most of them. A variant that
+    changes this data drops out as long as another one does not; that one has to be recommendable, if the first is.
+    """
+    kept: list[Candidate] = []
+    dropped: list[tuple[str, str]] = []
+    for candidate in candidates:
+        reason = candidate.reason or _unfit(candidate, preferences, held_bytes, on_all_rows)
+        if reason:
+            dropped.append((candidate.variant, reason))
+        else:
+            kept.append(candidate)
+    exact = [candidate for candidate in kept if not candidate.losses]
+    exact_and_accepted = any(preferences.accepts(candidate.stage) for candidate in exact)
+    for candidate in [candidate for candidate in kept if candidate.losses]:
+        if exact_and_accepted or (exact and not preferences.accepts(candidate.stage)):
+            dropped.append((candidate.variant, f"{CHANGES}: {candidate.losses[0]}"))
+            kept.remove(candidate)
+    return kept, dropped
+
+
+def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int, on_all_rows: bool) -> str:
+    if is_apart(candidate.variant):
+        return "something else: gives back a mapping, views, or numbers in place of missing ones"
+    for operation in preferences.operations:
+        if lacking := candidate.lacks(operation):
+            return f"{NO_FIGURE} {preferences.title(operation)}: {lacking}"
+    for need in preferences.needs:
+        if reason := judged(candidate, need, measured=on_all_rows).reason:
+            return reason
+    limit_bytes = preferences.max_memory_bytes
+    if limit_bytes is not None:
+        # What a read gives back is part of its peak; what a save takes lies beside its own.
+        saving = max(candidate.figures["save_memory"].values()) + held_bytes
+        needed = max(saving, *candidate.figures["read_memory"].values())
+        if needed > limit_bytes:
+            return f"memory: needs {needed / 1e9:.2f} GB, at most {limit_bytes / 1e9:.2f} are allowed"
+    return ""

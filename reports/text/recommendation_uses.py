@@ -1,0 +1,49 @@
+"""What a day of uses takes, as a recommendation shows it: in the cells of its table, and use by use.
+
+It adds up nothing by itself and judges nothing; where a cell stands is reports.text.recommendation's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from statistics import median
+
+from bench_runner.results.statistics import median_interval
+from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.preferences import USE, Preferences
+from reports.analysis.recommendation.recommend import Recommendation
+from reports.analysis.recommendation.using import time_a_day, use_a_day
+from reports.analysis.units import number_text
+
+
+def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
+    """The heads of what stands before all other figures where uses decide: seconds a day with their interval, and the
+    size, unless that is among the others."""
+    if not preferences.uses:
+        return []
+    return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
+
+
+def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Preferences) -> list[str]:
+    """The cells below these heads, of few rounds with the extremes as the interval; then ms and MB of the ns and bytes
+    that are weighed besides."""
+    others = [number_text(value / 1e6) for name, value in values.items() if name != USE]
+    if not preferences.uses:
+        return others
+    interval = median_interval(list(time_a_day(candidate.figures, preferences.uses).values()))
+    ends = f"{number_text(interval.spread[0] / 1e9)}-{number_text(interval.spread[1] / 1e9)}"
+    size = [number_text(median(candidate.figures["size"].values()) / 1e6)] if "size" not in values else []
+    return [number_text(values[USE] / 1e9), ends, *size, *others]
+
+
+def uses_told(found: Recommendation) -> Iterator[str]:
+    """Of each variant the seconds a day of each use, with the 95 % interval, or of few rounds the extremes."""
+    for each in (*found.ranked, *found.not_accepted) if found.preferences.uses else ():
+        told = []
+        for use in found.preferences.uses:
+            interval = median_interval(list(use_a_day(each.candidate.figures, use).values()))
+            low, high = (number_text(end / 1e9) for end in interval.spread)
+            instead = each.candidate.stands_in(use.operation)
+            by = f" by {instead}" if instead else ""
+            told.append(f"{use.title}{by} {number_text(interval.median / 1e9)} s a day ({low} to {high})")
+        yield f"{each.candidate.variant}: {'; '.join(told)}"

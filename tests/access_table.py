@@ -1,0 +1,47 @@
+"""Which format for which use in the reference run, as a table for docs/access.md; and published claims beside it.
+
+It knows the reference run, how reports rank and which sources there are; it writes no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench_runner.results.records import Run
+from bench_runner.results.reference import PLACE, reference_runs
+from reports.analysis.tables import Table, tables
+from reports.analysis.uses import has_uses, uses_of
+from reports.sources.claims import count_text, judged
+from reports.sources.claims_shown import SOURCES, table
+
+SUITE = "access"
+
+
+def uses() -> str:
+    """One table for each data set and set of conditions: the fastest call for each use, and who comes next."""
+    found = [lines for run in _runs() for each in tables(run) for lines in _of(run, each)]
+    if not found:
+        return (
+            "\nThe reference run has no suite `access` yet, so there are no figures here. `python main.py run access` "
+            "gives yours.\n"
+        )
+    return "\n" + "\n".join(found) + "\n"
+
+
+def _of(run: Run, found: Table) -> Iterator[str]:
+    if SUITE not in run.info.suites or not has_uses(found):
+        return
+    yield f"`{found.dataset}`, {found.amount}, cache {found.conditions.cache}:\n"
+    yield "| use | fastest call of its own | then, in multiples of it |\n| --- | --- | --- |"
+    yield from (f"| {use.title} | {use.best} | {use.others} |" for use in uses_of(run, found))
+    yield ""
+
+
+def beside(name: str) -> str:
+    """What the reference run says to each claim of a source."""
+    found = judged(_runs(), SOURCES[name])
+    return f"\n{count_text(found)}.\n\n{table(found)}\n"
+
+
+def _runs() -> list[Run]:
+    return reference_runs() if PLACE.exists() else []

@@ -1,0 +1,103 @@
+"""What a user does, in words: what is understood, and how what is not is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from format_bench import uses as words
+from format_bench.errors import RequestError
+from format_bench.uses import CAN_BE_SAID, EXAMPLE, parse_uses, uses_of, weighed, words_of
+
+TAKE_100 = "take[rows=100,handle=kept]"
+
+
+@pytest.mark.parametrize(
+    ("said", "means"),
+    [
+        ("take 100 rows 1000 times a day, read all once", {TAKE_100: 1000, "read": 1}),
+        ("take 100 rows", {TAKE_100: 1}),
+        ("take 1 row twice", {"take[rows=1,handle=kept]": 2}),
+        ("take 1,000 rows, save once", {"take[rows=1000,handle=kept]": 1, "save": 1}),
+        ("take 10 rows of 2 columns reopened 1,000 times an hour", {"take[rows=10,handle=reopened,columns=2]": 24_000}),
+        ("read 5 columns 7 times a week", {"project[columns=5]": 1}),
+        ("Read All ONCE per week", {"read": pytest.approx(1 / 7)}),
+        ("scan 1 % 3 times each day", {"scan[selectivity=0.01,kind=range]": 3}),
+        ("filter 0.7 percent by equal of 2 columns", {"scan[selectivity=0.007,kind=equal,columns=2]": 1}),
+        ("append 500 rows 24 times a day and save", {"append[rows=500]": 24, "save": 1}),
+        ("take 100 rows 2 times, take 100 rows 3 times", {TAKE_100: 5}),
+        ("take[rows=10,pattern=zipf] 4 times a day, read", {"take[rows=10,pattern=zipf,handle=kept]": 4, "read": 1}),
+    ],
+)
+def test_what_can_be_said_means_operations_and_how_often_a_day(said: str, means: dict[str, float]) -> None:
+    assert parse_uses(said) == means
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("tkae 100 rows", "'tkae 100 rows': is not understood (did you mean 'take'?)"),
+        ("take some rows", "'take some rows': is not understood\n"),
+        ("read all sometimes", "'read all sometimes': is not understood\n"),
+        ("take 100 rows 3 times a moon", "'moon' is no time to count by"),
+        ("take 100 rows 0 times a day", "is done no time at all"),
+        ("take 0 rows", "rows=0 is not a number from 1 on"),
+        ("scan 200 %", "selectivity=2 is not a share over 0 and at most 1"),
+        ("scan 1 % by colour", "is not understood"),
+        ("take[rows=10,colour=red]", "take has no parameter 'colour'"),
+        (" , ", "says nothing"),
+    ],
+)
+def test_what_is_not_understood_is_told_in_two_lines_with_what_can_be_said(said: str, told: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        parse_uses(said)
+    message = str(refused.value)
+    assert message.startswith("--use ")
+    assert told in message
+    assert len(message.splitlines()) == 2
+    if "understood" in message or "nothing" in message:
+        assert CAN_BE_SAID in message
+        assert EXAMPLE in message
+
+
+def test_the_example_of_the_error_is_understood() -> None:
+    assert parse_uses(EXAMPLE) == {TAKE_100: 1000, "read": 1}
+
+
+def test_uses_have_words_that_mean_them_again() -> None:
+    said = parse_uses("take 7 rows of 2 columns 5 times a week, read once a week, scan 0.1% 11 times an hour, save")
+    uses = uses_of(said)
+    assert parse_uses(", ".join(map(words_of, uses))) == said
+    assert [use.told for use in uses] == [
+        "take 7 rows, 2 columns 5 times a week",
+        "read all once a week",
+        "scan 0.1% by range 264 times a day",
+        "save all once a day",
+    ]
+
+
+@pytest.mark.parametrize("times", [0, -1, float("inf"), float("nan"), True, "often"])
+def test_how_often_is_a_number_above_0(times: object) -> None:
+    with pytest.raises(RequestError, match="give a number above 0"):
+        uses_of({"read": times})  # type: ignore[dict-item]
+
+
+def test_weights_of_operations_are_spelled_in_full() -> None:
+    weights, titles = weighed({"read": 1, "take": 3, "scan[selectivity=0.1]": 2, "size": 0.5})
+    assert weights == {"read": 1, TAKE_100: 3, "scan[selectivity=0.1,kind=range]": 2, "size": 0.5}
+    assert titles == {TAKE_100: "take 100 rows", "scan[selectivity=0.1,kind=range]": "scan 10% by range"}
+    for wrong, told in (
+        ({"sort": 1}, "nothing is called 'sort'"),
+        ({"take[rows=0]": 1}, "--prefer take[rows=0]: rows=0"),
+        ({"take": 1, "take[rows=100]": 2}, "stands there twice"),
+    ):
+        with pytest.raises(RequestError) as refused:
+            weighed(wrong)
+        assert told in str(refused.value)
+        assert len(str(refused.value).splitlines()) == 2
+
+
+def test_operations_that_are_no_use_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a user weighs has lines of Python; other operations have none."""
+    monkeypatch.setattr(words, "PARTS", ("take",))
+    with pytest.raises(RequestError, match=r"is no use that is weighed\n  there are: read, save, take"):
+        uses_of({"append[rows=5]": 1})

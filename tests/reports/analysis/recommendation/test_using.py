@@ -1,0 +1,165 @@
+"""What a day of uses takes: known answers by hand-made figures, and whoever has no call for a use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.needs import MEASURED, MOST_OF_ALL, judged
+from reports.analysis.recommendation.preferences import USE, Preferences, Use
+from reports.analysis.recommendation.recommend import MOST_OF_TIED, recommend, weighed, weights
+from reports.analysis.recommendation.sifting import sifted
+from reports.analysis.recommendation.using import read_whole, time_a_day, use_a_day
+from tests.reports.analysis.recommendation.invented import candidate, names
+
+TAKE, APPEND = "take[rows=100,handle=kept]", "append[rows=1000]"
+OFTEN = Use(TAKE, "take 100 rows", 1000)
+ONCE = Use("read", "read", 1)
+
+
+def by_use(*uses: Use, **told: float) -> Preferences:
+    return Preferences(weights={USE: 1.0, **told}, uses=uses, titles={use.operation: use.title for use in uses})
+
+
+def test_the_times_of_a_day_add_up_round_by_round() -> None:
+    figures = {TAKE: {1: 2e6, 2: 3e6, 3: 5e6}, "open " + TAKE: {1: 7e6, 2: 9e6}, "read": {1: 10e6, 2: 30e6}}
+    assert use_a_day(figures, OFTEN) == {1: 2007e6, 2: 3009e6, 3: 5000e6}
+    # The third round has no read, so it has no day.
+    assert time_a_day(figures, (OFTEN, ONCE)) == {1: 2017e6, 2: 3039e6}
+    assert time_a_day(figures, (Use("read", "read", 1 / 7),)) == pytest.approx({1: 10e6 / 7, 2: 30e6 / 7})
+
+
+def test_what_is_done_often_decides() -> None:
+    """Reading all takes the one 100 ms and the other 10; taking rows 1 ms and 5."""
+    takes = candidate("takes", read=100, parts={TAKE: 1}, opening={TAKE: 50})
+    reads = candidate("reads", read=10, parts={TAKE: 5})
+    often, seldom = by_use(OFTEN, ONCE), by_use(replace(OFTEN, per_day=30), ONCE)
+    assert names(recommend([takes, reads], (), often)) == ["takes", "reads"]
+    # 100 + 50 + 30 ms against 10 + 150.
+    found = recommend([takes, reads], (), seldom)
+    assert names(found) == ["reads", "takes"]
+    assert found.ranked[0].values == {USE: pytest.approx(160e6)}
+    assert found.ranked[1].score == pytest.approx(180 / 160)
+    assert found.break_evens == (), "reads for each save say nothing of such a day"
+
+
+def test_the_size_can_be_weighed_beside_the_day() -> None:
+    fast = candidate("fast", size=40, parts={TAKE: 1})
+    small = candidate("small", size=10, parts={TAKE: 2})
+    assert names(recommend([fast, small], (), by_use(OFTEN)))[0] == "fast"
+    found = recommend([fast, small], (), by_use(OFTEN, size=1.0))
+    assert names(found)[0] == "small"
+    assert weights(found.preferences) == {USE: 0.5, "size": 0.5}
+
+
+def test_operations_are_weighed_like_reads() -> None:
+    preferences = Preferences(weights={"read": 1, TAKE: 3, "size": 1}, titles={TAKE: "take 100 rows"})
+    one = candidate("one", read=20, size=10, parts={TAKE: 1})
+    assert set(weighed(one, preferences)) == {"read", TAKE, "size"}
+    found = recommend([one, candidate("two", read=10, size=10, parts={TAKE: 2})], (), preferences)
+    # Twice the read time against half the take time, of which three count.
+    assert names(found) == ["one", "two"]
+    assert found.ranked[1].score == pytest.approx(2 ** (3 / 5) / 2 ** (1 / 5))
+
+
+def test_who_reads_all_for_a_use_takes_part_with_what_that_costs() -> None:
+    whole = candidate("whole", read=5, parts={TAKE: 6}, by={TAKE: "read-all"})
+    own = candidate("own", read=50, parts={TAKE: 1})
+    found = recommend([whole, own], (), by_use(OFTEN))
+    assert names(found) == ["own", "whole"]
+    assert found.ranked[1].score == pytest.approx(6)
+    assert read_whole(whole, found.preferences) == ["take 100 rows"]
+    assert read_whole(own, found.preferences) == []
+
+
+def test_who_has_no_figure_of_a_use_drops_out_with_the_reason() -> None:
+    own, lacks = candidate("own", parts={TAKE: 1}), candidate("lacks")
+    cached = candidate("cached", parts={TAKE: 0.1})
+    cached.cells[TAKE].cached = True  # type: ignore[index,misc]
+    failed = SimpleNamespace(kind="refused", reason="no rows")
+    fails = candidate("fails", parts={TAKE: 1})
+    fails = replace(fails, figures={name: v for name, v in fails.figures.items() if name != TAKE})
+    fails.cells[TAKE].failures = (failed,)  # type: ignore[index,misc]
+    kept, dropped = sifted([own, lacks, cached, fails], by_use(OFTEN), 0)
+    assert [each.variant for each in kept] == ["own"]
+    told = dict(dropped)
+    assert told["lacks"] == "no figure of take 100 rows: not measured"
+    assert told["fails"] == "no figure of take 100 rows: refused: no rows"
+    assert "from its own memory" in told["cached"]
+    assert [each.variant for each in sifted([own, lacks, cached, fails], Preferences(), 0)[0]] == [
+        *("own", "lacks", "cached", "fails")
+    ], "whoever asks for saving and reading all loses none of them"
+
+
+def test_what_cannot_be_told_from_another_is_told_so_for_a_day_too() -> None:
+    """Times that change places from round to round."""
+    noisy = [candidate(name, read=10, noise=0.3, parts={TAKE: 1.0}, seed=3) for name in ("a", "b")]
+    found = recommend([*noisy, candidate("far", parts={TAKE: 50})], (), by_use(OFTEN))
+    assert {each.candidate.variant for each in found.tied} == {"a", "b"}
+
+
+# --- needs -----------------------------------------------------------------------------------------------------------
+
+
+def needing(
+    need: str, candidates: Iterable[Candidate], *, on_all_rows: bool = True
+) -> tuple[list[str], dict[str, str]]:
+    kept, dropped = sifted(candidates, Preferences(needs=(need,)), 0, on_all_rows=on_all_rows)
+    return [each.variant for each in kept], dict(dropped)
+
+
+@pytest.mark.parametrize("need", MEASURED)
+def test_a_need_is_met_by_what_costs_a_part_of_the_whole(need: str) -> None:
+    operation, whole = MEASURED[need].operation, {MEASURED[need].whole: 100.0}
+    declares = frozenset({need})
+    labels = candidate("labels", **whole, parts={operation: 95}, capabilities=declares)
+    costs = candidate("costs", **whole, parts={operation: 100 * MOST_OF_ALL - 1}, capabilities=frozenset())
+    beyond = candidate("beyond", **whole, parts={operation: 100 * MOST_OF_ALL + 1}, capabilities=declares)
+    has = candidate("has", **whole, parts={operation: 2}, capabilities=None)
+    instead = candidate("instead", **whole, parts={operation: 2}, by={operation: "read-all"}, capabilities=declares)
+    kept, dropped = needing(need, [labels, costs, beyond, has, instead])
+    assert kept == ["costs", "has"], "what is measured counts, not what is declared"
+    assert f"lacks {need}: {operation} takes 0.950 of " in dropped["labels"]
+    assert dropped["instead"] == f"lacks {need}: {operation} by read-all"
+    assert judged(has, need).told.startswith(f"{need} ({operation} takes 0.020 of ")
+
+
+def test_on_few_rows_and_without_a_figure_what_is_declared_stands() -> None:
+    need, operation = "random-access", MEASURED["random-access"].operation
+    slow = candidate("slow", read=10, parts={operation: 9}, capabilities=frozenset({need}))
+    assert needing(need, [slow], on_all_rows=False)[0] == ["slow"]
+    declared = candidate("declared", capabilities=frozenset({need}))
+    silent = candidate("silent", capabilities=frozenset({"types"}))
+    kept, dropped = needing(need, [declared, silent, candidate("unknown", capabilities=None)])
+    assert kept == ["declared"]
+    assert dropped == {"silent": f"cannot: {need}", "unknown": "the run does not tell what it can do"}
+    assert judged(declared, need).told == f"{need} (declared, not measured here)"
+
+
+def test_another_point_of_the_same_operation_tells_as_much() -> None:
+    other = "take[rows=1000,handle=kept]"
+    one = candidate("one", read=100, parts={other: 90}, capabilities=frozenset({"random-access"}))
+    assert "take[rows=1000,handle=kept] takes 0.900" in needing("random-access", [one])[1]["one"]
+    both = candidate("both", read=100, parts={other: 90, TAKE: 3}, capabilities=frozenset())
+    assert needing("random-access", [both])[0] == ["both"]
+
+
+# --- how sure --------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_told_from_another_is_not_told_to_be_the_best_for_certain() -> None:
+    """One of five rounds goes the other way: the interval of the ratio holds 1, whatever the draws say."""
+    slower = candidate("b", read=10.5, rounds=range(1, 6))
+    values = {number: value * (0.9 if number == 3 else 1) for number, value in slower.figures["read"].items()}
+    slower = replace(slower, figures={**slower.figures, "read": values})
+    found = recommend([candidate("a", rounds=range(1, 6)), slower], (), Preferences(weights={"read": 1}))
+    assert [each.candidate.variant for each in found.tied] == ["a", "b"]
+    first = found.ranked[0].probability
+    assert first is not None
+    assert 0.9 < first <= MOST_OF_TIED
+    clear = recommend([candidate("a"), candidate("b", read=20)], (), Preferences(weights={"read": 1}))
+    assert (clear.ranked[0].probability, len(clear.tied)) == (1, 1)
