@@ -30,6 +30,8 @@ SMALL_BYTES = 4_096
 """The least that a device reads: a row that is no larger costs one such read."""
 CHANGED = 0.2
 """A device that gave so much more or less after the rounds than before them is named."""
+_THOUSANDS = 100_000
+"""From here on reads a second are told in thousands."""
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
 PARTS = ("take", "scan")
 """What the section is there for; reads of all, and of columns, stand beside them."""
@@ -137,7 +139,7 @@ def _device(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Figures:
     lines = tuple(
         (_line_title(*place), tuple(_given(probes, *place, depth) for depth in depths)) for place in places
     )
-    headers = tuple(f"{depth} at a time" for depth in depths)
+    headers = tuple(f"depth {depth}" for depth in depths)
     return Figures("what the device gives", "reads", headers, lines, tuple(_device_notes(run, table, probes)))
 
 
@@ -145,7 +147,7 @@ def _line_title(kind: str, size_bytes: int) -> str:
     size = f"{size_bytes // 2**20} MiB" if size_bytes >= 2**20 else f"{size_bytes // 2**10} KiB"
     where = ", cached" if kind in (CACHED, CACHED_SEQUENTIAL) else ""
     in_order = kind in (SEQUENTIAL, CACHED_SEQUENTIAL)
-    return f"{size} {'in order' if in_order else 'at random'}{where}: {'MB/s' if in_order else 'reads/s'}"
+    return f"{size} {'in order' if in_order else 'random'}{where} {'MB/s' if in_order else '1/s'}"
 
 
 def _given(probes: Sequence[RooflineInfo], kind: str, size_bytes: int, depth: int) -> str:
@@ -156,7 +158,8 @@ def _given(probes: Sequence[RooflineInfo], kind: str, size_bytes: int, depth: in
             if (line.kind, line.size_bytes, line.depth) == (kind, size_bytes, depth):
                 in_order = kind in (SEQUENTIAL, CACHED_SEQUENTIAL)
                 value = line.bytes_per_second / 1e6 if in_order else line.per_second
-                texts.append(("≥" if line.at_least else "") + number_text(value))
+                text = f"{value / 1_000:,.0f}k" if value >= _THOUSANDS else number_text(value)
+                texts.append(("≥" if line.at_least else "") + text)
     return " / ".join(texts) or NOTHING
 
 
@@ -170,8 +173,8 @@ def _device_notes(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Ite
     copy_mb = number_text(found[0].copy_bytes / 1e6)
     looks = " / ".join(each.when for each in found)
     yield (
-        f"raw I/O's copy of {copy_mb} MB, read past the page cache ({looks} the rounds); cached: the same file from "
-        "the page cache, by one thread"
+        f"raw I/O's copy of {copy_mb} MB, read past the page cache ({looks} the rounds), with as many reads under way "
+        "as depth says; 1/s: reads a second; cached: the same file from the page cache, by one thread"
     )
     if any(each.guest for each in found):
         yield "guest: a host's caches and limits lie below; it is what this virtual machine is given"
@@ -351,5 +354,5 @@ def _amplification_notes(run: Run, table: Table) -> Iterator[str]:
     yield f"{told}; opening a copy that stays open is apart. Under 1: encoded or compressed"
     blind = [row.label for row in table.rows if row.measured and _is_blind(run, row)]
     if blind:
-        unseen = "read by mappings or io_uring, which the counters of read calls do not see"
-        yield f"{NOTHING}: {unseen}: {', '.join(blind)}"
+        unseen = "reads by mappings or io_uring, which the counters of read calls do not see"
+        yield f"no figure of read calls: {unseen}: {', '.join(blind)}"

@@ -33,6 +33,8 @@ _USE_WIDTHS = (34, 40, 72)
 """Letters that fit into the columns of the page of uses."""
 MOST_COLUMNS = 8
 """Columns of figures that fit beside each other."""
+MOST_WIDE_COLUMNS = 4
+"""Where each has several figures."""
 
 
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -75,17 +77,19 @@ def handles_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """What the device gives, shares of it, and bytes read for each byte given; what they mean stands on a page behind
+    """What the device gives, shares of it, and bytes read for each byte given; what they mean stands on a page before
     them."""
-    told = []
-    for figures in figures_of(run, table):
-        title = f"{table.suite}: {table.dataset}, {figures.title}"
-        yield from _figures(run, title, _about(run, table), figures.headers, figures.lines, figures.corner)
-        told += [figures.title, *(f"- {note}" for note in figures.notes), ""]
+    found = list(figures_of(run, table))
     figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['roofline']}", _about(run, table))
-    text = "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told)
-    figure.text(0.05, TOP, text, fontsize=8, va="top", linespacing=1.6)
+    told = [text for each in found for text in (each.title, *(f"- {note}" for note in each.notes), "")]
+    words = "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told)
+    figure.text(0.05, TOP, words, fontsize=8, va="top", linespacing=1.6)
     yield figure
+    for each in found:
+        title = f"{table.suite}: {table.dataset}, {each.title}"
+        yield from _figures(
+            run, title, _about(run, table), each.headers, each.lines, corner=each.corner, most=MOST_WIDE_COLUMNS
+        )
 
 
 def loaders_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -147,13 +151,14 @@ def _figures(
     below: str,
     headers: Sequence[str],
     lines: Sequence[tuple[str, Sequence[str]]],
+    *,
     corner: str = "format",
+    most: int = MOST_COLUMNS,
 ) -> Iterator[Figure]:
     """Lines of a label and its figures, as many on a page as fit; wide tables part by part on pages of their own."""
-    parts = (slice(start, start + MOST_COLUMNS) for start in range(0, len(headers), MOST_COLUMNS))
-    for part in parts:
-        broken = ["\n".join(textwrap.wrap(header, 11)) for header in headers[part]]
-        step = (_LAST - _FIRST) / (MOST_COLUMNS - 1)
+    for part in (slice(start, start + most) for start in range(0, len(headers), most)):
+        broken = ["\n".join(textwrap.wrap(header, 88 // most)) for header in headers[part]]
+        step = (_LAST - _FIRST) / (most - 1)
         lefts = (0.05, *(_FIRST + step * place for place in range(len(broken))))
         # The heads of columns may take several lines.
         gap = [("",) * len(lefts)] * max(header.count("\n") for header in broken)
