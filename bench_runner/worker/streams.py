@@ -19,7 +19,7 @@ from bench_runner.worker.block import Block, Call, empty_call
 
 
 def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any], threads: int) -> Block:
-    """The calls of all inputs by so many threads, each of which takes the next input when it has done one, on its own
+    """The calls of all inputs by so many threads: first one each, then whoever has done one takes the next, on its own
     handle where there are several. Results and laps stand in the order of the inputs. Raises what the first call that
     failed has raised, when all threads have ended."""
     results: list[Any] = [None] * len(inputs)
@@ -27,14 +27,15 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
     spans: list[tuple[int, int]] = [(0, 0)] * len(inputs)
     errors: list[BaseException] = []
     halfway: list[linux.IoBytes] = []
-    places = itertools.count()
+    places = itertools.count(threads)
     gate = threading.Barrier(threads)
     half = (len(inputs) + 1) // 2
 
     def stream(number: int) -> None:
         handle = handles[number % len(handles)]
+        place = number
         gate.wait()
-        while not errors and (place := next(places)) < len(inputs):
+        while not errors and place < len(inputs):
             if place == half:
                 halfway.append(linux.io_bytes())
             started = now_ns()
@@ -43,6 +44,7 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
             except BaseException as error:  # whatever it is, it belongs to the sample and not to this thread
                 errors.append(error)
             spans[place] = started, now_ns()
+            place = next(places)
 
     before = linux.io_bytes()
     streams = [threading.Thread(target=stream, args=(number,), daemon=True) for number in range(threads)]
