@@ -125,7 +125,7 @@ def _handles(page: Console, contents: Contents, table: Table) -> None:
     print_lines(page, [f"{table.dataset}: {TITLES['handles']}"], style="bold")
     for handles in handles_of(contents.run, table):
         lines = [(label, texts, "") for label, texts in handles.lines]
-        headers = [header.replace(" ", "\n", 1) for header in handles.headers]
+        headers = ["\n".join(header.rsplit(" ", 1)) for header in handles.headers]
         page.print(labelled_grid(handles.title, headers, lines))
 
 

@@ -71,6 +71,7 @@ FAULTS = (
     "take_by_streams_each",
     "take_streams_mixed_up",
     "take_streams_one_fails",
+    "take_by_streams_keeps",
     "scans",
     "scan_drops_nulls",
     "scan_drops_the_last",
@@ -364,7 +365,12 @@ class Faulty(TabularFormat):
         if fault == "take_streams_one_fails" and len(kept["threads"]) > 3:
             raise ValueError("one of many")
         asked = kept["asked"] if fault == "take_streams_mixed_up" else numbers
-        table = self._pa.feather.read_table(location, memory_map=False)
+        kept["calls"] = kept.get("calls", 0) + 1
+        table = kept.get("table")
+        if table is None:
+            table = self._pa.feather.read_table(location, memory_map=False)
+        if fault == "take_by_streams_keeps" and kept["calls"] > 20:
+            kept["table"] = table
         return table.select(columns).take(self._pa.array(asked))
 
     def _scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:

@@ -33,7 +33,7 @@ def of_projections(sample: Sample) -> Sample:
 
 
 def run_of_handles() -> Run:
-    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=1, seed=1, project=True)
     projected = [sample for sample in made.samples if sample.operation == PROJECT_10 and sample.figures]
     more = [of(sample) for of in (of_streams, of_projections) for sample in projected]
     return replace(made, samples=(*made.samples, *more))

@@ -34,6 +34,12 @@ def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
     assert 20 * 8 <= figures["result_bytes"] < 20 * 200
 
 
+@pytest.mark.parametrize(("fault", "cached"), [("take_by_streams", False), ("take_by_streams_keeps", True)])
+def test_a_handle_that_keeps_what_streams_have_read_is_marked(run_faulty: Executor, fault: str, cached: bool) -> None:
+    """By calls before the block and after it: in the block calls overlap, and none is of its first half alone."""
+    assert only(run_faulty, fault, TAKE).cached == cached
+
+
 def test_a_handle_that_mixes_up_answers_of_streams_is_found(run_faulty: Executor) -> None:
     sample = only(run_faulty, "take_streams_mixed_up", TAKE)
     assert sample.failure is not None
