@@ -137,7 +137,7 @@ class Offers:
     ordered: bool = True
     """Whether a scan gives its rows in the order in which they are stored."""
     append: bool = False
-    streams: Sharing | None = None
+    sharing: Sharing | None = None
     """How several threads take rows at once; None where the library is not made for threads, or nobody has tried."""
     keeps_columns: bool = False
     """Whether what `open_columns` gives stays open from one `project` to the next."""

@@ -128,7 +128,7 @@ class AvroFastavro(TabularFormat):
     library_default: ClassVar = {"codec": "none"}
     maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, sharing=Sharing.EACH)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

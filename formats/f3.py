@@ -64,7 +64,7 @@ class F3(TabularFormat):
         ours=True,
     )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.GROUPS, streams=Sharing.EACH, keeps_columns=True)
+    offers = Offers(project=True, take=Reach.GROUPS, sharing=Sharing.EACH, keeps_columns=True)
     syncs_on_save = True
 
     @property

@@ -109,7 +109,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
         "batch_rows": Setting(range(1, 2**31), None, "rows of a record batch; without it 65,536"),
     }
-    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH)
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), sharing=Sharing.EACH)
 
     @property
     def calls(self) -> Calls:

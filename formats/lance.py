@@ -85,7 +85,7 @@ class LancePylance(TabularFormat):
         take=Reach.ROWS,
         scan=frozenset(Kind),
         append=True,
-        streams=Sharing.ONE,
+        sharing=Sharing.ONE,
         keeps_columns=True,
     )
 

@@ -71,7 +71,7 @@ class OrcPyarrow(_Orc):
     native = Native.ARROW
     # A file object has one place to read from: on a shared one streams read each other's bytes.
     offers = Offers(
-        project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH, keeps_columns=True
+        project=True, take=Reach.GROUPS, scan=frozenset(Kind), sharing=Sharing.EACH, keeps_columns=True
     )
 
     @property

@@ -104,7 +104,7 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
     native = Native.ARROW
     # Several threads on one ParquetFile end the process.
     offers = Offers(
-        project=True, take=Reach.GROUPS, scan=frozenset(Kind), streams=Sharing.EACH, keeps_columns=True
+        project=True, take=Reach.GROUPS, scan=frozenset(Kind), sharing=Sharing.EACH, keeps_columns=True
     )
 
     @property
@@ -345,7 +345,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     extra = "engines"
     native = Native.PANDAS
     maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
-    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, sharing=Sharing.EACH)
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

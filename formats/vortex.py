@@ -72,7 +72,7 @@ class VortexData(TabularFormat):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
-    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), streams=Sharing.ONE, keeps_columns=True)
+    offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), sharing=Sharing.ONE, keeps_columns=True)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -298,7 +298,7 @@ class Faulty(TabularFormat):
             take=Reach.ROWS if fault in TAKING else None,
             scan=frozenset(Kind) if fault in SCANNING else frozenset(),
             append=fault in APPENDING,
-            streams=STREAMING.get(fault),
+            sharing=STREAMING.get(fault),
             keeps_columns=fault.startswith("project_kept"),
         )
 
