@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator format_bench formats image_storages libraries reports
 
-.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
+.PHONY: tabular test test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
 
 tabular: $(VENV)/.ready  ## every format on two tables of 50,000 rows: the table and the report in two minutes, then XML and Excel
 	$(RUN) main.py --tabular --datasets '^(eq|core)$$' --rows 50000 --track plain --budget 200s --report
@@ -22,8 +22,11 @@ lint: $(VENV)/.ready
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 
-selfbench: $(VENV)/.ready  ## what the tool itself costs, and how repeatable it is; prints figures
+selfbench: $(VENV)/.ready selfbench-device  ## what the tool itself costs, and how repeatable it is; prints figures
 	$(RUN) -m tests.selfbench.costs
+
+selfbench-device: $(VENV)/.ready  ## whether the probe of the device finds what fio finds; prints ratios
+	$(RUN) -m tests.selfbench.device
 
 selfbench-asv: $(VENV)/.ready  ## whether asv and our own runner agree; prints ratios
 	$(RUN) -m tests.selfbench.asv

@@ -372,6 +372,11 @@ class TabularFormat(Adapter):
         those that are there, and close every handle. Only where `offers` names it."""
         raise NotImplementedError(f"{self.variant} has no call that appends")
 
+    @property
+    def reads_unseen(self) -> bool:
+        """Whether a call reads its file by a mapping or io_uring: the system's counters of read calls do not see it."""
+        return self.values.get("mapped") == "true"
+
     takes_masked: ClassVar[bool] = True
     """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
     data is measured with `nulls=numpy` besides."""

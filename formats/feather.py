@@ -275,5 +275,10 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         """The file."""
         return self._polars.scan_ipc(location)
 
+    @property
+    def reads_unseen(self) -> bool:
+        """Polars maps such files."""
+        return True
+
 
 ENGINES = (FeatherPyarrow, FeatherPandas, FeatherPolars)

@@ -232,6 +232,11 @@ class JsonPolars(_Json, LazyPolarsEngine):
         """The file, types guessed by the call."""
         return self._polars.scan_ndjson(location)
 
+    @property
+    def reads_unseen(self) -> bool:
+        """Polars maps such files."""
+        return True
+
 
 class JsonDuckdb(_Json, DuckdbEngine):
     """DuckDB's COPY to JSON, which writes lines, and read_json."""

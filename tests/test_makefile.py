@@ -148,6 +148,8 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m tests.selfbench.costs"),
+        ("selfbench", "-m tests.selfbench.device"),
+        ("selfbench-device", "-m tests.selfbench.device"),
         ("selfbench-asv", "-m tests.selfbench.asv"),
         ("selfbench-compare", "-m tests.selfbench.compare"),
         ("selfbench-recommend", "-m tests.selfbench.recommend"),
@@ -202,7 +204,7 @@ def test_ci_stops_at_the_first_failure(tmp_path):
         return code, asked.read_text().split()
 
     code, asked = run(fails="")
-    assert (code, set(asked)) == (0, {"lint", "test", "test-browser", "fuzz-f3"})
+    assert (code, set(asked)) == (0, {"lint", "test", "test-browser", "fuzz-f3", "selfbench-device"})
     for failing in asked:
         code, reached = run(fails=failing)
         assert code != 0

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 SAVE, READ = "save", "read"
+RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
+"""Kinds of lines of a roofline: the first two from the device, the others from the page cache."""
 
 
 class Facts(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -116,6 +118,8 @@ class VariantInfo(Facts):
     maturity: MaturityInfo | None = None
     """None in runs of versions that did not tell."""
     mapped: bool = False
+    reads_unseen: bool = False
+    """Whether the counters of read calls do not see what it reads: mappings, io_uring."""
     import_ns: int | None = None
     import_rss_bytes: int | None = None
 
@@ -171,7 +175,6 @@ class RooflineLine(Facts):
     """So many reads of one size, `depth` of them under way at once, and what they took."""
 
     kind: str = ""
-    """'random' or 'sequential': from the device; 'cached' or 'cached sequential': from the page cache."""
     size_bytes: int = 0
     depth: int = 1
     reads: int = 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 import data_generator.cache as data_cache
-from adapters.contract import Maturity
+from adapters.contract import Maturity, TabularFormat
 from bench_runner import registries
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, folders
@@ -74,7 +74,7 @@ def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) 
 def describe_variants(session: Session) -> None:
     """What each variant's adapter says of itself, for the run's records."""
     for chain in session.plan.chains:
-        engine, _ = registries.engine_of(chain.spelled)
+        engine, settings = registries.engine_of(chain.spelled)
         session.info.variants.setdefault(
             chain.variant,
             VariantInfo(
@@ -85,6 +85,7 @@ def describe_variants(session: Session) -> None:
                 capabilities=tuple(sorted(can.value for can in engine.capabilities)),
                 maturity=_told(engine.maturity),
                 mapped=chain.mapped,
+                reads_unseen=issubclass(engine, TabularFormat) and engine(settings).reads_unseen,
             ),
         )
 

@@ -19,6 +19,7 @@ from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.handles import has_handles
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
+from reports.analysis.roofline import has_roofline
 from reports.analysis.tables import Table, tables
 from reports.analysis.uses import has_uses
 
@@ -77,6 +78,7 @@ TABLE_SECTIONS = (
     Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
     Section("uses", "which format for which use", of_table=has_uses),
     Section("handles", "copies that stay open: opening, the first call, and those after it", of_table=has_handles),
+    Section("roofline", "how near to the device, and how much is read for what is given", of_table=has_roofline),
     Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
     Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),
 )

@@ -15,6 +15,7 @@ from reports.analysis import engines
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.roofline import figures_of
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
 from reports.analysis.uses import uses_of
@@ -72,6 +73,20 @@ def handles_pages(run: Run, table: Table) -> Iterator[Figure]:
         yield from _figures(run, title, below, handles.headers, handles.lines)
 
 
+def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """What the device gives, shares of it, and bytes read for each byte given; what they mean stands on a page behind
+    them."""
+    told = []
+    for figures in figures_of(run, table):
+        title = f"{table.suite}: {table.dataset}, {figures.title}"
+        yield from _figures(run, title, _about(run, table), figures.headers, figures.lines, figures.corner)
+        told += [figures.title, *(f"- {note}" for note in figures.notes), ""]
+    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['roofline']}", _about(run, table))
+    text = "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told)
+    figure.text(0.05, TOP, text, fontsize=8, va="top", linespacing=1.6)
+    yield figure
+
+
 def _wrapped(texts: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:
     """A line of a table as several, so that no text runs into the next."""
     parts = [textwrap.wrap(text, width) or [""] for text, width in zip(texts, widths, strict=True)]
@@ -113,6 +128,7 @@ def _figures(
     below: str,
     headers: Sequence[str],
     lines: Sequence[tuple[str, Sequence[str]]],
+    corner: str = "format",
 ) -> Iterator[Figure]:
     """Lines of a label and its figures, as many on a page as fit; wide tables part by part on pages of their own."""
     parts = (slice(start, start + MOST_COLUMNS) for start in range(0, len(headers), MOST_COLUMNS))
@@ -125,7 +141,7 @@ def _figures(
         for start in range(0, len(lines), MOST_LINES):
             figure = new_page(run, title, below)
             shown = [(spaced(label), *values[part]) for label, values in lines[start : start + MOST_LINES]]
-            draw_lines(figure, [("format", *broken), *gap, *shown], lefts)
+            draw_lines(figure, [(corner, *broken), *gap, *shown], lefts)
             yield figure
 
 

@@ -23,6 +23,7 @@ from reports.pdf.pages import (
     handles_pages,
     means_pages,
     remarks_pages,
+    roofline_pages,
     uses_pages,
 )
 
@@ -35,6 +36,7 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "further operations": further_pages,
     "uses": uses_pages,
     "handles": handles_pages,
+    "roofline": roofline_pages,
     "codecs": codecs_pages,
     "calls": calls_pages,
 }

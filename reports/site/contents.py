@@ -17,6 +17,7 @@ from reports.analysis.codecs import added_text, break_even_text, codec_effects, 
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.handles import handles_of
 from reports.analysis.repeating import repeating_command
+from reports.analysis.roofline import figures_of
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
 from reports.analysis.uses import uses_of
@@ -221,6 +222,11 @@ def _handles(view: TableView) -> dict[str, Any]:
     return {"handles": list(handles_of(view.place.run, view.table))}
 
 
+def _roofline(view: TableView) -> dict[str, Any]:
+    """What the device gives, shares of it, and bytes read for each byte given."""
+    return {"figures": list(figures_of(view.place.run, view.table))}
+
+
 def _cold_start(place: Place) -> dict[str, Any]:
     found = place.contents.cold_starts
     return {"headers": found.headers, "rows": found.rows}
@@ -231,6 +237,7 @@ OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
     "uses": _uses,
     "handles": _handles,
+    "roofline": _roofline,
     "codecs": _codecs,
     "calls": _calls,
 }

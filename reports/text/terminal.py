@@ -29,6 +29,7 @@ from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.means import Means
+from reports.analysis.roofline import figures_of
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, amount_text, unit_for
 from reports.analysis.units import Unit
@@ -39,6 +40,8 @@ from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 
 _HEADER_WIDTH = 13
 """Titles of columns are broken into lines of this many characters."""
+_MOST_ROOFLINE = 4
+"""Columns of shares, of up to three figures each, that fit beside each other."""
 _MOST_MEANS = 5
 """Columns of further operations that fit beside each other."""
 
@@ -127,6 +130,21 @@ def _handles(page: Console, contents: Contents, table: Table) -> None:
         lines = [(label, texts, "") for label, texts in handles.lines]
         headers = ["\n".join(header.rsplit(" ", 1)) for header in handles.headers]
         page.print(labelled_grid(handles.title, headers, lines))
+
+
+def _roofline(page: Console, contents: Contents, table: Table) -> None:
+    """What the device gives, shares of it, and bytes read for each byte given; as many operations beside each other as
+    the page has room for."""
+    page.print()
+    print_lines(page, [f"{table.dataset}: {TITLES['roofline']}"], style="bold")
+    for figures in figures_of(contents.run, table):
+        print_lines(page, [figures.title], style="bold")
+        for start in range(0, len(figures.headers), _MOST_ROOFLINE):
+            part = slice(start, start + _MOST_ROOFLINE)
+            headers = ["\n".join(textwrap.wrap(header, _HEADER_WIDTH)) for header in figures.headers[part]]
+            lines = [(label, texts[part], "") for label, texts in figures.lines]
+            page.print(labelled_grid(figures.corner, headers, lines))
+        print_lines(page, figures.notes)
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
@@ -256,6 +274,7 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
     "further operations": _further_operations,
     "uses": _uses,
     "handles": _handles,
+    "roofline": _roofline,
     "codecs": _codecs,
     "calls": _calls,
 }

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import pytest
 
 from adapters.contract import Handle, Reach, Sharing, TabularFormat
 from adapters.predicate import Kind, Predicate
-from bench_runner.machine.linux import file_mappings
+from bench_runner.machine.linux import file_mappings, files_below
 from bench_runner.operations import predicates, targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
@@ -111,6 +112,18 @@ def as_arrow(adapter: TabularFormat, native: Any) -> pa.Table:
     # Of views pyarrow takes no rows; verification takes them as equal to plain text.
     plain = [pa.field(each.name, PLAIN.get(each.type, each.type)) for each in table.schema]
     return table.cast(pa.schema(plain))
+
+
+def _taken(adapter: TabularFormat, location: Path, numbers: np.ndarray) -> None:
+    with opened_rows(adapter, location) as take:
+        as_arrow(adapter, take(numbers, ["c0", "c1"]))
+
+
+def _scanned(adapter: TabularFormat, location: Path, predicate: Predicate) -> None:
+    handle = adapter.open(location)
+    assert handle.scan is not None
+    assert as_arrow(adapter, handle.scan(predicate, ["c0", "c1"])).num_rows == 6_000
+    handle.close()
 
 
 class SelectionContract(AdapterContract):
@@ -230,6 +243,28 @@ class SelectionContract(AdapterContract):
                 assert verify.compare(read.select(["i", "s"]), got, ARROW, rows=rows).problems == ()
         for handle in handles:
             handle.close()
+
+    def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
+        self, adapter: TabularFormat, place: Path
+    ) -> None:
+        """By calls that need every byte: else a mapping would look like a call that reads next to nothing."""
+        numbers = np.random.default_rng(5)
+        table = pa.table({f"c{column}": numbers.random(6_000) for column in range(2)})
+        location = self.stored_copy(adapter, table, place)
+        calls = [partial(adapter.read, location)]
+        if adapter.offers.take is not None:
+            calls.append(partial(_taken, adapter, location, np.arange(6_000)))
+        if Kind.RANGE in adapter.offers.scan:
+            calls.append(partial(_scanned, adapter, location, Predicate("c0", Kind.RANGE, (-1.0, 2.0))))
+        seen = []
+        for call in calls:
+            call()
+            before = rchar()
+            call()
+            seen.append(rchar() - before)
+        size_bytes = sum(path.stat().st_size for path in files_below(location))
+        # Half: zeros that a format stores for alignment, and what it keeps of the first call.
+        assert all(asked > size_bytes / 2 for asked in seen) != adapter.reads_unseen, (seen, size_bytes)
 
     # --- conditions -----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from adapters.errors import AdapterError
-from bench_runner.machine.linux import io_bytes
+from bench_runner.machine.linux import evict_file, fsync_all, io_bytes, resident_file_bytes
 from formats.raw_io import RawIO
 from tests.contracts.tabular import TabularFormatContract, ordinary_table
 
@@ -123,6 +123,24 @@ def test_a_take_reads_the_bytes_of_its_rows_and_no_others(tmp_path: Path) -> Non
     handle.close()
     assert taken.equals(table.take(numbers))
     assert after.asked_since(before) == 5 * 4_096
+
+
+def test_of_a_cold_copy_nothing_is_read_along(tmp_path: Path) -> None:
+    """Whatever the device's read-ahead is: else a take would measure that."""
+    table = pa.table({"vector": pa.FixedSizeListArray.from_arrays(np.arange(4_096_000, dtype=np.float32), 1_024)})
+    yardstick = RawIO()
+    yardstick.load_library()
+    yardstick.save(table, tmp_path / "t")
+    fsync_all(tmp_path / "t")
+    evict_file(tmp_path / "t")
+    if resident_file_bytes(tmp_path / "t"):
+        pytest.skip("files of this folder cannot be evicted")
+    handle = yardstick.open_rows(tmp_path / "t")
+    assert handle.take is not None
+    handle.take(np.arange(0, 4_000, 200), ["vector"])
+    handle.close()
+    # Twenty rows of a page that begin within a page, and what opening needs.
+    assert resident_file_bytes(tmp_path / "t") <= (2 * 20 + 16) * 4_096
 
 
 def test_a_file_that_shrank_while_it_was_open_is_an_error(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ DEPTHS = (1, 4, 16, 64)
 """So many random reads are under way at once."""
 SEQUENTIAL_DEPTHS = (1, 4, 16)
 """So many reads in order."""
-SECONDS = 0.2
-"""For each size and depth."""
-LEAST_BYTES = 8 * SEQUENTIAL_BYTES
+EACH_S = 0.2
+"""The time for each size and depth."""
+LEAST_BYTES = 8 * 1024 * 1024
 """Of a smaller file a device cannot be told: few reads of it differ."""
 CPU_BOUND = 0.9
 """A probe that used so much of its core could not have asked for more: the device gives at least that."""
@@ -53,7 +53,7 @@ class Line:
         return self.reads.cpu_ns > CPU_BOUND * self.reads.wall_ns
 
 
-def roofline(path: Path, *, seed: int, seconds: float = SECONDS) -> list[Line]:
+def roofline(path: Path, *, seed: int, seconds: float = EACH_S) -> list[Line]:
     """Random reads of 4 and 64 KiB and reads in order, of a file that is synced: from the device at several depths,
     then from the page cache, in which it lies afterwards.
 
@@ -95,8 +95,9 @@ def _of_device(path: Path, size_bytes: int, random: np.random.Generator, seconds
         for depth in DEPTHS:
             offsets = _shuffled(size_bytes, each_bytes, random)
             yield Line(RANDOM, direct_reads(path, offsets, each_bytes, depth, limit_s=seconds))
+    # Again from the start where the file ends before the time is over: a few reads tell nothing.
+    in_order = np.tile(_places(size_bytes, SEQUENTIAL_BYTES), 100)
     for depth in SEQUENTIAL_DEPTHS:
-        in_order = _places(size_bytes, SEQUENTIAL_BYTES)
         yield Line(SEQUENTIAL, direct_reads(path, in_order, SEQUENTIAL_BYTES, depth, limit_s=seconds))
 
 

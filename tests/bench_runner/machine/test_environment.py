@@ -327,12 +327,13 @@ def test_an_overlay_is_what_its_upper_folder_lies_on(tmp_path, system):
 def test_a_partition_takes_the_facts_of_its_disk(system):
     disk = "sys/devices/pci0/nvme0n1"
     put(system, f"{disk}/queue/rotational", "0\n")
+    put(system, f"{disk}/queue/read_ahead_kb", "128\n")
     put(system, f"{disk}/device/model", "ACME 980 PRO\n")
     put(system, f"{disk}/nvme0n1p2/partition", "2\n")
     (system / "sys/class/block").mkdir(parents=True)
     (system / "sys/class/block/nvme0n1p2").symlink_to(system / disk / "nvme0n1p2")
     facts = folders._device_facts("/dev/nvme0n1p2", system)
-    assert facts == {"rotational": False, "nvme": True, "device_model": "ACME 980 PRO"}
+    assert facts == {"rotational": False, "nvme": True, "read_ahead_kb": 128, "device_model": "ACME 980 PRO"}
 
 
 @pytest.mark.parametrize(("task", "journal"), [("<none>", False), ("412", True)])

@@ -15,6 +15,8 @@ from bench_runner.results.information import (
     OperationInfo,
     ProbeInfo,
     RequestInfo,
+    RooflineInfo,
+    RooflineLine,
     RunInfo,
     RunWarning,
     VariantInfo,
@@ -159,6 +161,21 @@ INFO = RunInfo(
     },
     datasets={"eq": DataSetInfo(digest="9f2c", rows=1000000, size_bytes=60000000, title="equal shares")},
     work_dirs={"default": FolderInfo(path="redacted", filesystem="ext4", rotational=False)},
+    rooflines=[
+        RooflineInfo(
+            dataset="eq",
+            work_dir="default",
+            when="before",
+            measured="2026-03-01T10:01:00+00:00",
+            copy_bytes=60000000,
+            guest=True,
+            compiled=True,
+            lines=(
+                RooflineLine(kind="random", size_bytes=4096, depth=16, reads=2000, wall_ns=200000000, at_least=True),
+            ),
+        ),
+        RooflineInfo(dataset="eq", work_dir="default", when="after", why_none="the disk is full"),
+    ],
     probe=ProbeInfo(
         error_bytes=40000,
         known_answers=(

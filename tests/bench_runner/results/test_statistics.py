@@ -154,6 +154,23 @@ class TestSummarise:
         assert cells[other.cell].raw_io_multiple is None
         assert cells[yardsticks[0].cell].raw_io_multiple is None
 
+    def test_raw_io_that_read_everything_for_a_part_is_no_yardstick(self) -> None:
+        """As in runs from before it could take rows."""
+        take = "take[rows=100,handle=kept]"
+        samples = [
+            make_sample(
+                variant=variant, operation=take, round=number, figures={"wall_ns": wall_ns}, fallback=fallback
+            )
+            for number in range(1, 6)
+            for variant, wall_ns, fallback in (("raw-io", 1_000, "read-all"), ("lance[engine=pylance]", 10, ""))
+        ]
+        cells = statistics.summarise(samples)
+        assert cells[samples[1].cell].raw_io_multiple is None
+        own = [changed(sample, fallback="") for sample in samples]
+        multiple = statistics.summarise(own)[samples[1].cell].raw_io_multiple
+        assert multiple is not None
+        assert multiple.ratio == 0.01
+
     def test_views_have_raw_io_of_their_own(self) -> None:
         images = Conditions(target="images")
         samples = [

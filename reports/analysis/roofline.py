@@ -1,0 +1,355 @@
+"""How near to the device each cell comes, and how much is read for what is given.
+
+A table's takes, scans and reads beside what the run's probe of the device found: shares of it, and bytes read for each
+byte of the result. A pure function of stored records: it knows nothing of where it is shown.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench_runner.results.information import (
+    CACHED,
+    CACHED_SEQUENTIAL,
+    RANDOM,
+    SEQUENTIAL,
+    RooflineInfo,
+    RooflineLine,
+)
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import CellSummary, is_raw_io
+from reports.analysis.labels import variant_parts
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import number_text
+from reports.analysis.words import CACHED as FROM_LIBRARY
+from reports.analysis.words import FALLBACK, NOTHING
+
+SMALL_BYTES = 4_096
+"""The least that a device reads: a row that is no larger costs one such read."""
+CHANGED = 0.2
+"""A device that gave so much more or less after the rounds than before them is named."""
+RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
+PARTS = ("take", "scan")
+"""What the section is there for; reads of all, and of columns, stand beside them."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures under a title, a line for each label; `notes` say what they mean."""
+
+    title: str
+    corner: str
+    headers: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """So many a second, of reads, rows or bytes; `at_least` where the device may give more."""
+
+    per_second: float
+    at_least: bool
+
+    def share(self, per_second: float) -> str:
+        """What share of it that is: '12%', '3.4%', or at most that."""
+        share = per_second / self.per_second
+        return f"{'≤' if self.at_least else ''}{share * 100:.{1 if share < 0.1 else 0}f}%"
+
+
+def has_roofline(table: Table) -> bool:
+    """Whether a table has takes or scans of which it is known how much they read and gave."""
+    return any(
+        {RESULT, LOGICAL} <= cell.figures.keys()
+        for row in table.rows
+        for name, cell in row.cells.items()
+        if _name_of(name) in PARTS
+    )
+
+
+def figures_of(run: Run, table: Table) -> Iterator[Figures]:
+    """What the device gives, the shares of it, and how much is read, as far as each is known."""
+    probes = [each for each in run.info.rooflines if _is_under(each, table)]
+    found = [each for each in probes if each.lines]
+    if probes:
+        yield _device(run, table, probes)
+    operations = _reading(table)
+    if found:
+        shares = {name: _shares(table, name, found) for name in operations}
+        if any(shares.values()):
+            yield _grid(run, table, "share of the roofline", shares, _share_notes(table))
+    yield _grid(
+        run,
+        table,
+        "bytes read for each byte of the result",
+        {name: _amplifications(run, table, name) for name in operations},
+        _amplification_notes(run, table),
+    )
+
+
+def _is_under(probe: RooflineInfo, table: Table) -> bool:
+    return (probe.dataset, probe.work_dir) == (table.dataset, table.conditions.work_dir)
+
+
+def _is_cold(table: Table) -> bool:
+    return table.conditions.cache != "warm"
+
+
+def _name_of(operation: str) -> str:
+    return operation.partition("[")[0]
+
+
+def _reading(table: Table) -> list[str]:
+    """The operations of which it is known how much they gave."""
+    return [
+        name
+        for name in table.columns.operations
+        if any({RESULT, LOGICAL} <= row.cells[name].figures.keys() for row in table.rows if name in row.cells)
+    ]
+
+
+def _grid(
+    run: Run, table: Table, title: str, columns: Mapping[str, Mapping[str, str]], notes: Iterable[str]
+) -> Figures:
+    """`columns`: a text for each variant that has one, by operation."""
+    shown = {name: texts for name, texts in columns.items() if texts}
+    lines = tuple(
+        (row.label, tuple(texts.get(row.variant, NOTHING) for texts in shown.values()))
+        for row in table.rows
+        if any(row.variant in texts for texts in shown.values())
+    )
+    headers = tuple(run.info.operation(name).title for name in shown)
+    return Figures(title, "format", headers, lines, tuple(notes))
+
+
+def _marked(row: Row, operation: str, text: str) -> str:
+    return text + (FALLBACK if row.fallback(operation) else FROM_LIBRARY if row.cached(operation) else "")
+
+
+# --- what the device gives ------------------------------------------------------------------------------------------
+
+
+def _device(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Figures:
+    places = dict.fromkeys((line.kind, line.size_bytes) for each in probes for line in each.lines)
+    depths = sorted({line.depth for each in probes for line in each.lines})
+    lines = tuple(
+        (_line_title(*place), tuple(_given(probes, *place, depth) for depth in depths)) for place in places
+    )
+    headers = tuple(f"{depth} at a time" for depth in depths)
+    return Figures("what the device gives", "reads", headers, lines, tuple(_device_notes(run, table, probes)))
+
+
+def _line_title(kind: str, size_bytes: int) -> str:
+    size = f"{size_bytes // 2**20} MiB" if size_bytes >= 2**20 else f"{size_bytes // 2**10} KiB"
+    where = ", cached" if kind in (CACHED, CACHED_SEQUENTIAL) else ""
+    in_order = kind in (SEQUENTIAL, CACHED_SEQUENTIAL)
+    return f"{size} {'in order' if in_order else 'at random'}{where}: {'MB/s' if in_order else 'reads/s'}"
+
+
+def _given(probes: Sequence[RooflineInfo], kind: str, size_bytes: int, depth: int) -> str:
+    """'8,512 / 8,730': before the rounds and after them."""
+    texts = []
+    for probe in probes:
+        for line in probe.lines:
+            if (line.kind, line.size_bytes, line.depth) == (kind, size_bytes, depth):
+                in_order = kind in (SEQUENTIAL, CACHED_SEQUENTIAL)
+                value = line.bytes_per_second / 1e6 if in_order else line.per_second
+                texts.append(("≥" if line.at_least else "") + number_text(value))
+    return " / ".join(texts) or NOTHING
+
+
+def _device_notes(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Iterator[str]:
+    for probe in probes:
+        if probe.why_none:
+            yield f"no roofline {probe.when} the rounds: {probe.why_none}"
+    found = [each for each in probes if each.lines]
+    if not found:
+        return
+    copy_mb = number_text(found[0].copy_bytes / 1e6)
+    looks = " / ".join(each.when for each in found)
+    yield (
+        f"raw I/O's copy of {copy_mb} MB, read past the page cache ({looks} the rounds); cached: the same file from "
+        "the page cache, by one thread"
+    )
+    if any(each.guest for each in found):
+        yield "guest: a host's caches and limits lie below; it is what this virtual machine is given"
+    if any(line.at_least for each in found for line in each.lines):
+        yield "≥: the probe was bound by its core, so the device may give more, and a share is at most what it says"
+    if not all(each.compiled for each in found):
+        yield "the compiled loop was not built here: Python asked, which is slower with fast devices"
+    folder = run.info.work_dirs.get(table.conditions.work_dir)
+    if folder is not None and folder.read_ahead_kb is not None:
+        yield f"the kernel reads up to {folder.read_ahead_kb:,} KiB along where a file is read in order or mapped"
+    yield from _changes(found)
+
+
+def _changes(found: Sequence[RooflineInfo]) -> Iterator[str]:
+    if len(found) < 2:
+        return
+    first, last = (
+        [line.per_second for line in each.lines if (line.kind, line.size_bytes, line.depth) == (RANDOM, SMALL_BYTES, 1)]
+        for each in (found[0], found[-1])
+    )
+    if first and last and abs(last[0] / first[0] - 1) > CHANGED:
+        change = last[0] / first[0] - 1
+        yield f"the device gave {abs(change):.0%} {'more' if change > 0 else 'less'} single reads after the rounds"
+
+
+# --- shares ---------------------------------------------------------------------------------------------------------
+
+
+def _shares(table: Table, operation: str, probes: Sequence[RooflineInfo]) -> dict[str, str]:
+    name, settings = variant_parts(operation)
+    lines = [line for probe in probes for line in probe.lines]
+    limits: list[Limit | None]
+    of_cell: Callable[[CellSummary], float | None]
+    if name == "take":
+        # Neighbours and favourites share reads: nobody knows how many a device would need.
+        if settings.get("pattern", "uniform") != "uniform":
+            return {}
+        rows = int(settings["rows"])
+        row_bytes = (_result_bytes(table, operation) or 0) / rows
+        limits = _row_limits(lines, row_bytes, int(settings.get("streams", 1)), cold=_is_cold(table))
+
+        def of_cell(cell: CellSummary) -> float | None:
+            return _per_second(cell, lambda figures: rows)
+    else:
+        moved = DEVICE if _is_cold(table) else LOGICAL
+        limits = _byte_limits(lines, cold=_is_cold(table))
+
+        def of_cell(cell: CellSummary) -> float | None:
+            return _per_second(cell, lambda figures: figures[moved]) if moved in cell.figures else None
+
+    found = {}
+    for row in table.rows:
+        per_second = of_cell(row.cells[operation]) if operation in row.cells else None
+        if per_second is not None:
+            texts = [NOTHING if limit is None else limit.share(per_second) for limit in limits]
+            found[row.variant] = _marked(row, operation, "/".join(texts))
+    return found
+
+
+def _per_second(cell: CellSummary, amount: Callable[[Mapping[str, int]], float]) -> float | None:
+    """The median over rounds of what a call does in a second."""
+    rounds = cell.by_round.get("wall_ns", {})
+    by_round = cell.by_round.items()
+    figures = [{name: values[number] for name, values in by_round if number in values} for number in rounds]
+    rates = [amount(each) / each["wall_ns"] * 1e9 for each in figures if each["wall_ns"]]
+    return statistics.median(rates) if rates else None
+
+
+def _row_limits(
+    lines: Sequence[RooflineLine], row_bytes: float, streams: int, *, cold: bool
+) -> list[Limit | None]:
+    """At the depth of the calls, and at best; of the page cache the one that there is."""
+    if not cold:
+        return [_row_limit(lines, (CACHED,), (CACHED, CACHED_SEQUENTIAL), row_bytes, None)]
+    return [_row_limit(lines, (RANDOM,), (RANDOM, SEQUENTIAL), row_bytes, depth) for depth in (streams, None)]
+
+
+def _row_limit(
+    lines: Sequence[RooflineLine],
+    single: Sequence[str],
+    together: Sequence[str],
+    row_bytes: float,
+    depth: int | None,
+) -> Limit | None:
+    """Rows a second that a device gives at most: one read a row, and all bytes of it."""
+    reads = _most(lines, single, depth, lambda line: line.per_second, SMALL_BYTES)
+    moved = _most(lines, together, depth, lambda line: line.bytes_per_second)
+    if reads is None or moved is None:
+        return None
+    by_bytes = Limit(moved.per_second / max(row_bytes, 1), moved.at_least)
+    return min(reads, by_bytes, key=lambda limit: limit.per_second)
+
+
+def _byte_limits(lines: Sequence[RooflineLine], *, cold: bool) -> list[Limit | None]:
+    """Bytes a second in order, one read at a time and at best."""
+    if not cold:
+        return [_most(lines, (CACHED_SEQUENTIAL,), None, lambda line: line.bytes_per_second)]
+    return [_most(lines, (SEQUENTIAL,), depth, lambda line: line.bytes_per_second) for depth in (1, None)]
+
+
+def _most(
+    lines: Sequence[RooflineLine],
+    kinds: Sequence[str],
+    depth: int | None,
+    value: Callable[[RooflineLine], float],
+    size_bytes: int | None = None,
+) -> Limit | None:
+    """The most that lines of these kinds, of a depth or of any, and of a size or of any, show."""
+    found = [
+        line
+        for line in lines
+        if line.kind in kinds and depth in (None, line.depth) and size_bytes in (None, line.size_bytes)
+        if line.per_second
+    ]
+    if not found:
+        return None
+    best = max(found, key=value)
+    return Limit(value(best), best.at_least)
+
+
+def _share_notes(table: Table) -> Iterator[str]:
+    if _is_cold(table):
+        yield (
+            "at the depth of the calls / at the best depth. Of a take: its rows a second beside the device's reads of "
+            "4 KiB, one a row whatever its columns, or its bytes where rows are larger. Of others: bytes a second that "
+            "came from the device beside reads of 1 MiB in order. Over 100%: a call has several reads under way, or "
+            "several rows lie in one read"
+        )
+    else:
+        yield (
+            "of what one thread gets from the page cache by preadv. Of a take: its rows a second beside reads of "
+            "4 KiB, one a row whatever its columns, or its bytes where rows are larger. Of others: bytes a second that "
+            "read calls gave beside reads of 1 MiB in order"
+        )
+
+
+# --- bytes read for each byte of the result -----------------------------------------------------------------------
+
+
+def _result_bytes(table: Table, operation: str) -> float | None:
+    """Raw I/O's, which has these values and nothing else in its result; without one the least that any gave."""
+    given = {
+        row.variant: row.cells[operation].figures[RESULT].median
+        for row in table.rows
+        if operation in row.cells and RESULT in row.cells[operation].figures
+    }
+    return next((value for variant, value in given.items() if is_raw_io(variant)), min(given.values(), default=None))
+
+
+def _amplifications(run: Run, table: Table, operation: str) -> dict[str, str]:
+    given = _result_bytes(table, operation)
+    if not given:
+        return {}
+    found = {}
+    for row in table.rows:
+        figures = row.cells[operation].figures if operation in row.cells else {}
+        if LOGICAL not in figures:
+            continue
+        texts = [NOTHING if _is_blind(run, row) else number_text(figures[LOGICAL].median / given)]
+        if _is_cold(table):
+            texts += [
+                number_text(figures[name].median / given) if name in figures else NOTHING for name in (DEVICE, DISTINCT)
+            ]
+        found[row.variant] = _marked(row, operation, "/".join(texts))
+    return found
+
+
+def _is_blind(run: Run, row: Row) -> bool:
+    about = run.info.variants.get(row.variant)
+    return about is not None and (about.mapped or about.reads_unseen)
+
+
+def _amplification_notes(run: Run, table: Table) -> Iterator[str]:
+    told = "given by read calls, cached or not"
+    if _is_cold(table):
+        told += " / fetched from the device / distinct pages of the stored copy that were fetched, for opening too"
+    yield f"{told}; opening a copy that stays open is apart. Under 1: encoded or compressed"
+    blind = [row.label for row in table.rows if row.measured and _is_blind(run, row)]
+    if blind:
+        unseen = "read by mappings or io_uring, which the counters of read calls do not see"
+        yield f"{NOTHING}: {unseen}: {', '.join(blind)}"

@@ -1,0 +1,207 @@
+"""Shares of what the device gives, and bytes read for each byte given: known texts of known figures, everywhere."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pypdf
+import pytest
+from rich.console import Console
+
+from bench_runner.results.records import Conditions, Run, Sample, changed
+from reports.analysis.roofline import Figures, figures_of, has_roofline
+from reports.analysis.tables import tables
+from reports.pdf.report import write_pdf
+from reports.site.pages import write_site
+from reports.text.page import WIDTH
+from reports.text.terminal import show
+from tests.reports.factory import PROJECT_10, make_run, with_info
+
+TAKE, SCAN = "take[rows=100,handle=kept]", "scan[selectivity=0.01,kind=range]"
+ZIPF, STREAMS = "take[rows=100,pattern=zipf,handle=kept]", "take[rows=100,handle=kept,streams=16]"
+FIGURES = {
+    "wall_ns": 100_000_000,
+    "cpu_ns": 100_000_000,
+    "asked_bytes": 50_000,
+    "device_read_bytes": 100_000_000,
+    "distinct_bytes": 80_000,
+    "result_bytes": 40_000,
+}
+RAW_RESULT = 20_000
+"""Raw I/O's result holds the same values in half of the bytes."""
+
+
+def line(kind: str, size_bytes: int, depth: int, per_second: float, *, at_least: bool = False) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "size_bytes": size_bytes,
+        "depth": depth,
+        "reads": int(per_second),
+        "wall_ns": 10**9,
+        "at_least": at_least,
+    }
+
+
+def probe(when: str, factor: float = 1.0, **told: Any) -> dict[str, Any]:
+    lines = [
+        line("random", 4096, 1, 10_000 * factor),
+        line("random", 4096, 16, 40_000 * factor),
+        line("random", 65536, 1, 5_000 * factor),
+        line("random", 65536, 16, 16_000 * factor),
+        line("sequential", 1 << 20, 1, 1_000 * factor),
+        line("sequential", 1 << 20, 16, 2_000 * factor),
+        line("cached", 4096, 1, 1_000_000),
+        line("cached", 65536, 1, 100_000),
+        line("cached sequential", 1 << 20, 1, 8_000),
+    ]
+    return {
+        "dataset": "eq",
+        "work_dir": "default",
+        "when": when,
+        "copy_bytes": 60_000_000,
+        "compiled": True,
+        "guest": True,
+        "lines": lines,
+        **told,
+    }
+
+
+def run_of(cache: str = "cold (guest)", *probes: dict[str, Any], **figures: int) -> Run:
+    """Takes and scans of one table; by default with a probe before."""
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
+    samples: list[Sample] = []
+    for sample in made.samples:
+        conditions = changed(sample.conditions, cache=cache)
+        samples.append(changed(sample, conditions=conditions))
+        if sample.operation == PROJECT_10:
+            result = RAW_RESULT if sample.variant == "raw-io" else FIGURES["result_bytes"]
+            told = {**FIGURES, **figures, "result_bytes": result}
+            samples += [
+                changed(sample, operation=name, conditions=conditions, figures=told)
+                for name in (TAKE, SCAN, ZIPF, STREAMS)
+            ]
+    variants = {name: dict(about) for name, about in made.info.shape()["variants"].items()}
+    variants["csv[engine=pandas]"]["reads_unseen"] = True
+    folders = {"default": {"path": "/tmp", "filesystem": "ext4", "device": "/dev/vda1", "read_ahead_kb": 8192}}
+    run = with_info(made, variants=variants, rooflines=list(probes or [probe("before")]), work_dirs=folders)
+    return replace(run, samples=tuple(samples))
+
+
+def found(run: Run) -> dict[str, Figures]:
+    (table,) = tables(run)
+    return {figures.title: figures for figures in figures_of(run, table)}
+
+
+def text_of(figures: Figures, operation: str, variant: str) -> str:
+    titles = {TAKE: TAKE, SCAN: SCAN, ZIPF: ZIPF, STREAMS: STREAMS}
+    place = figures.headers.index(titles[operation])
+    return next(texts[place] for label, texts in figures.lines if label.startswith(variant))
+
+
+SHARE, READ, DEVICE = "share of the roofline", "bytes read for each byte of the result", "what the device gives"
+
+
+def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> None:
+    """1,000 rows a second beside 10,000 reads a second, and 40,000."""
+    shares = found(run_of())[SHARE]
+    assert text_of(shares, TAKE, "parquet") == "10%/2.5%"
+    assert text_of(shares, STREAMS, "parquet") == "2.5%/2.5%"
+    assert ZIPF not in shares.headers
+
+
+def test_rows_of_which_the_bytes_are_the_limit_are_shares_of_bytes() -> None:
+    """Rows of 200 bytes are bound by reads; of 1 MB, at one at a time, by 1,048 MB in order."""
+    run = run_of()
+    large = [
+        changed(each, figures={**each.figures, "result_bytes": 100 << 20}) if each.operation == TAKE else each
+        for each in run.samples
+    ]
+    shares = found(replace(run, samples=tuple(large)))[SHARE]
+    # 1,000 rows of 1 MiB a second of 1,000 and 2,000 MiB.
+    assert text_of(shares, TAKE, "parquet") == "100%/50%"
+
+
+def test_a_cold_scan_is_a_share_of_reads_in_order_by_what_came_from_the_device() -> None:
+    """A gigabyte a second beside 1.049 and 2.097."""
+    assert text_of(found(run_of())[SHARE], SCAN, "parquet") == "95%/48%"
+
+
+def test_warm_calls_are_shares_of_the_page_cache() -> None:
+    shares = found(run_of("warm", asked_bytes=80_000_000))[SHARE]
+    assert text_of(shares, TAKE, "parquet") == "0.1%"
+    assert text_of(shares, SCAN, "parquet") == "9.5%"
+
+
+def test_where_the_device_may_give_more_a_share_is_at_most_that() -> None:
+    bound = probe("before")
+    for each in bound["lines"]:
+        each["at_least"] = (each["kind"], each["size_bytes"], each["depth"]) == ("random", 4096, 16)
+    run = run_of("cold (guest)", bound)
+    assert text_of(found(run)[SHARE], TAKE, "parquet") == "10%/≤2.5%"
+    assert any("≥40,000" in texts for _, texts in found(run)[DEVICE].lines)
+
+
+def test_the_most_that_the_device_gave_is_the_roofline_and_a_change_is_told() -> None:
+    run = run_of("cold (guest)", probe("before"), probe("after", 0.5))
+    assert text_of(found(run)[SHARE], TAKE, "parquet") == "10%/2.5%"
+    device = found(run)[DEVICE]
+    assert ("4 KiB at random: reads/s", ("10,000 / 5,000", "40,000 / 20,000")) in device.lines
+    notes = " ".join(device.notes)
+    assert "the device gave 50% less single reads after the rounds" in notes
+    assert "guest: a host's caches and limits lie below" in notes
+    assert "reads up to 8,192 KiB along" in notes
+
+
+def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
+    """Logical, from the device, distinct; where counters are blind, no logical ones."""
+    read = found(run_of())[READ]
+    assert text_of(read, TAKE, "parquet") == "2.50/5,000/4.00"
+    assert text_of(read, TAKE, "csv") == "-/5,000/4.00"
+    assert any("mappings or io_uring, which the counters of read calls do not see: csv" in each for each in read.notes)
+    assert text_of(read, TAKE, "pickle") == "2.50/5,000/4.00†"
+    assert text_of(found(run_of("warm"))[READ], TAKE, "parquet") == "2.50"
+
+
+def test_without_a_roofline_it_is_said_why_and_bytes_are_told_all_the_same() -> None:
+    none = probe("before", lines=[], why_none="tmpfs lies in memory: there is no device to read from")
+    figures = found(run_of("warm", none))
+    assert SHARE not in figures
+    assert READ in figures
+    assert figures[DEVICE].notes == (
+        "no roofline before the rounds: tmpfs lies in memory: there is no device to read from",
+    )
+    elsewhere = run_of("warm", probe("before", dataset="another"))
+    assert list(found(elsewhere)) == [READ]
+
+
+def test_a_table_without_takes_and_scans_has_no_such_section() -> None:
+    (table,) = tables(make_run(datasets=("eq",), tracks=("plain",), project=True))
+    assert not has_roofline(table)
+
+
+@pytest.mark.parametrize("why", ["", "tmpfs lies in memory: there is no device to read from"])
+def test_every_output_shows_it(tmp_path: Path, why: str) -> None:
+    run = run_of("cold (guest)", probe("before", lines=[], why_none=why) if why else probe("before"))
+    stream = io.StringIO()
+    show(run, Console(file=stream))
+    text = stream.getvalue()
+    assert max(map(len, text.splitlines())) <= WIDTH
+    write_pdf(run, tmp_path / "report.pdf")
+    pages = " ".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages)
+    write_site([run], tmp_path / "site")
+    site = " ".join(unescape(path.read_text()) for path in (tmp_path / "site").glob("suite*.html"))
+    for output in (text, pages, site):
+        words = " ".join(output.split())
+        assert "how near to the device" in words.lower()
+        assert "2.50/5,000/4.00" in words
+        assert (why or "10%/2.5%") in words
+
+
+def test_conditions_of_another_folder_have_no_share_of_this_one() -> None:
+    run = run_of()
+    moved = [changed(each, conditions=Conditions(cache="cold (guest)", work_dir="/mnt")) for each in run.samples]
+    assert SHARE not in found(replace(run, samples=tuple(moved)))
