@@ -16,6 +16,7 @@ from rich.markup import escape
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis import engines
+from reports.analysis.access.handles import handles_of
 from reports.analysis.codecs import (
     CodecEffect,
     added_text,
@@ -26,7 +27,6 @@ from reports.analysis.codecs import (
     frontier,
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.means import Means
 from reports.analysis.roofline import figures_of
