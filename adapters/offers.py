@@ -49,7 +49,7 @@ class Offers:
     append: bool = False
     batches: bool = False
     save_stream: bool = False
-    streams: Sharing | None = None
+    sharing: Sharing | None = None
     """How several threads take rows at once; None where the library is not made for threads, or nobody has tried."""
     keeps_columns: bool = False
     """Whether what `open_columns` gives stays open from one `project` to the next."""

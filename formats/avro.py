@@ -131,7 +131,7 @@ class AvroFastavro(TabularFormat):
     library_default: ClassVar = {"codec": "none"}
     maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH, batches=True, save_stream=True)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, batches=True, save_stream=True, sharing=Sharing.EACH)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

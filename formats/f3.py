@@ -70,10 +70,10 @@ class F3(TabularFormat):
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
-        streams=Sharing.EACH,
         keeps_columns=True,
         batches=True,
         save_stream=True,
+        sharing=Sharing.EACH,
     )
     syncs_on_save = True
 

@@ -118,9 +118,9 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         project=True,
         take=Reach.GROUPS,
         scan=frozenset(Kind),
-        streams=Sharing.EACH,
         batches=True,
         save_stream=True,
+        sharing=Sharing.EACH,
     )
 
     @property

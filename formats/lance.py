@@ -90,7 +90,7 @@ class LancePylance(TabularFormat):
         take=Reach.ROWS,
         scan=frozenset(Kind),
         append=True,
-        streams=Sharing.ONE,
+        sharing=Sharing.ONE,
         keeps_columns=True,
         batches=True,
         save_stream=True,

@@ -93,7 +93,7 @@ class OrcPyarrow(_Orc):
         project=True,
         take=Reach.GROUPS,
         scan=frozenset(Kind),
-        streams=Sharing.EACH,
+        sharing=Sharing.EACH,
         keeps_columns=True,
         batches=True,
         save_stream=True,

@@ -116,7 +116,7 @@ class ParquetPyarrow(ProjectsByOneCall, _Parquet):
         project=True,
         take=Reach.GROUPS,
         scan=frozenset(Kind),
-        streams=Sharing.EACH,
+        sharing=Sharing.EACH,
         keeps_columns=True,
         batches=True,
         save_stream=True,
@@ -397,7 +397,7 @@ class ParquetFastparquet(ProjectsByOneCall, _Parquet):
     extra = "engines"
     native = Native.PANDAS
     maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
-    offers = Offers(project=True, take=Reach.GROUPS, append=True, streams=Sharing.EACH, batches=True)
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, batches=True, sharing=Sharing.EACH)
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )

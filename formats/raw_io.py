@@ -73,7 +73,7 @@ class RawIO(TabularFormat):
         take=Reach.ROWS,
         scan=frozenset(Kind),
         append=True,
-        streams=Sharing.EACH,
+        sharing=Sharing.EACH,
         keeps_columns=True,
         batches=True,
         save_stream=True,

@@ -89,10 +89,10 @@ class VortexData(TabularFormat):
         project=True,
         take=Reach.ROWS,
         scan=frozenset(Kind),
-        streams=Sharing.ONE,
         keeps_columns=True,
         batches=True,
         save_stream=True,
+        sharing=Sharing.ONE,
     )
 
     @property

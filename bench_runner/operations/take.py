@@ -78,7 +78,7 @@ class Take(RepeatedOperation):
             return None
         if self.fallback(adapter):
             return "streams call on a copy that stays open, and there is no call for some rows of it"
-        if adapter.offers.streams is None:
+        if adapter.offers.sharing is None:
             return "nothing says that its library answers several threads at once"
         return None
 
@@ -89,7 +89,7 @@ class Take(RepeatedOperation):
 
     def handles(self, adapter: TabularFormat | ImageStorage) -> int:
         """One for all streams where the library can share it, else one for each."""
-        each = isinstance(adapter, TabularFormat) and adapter.offers.streams is Sharing.EACH
+        each = isinstance(adapter, TabularFormat) and adapter.offers.sharing is Sharing.EACH
         return super().handles(adapter) * (self.streams if each else 1)
 
     def fallback(self, adapter: TabularFormat | ImageStorage) -> str:

@@ -17,32 +17,40 @@ from bench_runner.clock import now_ns
 from bench_runner.machine import linux
 from bench_runner.worker.block import Block, Call, empty_call
 
+CALLS_BESIDE = 3
+"""Calls one after the other before a block of streams, and as many after it: by what they read it is told whether the
+library keeps what it has read, because a block whose calls overlap has no first and second half (rule 19)."""
+
+
+def both_sides(before: Block, after: Block) -> Block:
+    """The calls before a block of streams and those after it, as the halves of one block."""
+    laps = [*before.laps, *after.laps]
+    return Block(laps=laps, asked_bytes=[sum(before.asked_bytes), sum(after.asked_bytes)])
+
 
 def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any], threads: int) -> Block:
-    """The calls of all inputs by so many threads, each of which takes the next input when it has done one, on its own
+    """The calls of all inputs by so many threads: first one each, then whoever has done one takes the next, on its own
     handle where there are several. Results and laps stand in the order of the inputs. Raises what the first call that
     failed has raised, when all threads have ended."""
     results: list[Any] = [None] * len(inputs)
     laps: list[dict[str, int]] = [{} for _ in inputs]
     spans: list[tuple[int, int]] = [(0, 0)] * len(inputs)
     errors: list[BaseException] = []
-    halfway: list[linux.IoBytes] = []
-    places = itertools.count()
+    places = itertools.count(threads)
     gate = threading.Barrier(threads)
-    half = (len(inputs) + 1) // 2
 
     def stream(number: int) -> None:
         handle = handles[number % len(handles)]
+        place = number
         gate.wait()
-        while not errors and (place := next(places)) < len(inputs):
-            if place == half:
-                halfway.append(linux.io_bytes())
+        while not errors and place < len(inputs):
             started = now_ns()
             try:
                 results[place], laps[place] = call(handle, inputs[place])
             except BaseException as error:  # whatever it is, it belongs to the sample and not to this thread
                 errors.append(error)
             spans[place] = started, now_ns()
+            place = next(places)
 
     before = linux.io_bytes()
     streams = [threading.Thread(target=stream, args=(number,), daemon=True) for number in range(threads)]
@@ -53,11 +61,10 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
     end = linux.io_bytes()
     if errors:
         raise errors[0]
-    looks = [before, *halfway, end]
     return Block(
         results=results,
         laps=laps,
-        asked_bytes=[later.asked_since(earlier) for earlier, later in itertools.pairwise(looks)],
+        asked_bytes=[end.asked_since(before)],
         device_bytes=end.device_read - before.device_read,
         together_ns=max(ended for _, ended in spans) - min(started for started, _ in spans),
     )

@@ -13,10 +13,10 @@ from functools import cached_property
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import CellSummary, summarise
 from reports.analysis import engines
+from reports.analysis.access.handles import has_handles
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
-from reports.analysis.handles import has_handles
 from reports.analysis.lines import Chart, charts_of
 from reports.analysis.loaders import has_loaders
 from reports.analysis.means import Means, means_of

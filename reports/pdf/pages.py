@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from bench_runner.results.records import Run
 from reports.analysis import engines
+from reports.analysis.access.handles import handles_of
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.roofline import figures_of

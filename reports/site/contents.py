@@ -13,9 +13,9 @@ from typing import Any
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import FIGURES, Cell
 from reports.analysis import engines, fidelity, words
+from reports.analysis.access.handles import handles_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.handles import handles_of
 from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.repeating import repeating_command
 from reports.analysis.roofline import figures_of

@@ -16,6 +16,7 @@ from rich.markup import escape
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis import engines
+from reports.analysis.access.handles import handles_of
 from reports.analysis.codecs import (
     CodecEffect,
     added_text,
@@ -26,7 +27,6 @@ from reports.analysis.codecs import (
     frontier,
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.handles import handles_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.means import Means
@@ -141,7 +141,7 @@ def _handles(page: Console, contents: Contents, table: Table) -> None:
     print_lines(page, [f"{table.dataset}: {TITLES['handles']}"], style="bold")
     for handles in handles_of(contents.run, table):
         lines = [(label, texts, "") for label, texts in handles.lines]
-        headers = [header.replace(" ", "\n", 1) for header in handles.headers]
+        headers = ["\n".join(header.rsplit(" ", 1)) for header in handles.headers]
         page.print(labelled_grid(handles.title, headers, lines))
 
 

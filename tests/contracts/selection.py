@@ -222,11 +222,11 @@ class SelectionContract(AdapterContract):
 
     def test_streams_each_get_their_own_rows(self, taking: TabularFormat, place: Path) -> None:
         """As it declares: on one handle, or on one for each."""
-        if taking.offers.streams is None:
+        if taking.offers.sharing is None:
             pytest.skip("is not said to answer several threads at once")
         location = self.stored_copy(taking, mixed_table(), place)
         read = as_arrow(taking, taking.read(location))
-        shared = taking.open_rows(location) if taking.offers.streams is Sharing.ONE else None
+        shared = taking.open_rows(location) if taking.offers.sharing is Sharing.ONE else None
         handles = [shared or taking.open_rows(location) for _ in range(STREAMS)]
         asked = [np.random.default_rng(number).permutation(300)[:40] for number in range(STREAMS * 8)]
 

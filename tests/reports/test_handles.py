@@ -11,7 +11,7 @@ import pypdf
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
-from reports.analysis.handles import handles_of, has_handles
+from reports.analysis.access.handles import handles_of, has_handles
 from reports.analysis.tables import tables
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site
@@ -33,7 +33,7 @@ def of_projections(sample: Sample) -> Sample:
 
 
 def run_of_handles() -> Run:
-    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=1, seed=1, project=True)
     projected = [sample for sample in made.samples if sample.operation == PROJECT_10 and sample.figures]
     more = [of(sample) for of in (of_streams, of_projections) for sample in projected]
     return replace(made, samples=(*made.samples, *more))
