@@ -161,4 +161,6 @@ def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...
 def _prefixes(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
     present = column.drop_null()
     for letters in range(1, MOST_PREFIX + 1):
-        yield from ((text,) for (text,) in _sets(pc.utf8_slice_codeunits(present, 0, letters), wanted, 1) if text)
+        yield from (
+            (text,) for (text,) in _sets(pc.utf8_slice_codeunits(present, 0, letters), wanted, 1) if text
+        )
