@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from adapters.contract import Can, Handle, Maturity, Offers, Reach, Stage, Stored
 from adapters.losses import Cause, Loss, Relation
@@ -31,7 +31,7 @@ class DuckdbTable(DuckdbEngine):
 
     format = "duckdb-table"
     title = "DuckDB table"
-    distributions: ClassVar = ("duckdb", "pyarrow")
+    distributions = ("duckdb", "pyarrow")
     suffix = ".duckdb"
     maturity = Maturity(
         Stage.YOUNG, "one implementation, in C++, which other languages bind; its files are kept readable since 2024"

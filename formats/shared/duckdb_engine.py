@@ -25,7 +25,7 @@ class DuckdbEngine(TabularFormat):
     """A format's calls of DuckDB, without what the format adds."""
 
     engine = "duckdb"
-    distributions: ClassVar = ("duckdb",)
+    distributions: ClassVar[tuple[str, ...]] = ("duckdb",)
     extra = "engines"
     native = Native.ARROW
     offers = Offers(project=True, scan=frozenset(Kind))
