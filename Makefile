@@ -4,7 +4,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator format_bench formats image_storages libraries reports
 
-.PHONY: tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
+.PHONY: setup tabular test test-quick test-browser lint selfbench selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
+
+setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
 tabular: $(VENV)/.ready  ## every format on two tables of 50,000 rows: the table and the report in two minutes, then XML and Excel
 	$(RUN) main.py --tabular --datasets '^(eq|core)$$' --rows 50000 --track plain --budget 200s --report

@@ -33,7 +33,7 @@ WHICH = grouped(
         "--formats",
         metavar="REGEX",
         multiple=True,
-        help="Keep variants whose name matches, e.g. '^parquet' (repeatable).",
+        help="Keep these: names or regular expressions, e.g. 'parquet,^csv' (repeatable).",
     ),
     click.option(
         "--formats-not", metavar="REGEX", multiple=True, help="Drop variants whose name matches (repeatable)."

@@ -57,6 +57,7 @@ def errors_told() -> Iterator[None]:
         raise click.exceptions.Exit(0) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        advice = "\n  free some space; a run goes on with --resume" if error.errno == errno.ENOSPC else ""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "\n  free some space and ask again; a run goes on with --resume" if full else ""
         click.echo(f"error: {where}{error.strerror or error}{advice}", err=True)
         raise click.exceptions.Exit(FAILED) from None

@@ -5,13 +5,19 @@ It knows the reference run and how reports rank; it writes no page.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+
+from rich.console import Console
 
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
+from format_bench import recommend
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
 from reports.analysis.tables import Table, tables, unit_of, value_text
 from reports.analysis.units import number_text
+from reports.sources.reproduction import reproduction_markdown
+from reports.text.recommendation import show
 
 HEADS = {
     READ_TIME: "reads fastest",
@@ -21,6 +27,8 @@ HEADS = {
     SAVE_PEAK: "least memory to save",
 }
 MOST_TIED = 3
+IN_THESIS = {"tabular": "Tables", "image": "Images", "compression": "Codecs"}
+ANSWERED = "python main.py recommend --from reference --datasets core"
 
 
 def wins() -> str:
@@ -42,6 +50,28 @@ def measured() -> str:
         day = (run.info.started or "").partition("T")[0]
         lines.append(f"| `{run.folder.name}` | {day} | {machine} | {len(run.samples):,} | at most {max(rounds)} |")
     return "\n" + "\n".join(lines) + "\n"
+
+
+def answer() -> str:
+    """What `recommend` answers of the reference run at once, as it is printed, without the figures of each variant."""
+    if not PLACE.exists():
+        return "\n"
+    printed = io.StringIO()
+    show(recommend(stored="reference", datasets="core"), Console(file=printed, width=100))
+    first, _, _ = printed.getvalue().partition("\nvariant ")
+    lines = [line.rstrip() for line in first.rstrip().splitlines()]
+    return "\n" + "\n".join(["```", f"$ {ANSWERED}", *lines, "```", ""])
+
+
+def beside_thesis() -> str:
+    """The reference run beside the thesis, suite by suite, where the thesis has figures."""
+    told = [
+        f"# {IN_THESIS[suite]}\n\n{reproduction_markdown(run).strip()}"
+        for run in _runs()
+        for suite in run.info.suites
+        if suite in IN_THESIS
+    ]
+    return "\n" + "\n\n".join(told) + "\n"
 
 
 def _runs() -> list[Run]:

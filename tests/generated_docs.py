@@ -21,10 +21,12 @@ from tests import constants_table, findings_table
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
 PAGES = (
+    "README.md",
     "docs/findings.md",
     "docs/known-faults.md",
     "docs/operations.md",
     "docs/recommend.md",
+    "docs/reproduction.md",
     "docs/rules-and-tests.md",
     "docs/what-is-measured.md",
 )
@@ -139,6 +141,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "constants": constants_table.table,
     "reference": findings_table.measured,
     "wins": findings_table.wins,
+    "answer": findings_table.answer,
+    "thesis": findings_table.beside_thesis,
     "established": established,
     "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]

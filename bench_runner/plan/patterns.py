@@ -21,17 +21,27 @@ from image_storages.registry import STORAGES
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
-    """The texts, split at each '|' that stands in no bracket: 'parquet|csv' are two."""
+    """The texts, split at each '|' or ',' that stands in no bracket: 'parquet|csv' and 'parquet,csv' are two.
+
+    A comma before a setting is part of a name: 'pyarrow,codec=none' is one.
+    """
     found: list[str] = []
     for text in texts:
         start = depth = 0
         for place, letter in enumerate(text):
-            depth += (letter in "([") - (letter in ")]")
-            if letter == "|" and depth == 0 and text[place - 1 : place] != "\\":
+            depth += (letter in "([{") - (letter in ")]}")
+            if depth == 0 and _separates(text, place):
                 found.append(text[start:place])
                 start = place + 1
         found.append(text[start:])
-    return [text for text in dict.fromkeys(found) if text]
+    return [text for text in dict.fromkeys(each.strip() for each in found) if text]
+
+
+def _separates(text: str, place: int) -> bool:
+    if text[place] == ",":
+        name = re.split(r"[\[(|,]", text[place + 1 :], maxsplit=1)[0]
+        return "=" not in name
+    return text[place] == "|" and text[place - 1 : place] != "\\"
 
 
 def check(option: str, texts: Iterable[str]) -> None:

@@ -185,6 +185,9 @@ class Settler:
                 while written < CONTROL_BYTES and (size := stream.write(block)):
                     written += size
             write_ns = now_ns() - started
+        except OSError as error:
+            # A failed write names no file.
+            raise OSError(error.errno, f"the 64 MB control: {error.strerror}", str(path)) from error
         finally:
             path.unlink(missing_ok=True)
         if written < CONTROL_BYTES:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -71,15 +71,24 @@ def write_site(
     copied = () if files_in else shown
     copies = {f"{place.files}/{path.name}": path for place in copied for path in site_contents.raw_files(place)}
     written = {*pages, *copies, MANIFEST}
+    # First, and with what was there before: a site that a full disk has left half is one of ours, to be replaced.
+    _put_manifest(folder, written | (before or set()))
     for name in (before or set()) - written:
         (folder / name).unlink(missing_ok=True)
     for name, text in pages.items():
         _put(folder / name, text)
     for name, source in copies.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, folder / name)
-    _put(folder / MANIFEST, json.dumps({"files": sorted(written - {MANIFEST})}, indent=1) + "\n")
+        try:
+            shutil.copyfile(source, folder / name)
+        except OSError as error:
+            raise _told(error, folder / name) from error
+    _put_manifest(folder, written)
     return folder / "index.html"
+
+
+def _put_manifest(folder: Path, names: Iterable[str]) -> None:
+    _put(folder / MANIFEST, json.dumps({"files": sorted(set(names) - {MANIFEST})}, indent=1) + "\n")
 
 
 def slow_pages(folder: Path) -> dict[str, int]:
@@ -130,8 +139,15 @@ def _put(path: Path, text: str) -> None:
     try:
         part.write_text(text, encoding="utf-8", newline="\n")
         part.replace(path)
+    except OSError as error:
+        raise _told(error, path) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _told(error: OSError, path: Path) -> OSError:
+    """The error with the file that it was about, which a failed write does not name."""
+    return OSError(error.errno, error.strerror, str(path))
 
 
 # --- pages --------------------------------------------------------------------------------------------------------

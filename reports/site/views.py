@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, urlencode
 
+from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Cell, Run, Sample
 from bench_runner.results.statistics import Interval, Ratio, format_name, is_apart, is_raw_io
 from reports.analysis.bands import BANDS, band_of
@@ -69,7 +70,7 @@ class Place:
         info = self.run.info
         parts = [
             (info.started or "")[:10],
-            f"on {info.machine.name}" if info.machine.name else "",
+            f"on {_machine(info.machine)}" if info.machine.name else "",
             f"version {info.commit[:7]}" if info.commit else "",
         ]
         told = ", ".join(part for part in parts if part)
@@ -357,6 +358,13 @@ def ratio_words(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return told
     return f"{told} ({ratio.low:.3g} to {ratio.high:.3g})"
+
+
+def _machine(machine: MachineInfo) -> str:
+    """Its name, and what it is: a name alone says nothing to strangers."""
+    told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
+    about = ", ".join(part for part in told if part)
+    return f"{machine.name} ({about})" if about else machine.name
 
 
 def _band(ratio: Ratio | None) -> str:

@@ -17,11 +17,10 @@ import click
 import msgspec
 
 from bench_runner.results.records import pack_run, read_run
-from bench_runner.results.reference import COSTS, PLACE
+from bench_runner.results.reference import COSTS, ORDER, PLACE
 from bench_runner.run.known.costs import Costs
 
 ROOT = Path(__file__).parents[2]
-SUITES = ("tabular", "compression", "image", "engines")
 MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
 
@@ -41,7 +40,7 @@ def main(context: click.Context, runs: Path) -> None:
 
 
 @main.command()
-@click.argument("suite", type=click.Choice(SUITES))
+@click.argument("suite", type=click.Choice(ORDER))
 @click.option("--budget", help="Time for all of it; without it the rounds of the method.")
 @click.pass_obj
 def measure(runs: Path, suite: str, budget: str | None) -> None:
@@ -59,7 +58,7 @@ def pack(runs: Path) -> None:
     """Put what is measured into the package, and print what it takes there."""
     PLACE.mkdir(exist_ok=True)
     costs = msgspec.json.decode(COSTS.read_bytes(), type=Costs) if COSTS.exists() else Costs()
-    for suite in SUITES:
+    for suite in ORDER:
         if not (runs / suite / "run.json").exists():
             click.echo(f"{suite}: not measured anew")
             continue

@@ -27,6 +27,9 @@ MOST_SIZES = 4
 """Of so many numbers of rows the costs of a cell are kept; the oldest goes."""
 MOST_BYTES = 16 * 10**6
 """A larger file of costs is not read."""
+FAR = 10
+"""What a machine has shown of so many times fewer or more rows says less than another machine of nearer ones: a call of
+1,000 rows is not a thousandth of one of 1,000,000."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 
@@ -71,14 +74,22 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True):
     def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
         """What a sample will take, by the nearest number of rows that is known, or on other data sets; None where
         nothing is known of the variant."""
+        known = self._known(operation, variant, how, dataset)
+        if _name(operation, variant, how, dataset) in self.cells:
+            return _between(sorted(known[0], key=lambda cost: cost.rows), rows)
+        return _middle([_nearest(costs, rows).at(rows) for costs in known]) if known else None
+
+    def how_far(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> float:
+        """How many times more or fewer rows what it goes by had; infinite where it goes by nothing."""
+        known = self._known(operation, variant, how, dataset)
+        return min((_times(_nearest(costs, rows).rows, rows) for costs in known), default=float("inf"))
+
+    def _known(self, operation: str, variant: str, how: Conditions, dataset: str) -> list[list[Cost]]:
         known = self.cells.get(_name(operation, variant, how, dataset))
-        if known is None:
-            start = _name(operation, variant, how, "")
-            others = [costs for name, costs in self.cells.items() if name.startswith(start)]
-            if not others:
-                return None
-            return _middle([_nearest(costs, rows).at(rows) for costs in others])
-        return _between(sorted(known, key=lambda cost: cost.rows), rows)
+        if known is not None:
+            return [known]
+        start = _name(operation, variant, how, "")
+        return [costs for name, costs in self.cells.items() if name.startswith(start)]
 
 
 @dataclass(frozen=True)
@@ -99,8 +110,9 @@ class KnownCosts:
     def expected(self, operation: str, chain: Chain, rows: int) -> Expected | None:
         """None where nothing is known of the chain's variant."""
         asked = operation, chain.variant, chain.conditions, chain.dataset, rows
+        far = self.here.how_far(*asked)
         cost = self.here.expected(*asked)
-        if cost is not None:
+        if cost is not None and (far <= FAR or far <= self.elsewhere.how_far(*asked)):
             return Expected(cost, here=True)
         cost = self.elsewhere.expected(*asked)
         return None if cost is None else Expected(cost, here=False)
@@ -138,7 +150,11 @@ def _middle(costs: Iterable[Cost]) -> Cost:
 
 
 def _nearest(costs: Iterable[Cost], rows: int) -> Cost:
-    return min(costs, key=lambda cost: max(cost.rows, rows) / max(min(cost.rows, rows), 1))
+    return min(costs, key=lambda cost: _times(cost.rows, rows))
+
+
+def _times(some: int, other: int) -> float:
+    return max(some, other) / max(min(some, other), 1)
 
 
 def _between(costs: list[Cost], rows: int) -> Cost:

@@ -27,10 +27,14 @@ CSV = "csv[engine=pandas]"
         (("(a|b)|c",), ["(a|b)", "c"]),
         (("[|]|c",), ["[|]", "c"]),
         ((r"a\|b",), [r"a\|b"]),
+        (("parquet,csv, xml",), ["parquet", "csv", "xml"]),
+        (("pyarrow,codec=none",), ["pyarrow,codec=none"]),
+        (("a{1,2},b",), ["a{1,2}", "b"]),
+        ((f"{PARQUET},{CSV}",), [PARQUET, CSV]),
         ((f"{PARQUET}|{CSV}",), [PARQUET, CSV]),
     ],
 )
-def test_texts_are_split_at_each_bar_that_stands_in_no_bracket(texts: tuple[str, ...], found: list[str]) -> None:
+def test_texts_are_split_at_each_bar_or_comma_outside_of_brackets(texts: tuple[str, ...], found: list[str]) -> None:
     assert patterns.alternatives(texts) == found
 
 

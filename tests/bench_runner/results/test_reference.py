@@ -21,7 +21,7 @@ PACKED = reference.PLACE
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with two small runs."""
     folder = tmp_path / "package"
-    for suite in ("tabular", "engines"):
+    for suite in ("engines", "other", "tabular"):
         (folder / suite).mkdir(parents=True)
         pack_run(make_run(datasets=("eq",), tracks=("plain",)), folder / suite)
     monkeypatch.setattr(reference, "PLACE", folder)
@@ -40,7 +40,7 @@ def test_a_packed_run_is_the_run(tmp_path: Path) -> None:
 
 def test_it_stands_for_all_its_runs(place: Path) -> None:
     found = stored_runs("reference")
-    assert [run.folder.name for run in found] == ["engines", "tabular"]
+    assert [run.folder.name for run in found] == ["tabular", "engines", "other"]
     assert all(run.samples for run in found)
     assert stored_runs(found[0]) == [found[0]]
 
@@ -52,7 +52,7 @@ def test_a_folder_of_that_name_goes_first(place: Path) -> None:
 
 def test_its_files_go_below_the_current_folder(place: Path, tmp_path: Path) -> None:
     written = report("reference", csv=True)
-    assert {str(path.parent) for path in written} == {"reference/engines", "reference/tabular"}
+    assert {str(path.parent) for path in written} == {"reference/engines", "reference/other", "reference/tabular"}
     assert all(path.exists() for path in written)
     assert not list(place.rglob("*.csv"))
 

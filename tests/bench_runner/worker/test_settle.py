@@ -148,6 +148,13 @@ def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_control_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "control").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="the 64 MB control: No space left on device") as caught:
+        Settler(tmp_path).calibrate()
+    assert caught.value.filename == str(tmp_path / "control")
+
+
 def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the last bytes before one both halves take two to four times as long, and a whole cell is left out."""
     sources: list[int] = []

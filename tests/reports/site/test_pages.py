@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import importlib.util
 import json
@@ -24,6 +25,7 @@ from bench_runner.results.information import information
 from bench_runner.results.records import Failure, Run, changed, read_run
 from bench_runner.results.statistics import is_raw_io, summarise
 from format_bench import cli
+from format_bench.terminal import FAILED
 from reports.analysis.codecs import frontier
 from reports.analysis.columns import READ_TIME, THESIS_METRICS
 from reports.analysis.tables import tables
@@ -394,6 +396,25 @@ def test_a_folder_with_other_things_is_left_alone(
     assert code == cli.WRONG_REQUEST
     assert f"{tmp_path} is not empty and holds no site of ours; name another folder" in told
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
+
+
+def test_a_site_that_a_full_disk_left_half_is_named_and_made_anew(
+    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, write = tmp_path / "site", Path.write_text
+
+    def full(path: Path, text: str, **how: Any) -> int:
+        if "suite-" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, text, **how)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    code, _, told = program("report", run.folder, "--html", folder)
+    assert code == FAILED
+    assert f"error: {folder}/suite-tabular.html: No space left on device\n  free some space" in told
+    monkeypatch.undo()
+    code, written, told = program("report", run.folder, "--html", folder)
+    assert (code, written) == (0, f"{folder}/index.html\n"), told
 
 
 @pytest.mark.parametrize(("module", "name"), [("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")])

@@ -71,6 +71,22 @@ def test_this_machine_is_asked_before_others() -> None:
     }
 
 
+def test_few_rows_of_this_machine_say_less_than_as_many_of_another() -> None:
+    here, elsewhere = Costs(), Costs()
+    here.learn(taken("csv", 1_000, 10))
+    elsewhere.learn(taken("csv", 1_000_000, 300))
+    known = KnownCosts(here, elsewhere)
+    large = known.expected("save", chain("csv"), 1_000_000)
+    small = known.expected("save", chain("csv"), 5_000)
+    assert large
+    assert small
+    assert (large.here, large.cost.timed_ns) == (False, 300 * MS)
+    assert (small.here, small.cost.timed_ns) == (True, 50 * MS)
+    alone = KnownCosts(here).expected("save", chain("csv"), 1_000_000)
+    assert alone
+    assert alone.here
+
+
 def test_every_run_adds_its_own_and_a_broken_file_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path))
     lab = MachineInfo(name="lab", cores=2)
