@@ -89,7 +89,7 @@ def _cells() -> Iterator[str]:
 
 def _paragraph(head: str, text: str) -> list[str]:
     lead = f"    {head}: " if head else "    "
-    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent="      ")
+    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent="      ", break_on_hyphens=False)
 
 
 LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {
