@@ -15,6 +15,7 @@ FORMATS: Registry[TabularFormat] = Registry(
         "f3": Entry("formats.f3:ENGINES", "f3"),
         "feather": Entry("formats.feather:ENGINES"),
         "hdf5-fixed": Entry("formats.hdf5:FIXED", "hdf5"),
+        "hdf5-pytables": Entry("formats.pytables:ENGINES", "hdf5"),
         "hdf5-table": Entry("formats.hdf5:TABLE", "hdf5"),
         "json": Entry("formats.json:ENGINES"),
         "lance": Entry("formats.lance:ENGINES", "lance"),

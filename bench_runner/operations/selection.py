@@ -16,6 +16,8 @@ from adapters.contract import Native, Records
 from adapters.predicate import Predicate
 from bench_runner.operations import predicates, targets
 
+_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
 
 def rows_of(result: Any, native: Native, numbers: np.ndarray) -> Any:
     """The rows of these numbers, in that order."""
@@ -24,7 +26,7 @@ def rows_of(result: Any, native: Native, numbers: np.ndarray) -> Any:
         return Records(result.schema, [rows[number] for number in numbers.tolist()])
     if native is Native.PANDAS:
         return result.iloc[numbers]
-    return result.take(pa.array(numbers)) if isinstance(result, pa.Table) else result[numbers]
+    return _without_views(result).take(pa.array(numbers)) if isinstance(result, pa.Table) else result[numbers]
 
 
 def matching(result: Any, native: Native, predicate: Predicate, columns: Sequence[str]) -> Any:
@@ -39,7 +41,14 @@ def matching(result: Any, native: Native, predicate: Predicate, columns: Sequenc
         asked = pa.chunked_array([pa.array(result[predicate.column].array, from_pandas=True)])
         return result.loc[predicates.mask(asked, predicate).to_numpy(), list(columns)]
     if isinstance(result, pa.Table):
-        return result.select(list(columns)).filter(predicates.mask(result.column(predicate.column), predicate))
+        met = predicates.mask(_without_views(result.select([predicate.column])).column(0), predicate)
+        return _without_views(result.select(list(columns))).filter(met)
     asked = result.get_column(predicate.column).to_arrow()
     met = predicates.mask(pa.chunked_array([asked]), predicate)
     return result.select(list(columns)).filter(met.to_numpy())
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """The table with plain text and bytes where it has views, of which pyarrow takes no rows."""
+    fields = [field.with_type(_PLAIN.get(field.type, field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields)) if fields != list(table.schema) else table

@@ -36,6 +36,7 @@ SUITE = Suite(
         "parquet[engine=pandas,codec=none]",
         "parquet[engine=polars,codec=none]",
         "parquet[engine=duckdb,codec=none]",
+        "parquet[engine=datafusion,codec=none]",
         "parquet[engine=fastparquet,codec=none]",
         "xml[engine=pandas]",
         "xml[engine=pandas,parser=etree]",

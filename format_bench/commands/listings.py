@@ -91,8 +91,8 @@ def _cells() -> Iterator[str]:
 
 
 def _paragraph(head: str, text: str) -> list[str]:
-    lead = f"    {head}: " if head else "    "
-    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent="      ")
+    told = f"{head}: {text}" if head else text
+    return wrap(told, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
 LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {

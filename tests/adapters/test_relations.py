@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters.relations import floats, integers, nulls, texts, times, written
+from adapters.relations import floats, integers, lists, nulls, texts, times, written
 
 
 def column(values: list[Any], arrow_type: pa.DataType | None = None) -> pa.ChunkedArray:
@@ -147,6 +147,34 @@ CHANGES = [
     (times.durations_as_days, column([43_200], pa.duration("s")), column([0.5])),
     (written.anything_with_nulls, column([1.0, float("nan")]), column([1.0, None])),
     (written.anything_with_nulls, column(["a", None]), None),
+    (
+        lists.vectors_as_lists,
+        column([[1.0, 2.0], None], pa.list_(pa.float32(), 2)),
+        column([[1.0, 2.0], None], pa.list_(pa.float32())),
+    ),
+    (lists.vectors_as_lists, column([[1.0]], pa.list_(pa.float32())), None),
+    (
+        lists.vectors_as_lists_of_float64,
+        column([[1.0, 2.0], None], pa.list_(pa.float32(), 2)),
+        column([[1.0, 2.0], None], pa.list_(pa.float64())),
+    ),
+    (lists.vectors_as_lists_of_float64, column([[1, 2]], pa.list_(pa.int8(), 2)), None),
+    (floats.without_minus_zero, column([1.0, None, 0.0]), None),
+    (times.zones_as_utc, column([1], pa.timestamp("s", "Europe/Prague")), column([1], pa.timestamp("s", "UTC"))),
+    (times.zones_as_utc, column([1], pa.timestamp("s", "UTC")), None),
+    (times.zones_as_utc, column([1], pa.timestamp("s")), None),
+    (
+        times.zoned_in_us_or_ns_of_utc,
+        column([1], pa.timestamp("ms", "Europe/Prague")),
+        column([1_000], pa.timestamp("us", "UTC")),
+    ),
+    (
+        times.zoned_in_us_or_ns_of_utc,
+        column([1], pa.timestamp("ns", "Europe/Prague")),
+        column([1], pa.timestamp("ns", "UTC")),
+    ),
+    (times.zoned_in_us_or_ns_of_utc, column([1], pa.timestamp("ms")), None),
+    (times.zoned_in_us_or_ns_of_utc, column([1], pa.timestamp("us", "UTC")), None),
 ]
 
 
@@ -199,3 +227,9 @@ def test_what_the_text_of_bytes_stands_for() -> None:
 def test_text_that_stands_for_nothing(text: str, arrow_type: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, ValueError)):
         written.parse_text(column([text]), arrow_type)
+
+
+def test_minus_zero_loses_its_sign_and_nothing_else() -> None:
+    changed = floats.without_minus_zero(column([-0.0, None, -1.0, 0.0, float("nan")]))
+    assert changed is not None
+    assert str(changed.to_pylist()) == "[0.0, None, -1.0, 0.0, nan]"

@@ -28,7 +28,7 @@ from tests.contracts.adapters import AdapterContract, left_open
 ODD_NAMES = ("with blank", 'quo"ted', "apo'strophe", "com,ma", "[bracket]", "Größe", "列", "SELECT", "plain")
 """Names that are words or signs of some language, or written in no Latin letters."""
 
-ROW_BY_ROW = frozenset({"avro", "csv", "excel", "hdf5-table", "json", "sqlite-table"})
+ROW_BY_ROW = frozenset({"avro", "csv", "excel", "hdf5-pytables", "hdf5-table", "json", "sqlite-table"})
 """Formats in which the values of a column do not lie together: all has to be read for one of them."""
 
 LARGE_COLUMNS, LARGE_ROWS = 20, 50_000

@@ -6,11 +6,14 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from adapters.contract import Native
+from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import targets
+from bench_runner.operations import selection, targets
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.targets import Target
 from formats.registry import FORMATS
@@ -35,3 +38,13 @@ def test_what_the_engine_gave_is_gone_before_the_answer_is_touched(monkeypatch: 
     assert answer["number"].tolist() == [1, 2, 3]
     assert alive == [False]
     assert set(laps.parts) == {"engine_ns", "convert_ns", "touch_ns"}
+
+
+def test_rows_are_selected_of_views_too() -> None:
+    views = pa.table(
+        {"word": pa.array(["a", None, "abc"], pa.string_view()), "blob": pa.array([b"x"] * 3, pa.binary_view())}
+    )
+    taken = selection.rows_of(views, Native.ARROW, np.array([2, 0]))
+    assert taken.to_pydict() == {"word": ["abc", "a"], "blob": [b"x", b"x"]}
+    met = selection.matching(views, Native.ARROW, Predicate("word", Kind.PREFIX, ("ab",)), ["blob", "word"])
+    assert met.to_pydict() == {"blob": [b"x"], "word": ["abc"]}

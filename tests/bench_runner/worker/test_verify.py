@@ -12,6 +12,7 @@ import pytest
 from adapters.losses import Cause, Loss, Relation
 from adapters.relations import written
 from adapters.relations.floats import any_floats
+from adapters.relations.lists import vectors_as_lists_of_float64
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
@@ -431,6 +432,18 @@ def test_a_declared_loss_within_its_bound(target: Target) -> None:
 
 def test_a_declared_loss_outside_its_bound(target: Target) -> None:
     assert verdict(rounded(8), target, (TEN_DECIMALS,)).outcome == "different"
+
+
+@pytest.mark.parametrize(("off", "outcome"), [(1e-12, "declared loss"), (1e-8, "different")])
+@pytest.mark.parametrize("as_lists", [False, True], ids=["arrays", "lists"])
+def test_a_bound_holds_for_the_floats_of_vectors(target: Target, off: float, outcome: str, as_lists: bool) -> None:
+    stored = pa.table({"v": pa.array([[0.5, 1.5], None, [2.5, 3.5]], pa.list_(pa.float32(), 2))})
+    got = pa.table({"v": pa.array([[0.5, 1.5], None, [2.5, 3.5 + off]], pa.list_(pa.float64()))})
+    within = loss(Relation(vectors_as_lists_of_float64, tolerance=1e-10))
+    held = targets.make(got, target)
+    if as_lists and target.kind == "pandas":
+        held["v"] = [None if value is None else list(map(float, value)) for value in held["v"]]
+    assert compare(stored, held, target, (within,)).outcome == outcome
 
 
 def test_a_declared_loss_that_does_not_occur_is_exact(target: Target) -> None:
