@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Handle, Maturity, Native, Offers, Reach, Setting, Stage, Stored
+from adapters.errors import AdapterError
 from adapters.losses import Cause, Loss, Relation
 from adapters.predicate import Kind, Predicate
 from adapters.relations import times
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     import pyarrow as pa
+
+MOST_ROWS_OF_LEAST_STRIPE = 10_000
+"""However few bytes it is to have, a stripe may have so many rows: as many as a stride of the writer's index."""
 
 _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     "timestamps become ns, and UTC where they have a zone",
@@ -113,6 +117,17 @@ class OrcPyarrow(_Orc):
             writer.write(schema.empty_table())
             for batch in batches:
                 writer.write(self._arrow.Table.from_batches([batch]))
+
+    def stored(self, location: Path) -> Stored:
+        """The codec in the postscript. Raises AdapterError where stripes are larger than was asked for."""
+        asked = self.values["stripe_bytes"]
+        with location.open("rb") as source:
+            file = self._orc.ORCFile(source)
+            stripes = max(file.nstripes, 1)
+            mean_bytes, mean_rows = file.content_length // stripes, file.nrows // stripes
+        if asked is not None and mean_bytes > 2 * int(asked) and mean_rows > MOST_ROWS_OF_LEAST_STRIPE:
+            raise AdapterError(f"the file has stripes of {mean_bytes:,} bytes, its variant says {asked:,}")
+        return super().stored(location)
 
     def _stripes(self) -> dict[str, Any]:
         return {} if self.values["stripe_bytes"] is None else {"stripe_size": self.values["stripe_bytes"]}
