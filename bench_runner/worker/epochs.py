@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapters.contract import Images
-from bench_runner.operations import Batches, Epoch, orders
+from bench_runner.operations import Batches, Epoch, orders, streaming
 from bench_runner.operations.batches import STORED, length
 from bench_runner.worker.block import CACHED_SHARE
 from bench_runner.worker.verify import Mismatch
@@ -26,7 +26,11 @@ def figures(
     operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
 ) -> dict[str, int]:
     """A sample's. Times and bytes that other operations have of a call are those of one batch: what all took, over the
-    rows, times those of a batch. `parts` are the laps of all, `rows` those of the table."""
+    rows, times those of a batch. `parts` are the laps of all, `rows` those of the table. Raises Mismatch for an epoch
+    without a batch."""
+    for place, epoch in enumerate(epochs, 1):
+        if not epoch.batches:
+            raise Mismatch(f"epoch {place} handed out nothing")
     handed = sum(epoch.rows for epoch in epochs)
     found = {
         "wall_ns": _of_a_batch(sum(epoch.wall_ns for epoch in epochs), operation, handed),
@@ -86,10 +90,22 @@ def together(operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[E
     for place, (numbers, epoch) in enumerate(zip(asked, epochs, strict=True), 1):
         wanted = numbers if place == 1 else numbers[: epochs[0].rows]
         _check(operation, wanted, epoch, place)
-        ends = np.cumsum([length(batch) for batch in epoch.batches])
-        pairs = list(zip(np.split(wanted[: epoch.rows], ends[:-1]), epoch.batches, strict=True))
-        found += joined(pairs)
+        found.append((wanted[: epoch.rows], _whole(epoch.batches)))
     return found
+
+
+def _whole(batches: Sequence[Any]) -> Any:
+    """All batches of an epoch as one."""
+    if not isinstance(batches[0], Images):
+        try:
+            return streaming.joined(batches)
+        except pa.ArrowException as error:
+            raise Mismatch(f"batches have types that no column can have together: {error}") from error
+    images = Images([], [])
+    for batch in batches:
+        images.arrays.extend(batch.arrays)
+        images.labels.extend(batch.labels)
+    return images
 
 
 def _check(operation: Batches, wanted: np.ndarray, epoch: Epoch, place: int) -> None:
@@ -103,22 +119,3 @@ def _check(operation: Batches, wanted: np.ndarray, epoch: Epoch, place: int) -> 
         left -= size
     if left and not epoch.cut:
         raise Mismatch(f"epoch {place} handed out {epoch.rows:,} rows, {len(wanted):,} were asked for")
-
-
-def joined(pairs: Sequence[tuple[np.ndarray, Any]]) -> list[tuple[np.ndarray, Any]]:
-    """All that was asked for, and all that was given, one behind the other: each must have given its own. What has
-    other types, as few rows of missing text may have, stands by itself."""
-    numbers = np.concatenate([each for each, _ in pairs])
-    if isinstance(pairs[0][1], Images):
-        images = Images([], [])
-        for _, batch in pairs:
-            images.arrays.extend(batch.arrays)
-            images.labels.extend(batch.labels)
-        return [(numbers, images)]
-    by_types: dict[str, list[tuple[np.ndarray, pa.Table]]] = {}
-    for each, table in pairs:
-        by_types.setdefault(str(table.schema.remove_metadata()), []).append((each, table))
-    return [
-        (np.concatenate([each for each, _ in same]), pa.concat_tables([table for _, table in same]))
-        for same in by_types.values()
-    ]

@@ -408,12 +408,18 @@ def _refuse_mapped(result: Any) -> None:
 
 
 def _together(ready: Ready, results: list[Any]) -> list[tuple[np.ndarray, pa.Table]]:
-    """All calls as one, each of which must have given as many rows as were asked for."""
-    pairs = list(zip(ready.held[: len(results)], results, strict=True))
-    for place, (numbers, result) in enumerate(pairs):
+    """All that was asked for, and all that was given, one behind the other: each must have given its own. What has
+    other types, as few rows of missing text may have, stands by itself."""
+    asked = ready.held[: len(results)]
+    by_types: dict[str, list[tuple[np.ndarray, pa.Table]]] = {}
+    for place, (numbers, result) in enumerate(zip(asked, results, strict=True)):
         if len(result) != len(numbers):
             raise Mismatch(f"call {place + 1} gave {len(result):,} rows, {len(numbers):,} were asked for")
-    return epochs.joined(pairs)
+        by_types.setdefault(str(result.schema.remove_metadata()), []).append((numbers, result))
+    return [
+        (np.concatenate([numbers for numbers, _ in each]), pa.concat_tables([table for _, table in each]))
+        for each in by_types.values()
+    ]
 
 
 def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:

@@ -39,7 +39,7 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 
 HANDED_OUT = {
     SHUFFLED: ("takes", (900, 1_150), (900, 1_150)),
-    BLOCKS: ("takes", (1_100, 4_000), (1_100, 4_000)),
+    BLOCKS: ("takes", (1_100, 1_500), (6_000, 10_000)),
     # Batches have no rows but neighbours, from one part of the table.
     STORED: ("batches", (15_000, 25_000), (300_000, 512_000)),
 }
@@ -87,6 +87,7 @@ FAULTS = {
     "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, 512 were asked for"),
     "batches_use_memory_again": (STORED, "row 0"),
     "batches_change_a_value": (STORED, "row 5"),
+    "batches_of_nothing": (STORED, "epoch 1 handed out nothing"),
 }
 
 
