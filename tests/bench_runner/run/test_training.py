@@ -59,7 +59,7 @@ def test_all_rows_are_handed_out_twice(run_faulty: Executor, operation: str) -> 
     assert figures["calls_ns"] == figures["epoch_1_ns"] + figures["epoch_2_ns"]
     assert figures["wall_ns"] == figures["calls_ns"] * 512 // (2 * ROWS)
     assert 0 < figures["first_batch_ns"] < figures["epoch_1_ns"]
-    assert 0 < figures["gap_p99_ns"] < figures["epoch_1_ns"]
+    assert 0 < figures["gap_p99_ns"] < figures["calls_ns"]
     assert figures["engine_ns"] + figures["convert_ns"] + figures["touch_ns"] <= figures["wall_ns"]
     # Batches are kept until they are verified: memory would be theirs.
     assert "peak_private_bytes" not in figures
