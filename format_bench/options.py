@@ -112,7 +112,7 @@ UNDER = grouped(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
         help="What you hold and want back: a DataFrame or an Arrow table (default: the suite's, which is pandas but "
-        "for access).",
+        "for access and writing).",
     ),
     click.option(
         "--strings",

@@ -195,7 +195,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         return self._pandas.read_csv(
             location,
             usecols=columns,
-            chunksize=rows,
+            chunksize=rows,  # type: ignore[arg-type]
             keep_default_na=self.values["keep_default_na"] == "true",
             compression=pandas_codecs.for_read(self.values),
             engine=self.values["parser"],  # type: ignore[arg-type]

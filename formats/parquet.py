@@ -87,8 +87,8 @@ class _Parquet(TabularFormat):
 
 _MOST_ROWS = range(1, 2**31)
 
-STREAM_BUFFER_BYTES = 1_048_576
-"""Of each column chunk so much is read at once where rows come batch by batch."""
+STREAM_BUFFER_BYTES = 65_536
+"""Of each column chunk so much is held at least where rows come batch by batch: wide tables have thousands of them."""
 ROW_GROUP_ROWS = 1_048_576
 """Rows of a row group of pyarrow's where nobody says how many."""
 

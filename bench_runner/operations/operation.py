@@ -70,6 +70,8 @@ class Operation(ABC):
     """Whether it changes a stored copy: one of its own, which `prepare` makes, and of which it returns the place."""
     makes_anew: ClassVar[bool] = False
     """Whether nothing lies in that place before it: then what is written there must be what the variant says."""
+    pauses: ClassVar[bool] = False
+    """Whether the clock stands still within it: another clock than ours would count what is not the format's."""
     sees_all: ClassVar[bool] = False
     """Whether its answer is all of the data: then what passes verifies the save as well."""
     of_images: ClassVar[bool] = False

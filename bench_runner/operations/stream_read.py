@@ -27,6 +27,7 @@ class StreamRead(Operation):
 
     name: ClassVar[str] = "stream-read"
     arrow_only: ClassVar[bool] = True
+    pauses: ClassVar[bool] = True
     meaning: ClassVar[str] = "read all of the data batch by batch, without ever holding it"
 
     @property

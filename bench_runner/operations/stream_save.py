@@ -35,6 +35,7 @@ class StreamSave(Operation):
     changes: ClassVar[bool] = True
     makes_anew: ClassVar[bool] = True
     arrow_only: ClassVar[bool] = True
+    pauses: ClassVar[bool] = True
     meaning: ClassVar[str] = "store all of the data as it comes, batch by batch, without ever holding it"
 
     @property

@@ -74,6 +74,8 @@ def operations(suite: str) -> tuple[str, ...]:
         operation = operation_of(spelled)
         if operation.changes:
             raise ValueError(f"{OPERATIONS_VARIABLE}={asked}: {operation.name} changes its copy, and asv repeats calls")
+        if operation.pauses:
+            raise ValueError(f"{OPERATIONS_VARIABLE}={asked}: our clock stands still in {operation.name}, not asv's")
         if isinstance(operation, RepeatedOperation) and operation.asks_for_open:
             raise ValueError(
                 f"{OPERATIONS_VARIABLE}={asked}: asv clocks opening too; name {operation.name}[handle=reopened]"

@@ -20,8 +20,8 @@ WHOSE_CHOICES = "whose choices these figures rest on, and what we would distrust
 FALLBACK = "†"
 """Stands behind every figure of a call that does more than was asked."""
 FALLBACK_MEANING = (
-    f"{FALLBACK} read-all: without a call for it everything is read, and selected from or saved anew; not ranked with "
-    "the others"
+    f"{FALLBACK} read-all: without a call for it everything is read or gathered, then selected from or saved; not "
+    "ranked with the others"
 )
 CACHED = "‡"
 """Stands behind every time of calls that a library answered from its own memory."""

@@ -253,6 +253,8 @@ def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("take", r"asv clocks opening too; name take\[handle=reopened\]"),
         ("append", "append changes its copy, and asv repeats calls"),
+        ("stream-save", "stream-save changes its copy, and asv repeats calls"),
+        ("stream-read", "our clock stands still in stream-read, not asv's"),
     ],
 )
 def test_an_operation_that_asv_cannot_clock_is_refused(
