@@ -189,7 +189,9 @@ def test_two_processes_hand_out_the_same(run_faulty: Executor, with_torch: Bench
     failure = samples[1].failure
     if fault == "takes":
         assert failure is None
-        assert samples[1].figures["epoch_rows"] == ROWS
+        assert samples[1].fidelity == "exact"
+        # On a busy machine starting them may take so long that the first window ends the epoch.
+        assert samples[1].figures["epoch_rows"] in range(1_024, ROWS + 1)
     else:
         assert failure is not None
         assert "epoch 1, batch 2 has 511 rows" in failure.reason
