@@ -46,8 +46,9 @@ class ParquetImages(ImageStorage):
     offers = Offers(take=Reach.GROUPS, batches=True)
 
     def load_library(self) -> None:
-        """Import pyarrow.parquet."""
+        """Import pyarrow.parquet, and what selects rows."""
         import numpy  # noqa: F401  # arrow_rows needs it
+        import pyarrow.compute  # rows are selected by it
         import pyarrow.parquet
 
         self._parquet = pyarrow.parquet

@@ -75,7 +75,7 @@ class Loader:
 
         self._order = _Order()
         self._loader: Any = DataLoader(
-            requests,  # type: ignore[arg-type,unused-ignore]
+            requests,
             batch_size=None,
             sampler=self._order,
             num_workers=WORKERS,

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from adapters.contract import Images
-from bench_runner.operations import Batches, Epoch, orders
+from bench_runner.operations import Batches, Epoch, orders, streaming
 from bench_runner.operations.batches import STORED, length
 from bench_runner.worker.block import CACHED_SHARE
-from bench_runner.worker.together import below_each_other
 from bench_runner.worker.verify import Mismatch
 
 _PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
@@ -26,7 +26,11 @@ def figures(
     operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
 ) -> dict[str, int]:
     """A sample's. Times and bytes that other operations have of a call are those of one batch: what all took, over the
-    rows, times those of a batch. `parts` are the laps of all, `rows` those of the table."""
+    rows, times those of a batch. `parts` are the laps of all, `rows` those of the table. Raises Mismatch for an epoch
+    without a batch."""
+    for place, epoch in enumerate(epochs, 1):
+        if not epoch.batches:
+            raise Mismatch(f"epoch {place} handed out nothing")
     handed = sum(epoch.rows for epoch in epochs)
     found = {
         "wall_ns": _of_a_batch(sum(epoch.wall_ns for epoch in epochs), operation, handed),
@@ -86,10 +90,22 @@ def together(operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[E
     for place, (numbers, epoch) in enumerate(zip(asked, epochs, strict=True), 1):
         wanted = numbers if place == 1 else numbers[: epochs[0].rows]
         _check(operation, wanted, epoch, place)
-        ends = np.cumsum([length(batch) for batch in epoch.batches])
-        pairs = list(zip(np.split(wanted[: epoch.rows], ends[:-1]), epoch.batches, strict=True))
-        found += below_each_other(pairs)
+        found.append((wanted[: epoch.rows], _whole(epoch.batches)))
     return found
+
+
+def _whole(batches: Sequence[Any]) -> Any:
+    """All batches of an epoch as one."""
+    if not isinstance(batches[0], Images):
+        try:
+            return streaming.joined(batches)
+        except pa.ArrowException as error:
+            raise Mismatch(f"batches have types that no column can have together: {error}") from error
+    images = Images([], [])
+    for batch in batches:
+        images.arrays.extend(batch.arrays)
+        images.labels.extend(batch.labels)
+    return images
 
 
 def _check(operation: Batches, wanted: np.ndarray, epoch: Epoch, place: int) -> None:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Images
 from bench_runner.operations import RepeatedOperation
 from bench_runner.worker.verify import Mismatch
 
-Part = tuple[Any, Any]
-"""What was asked for, and what was given: a table, or images."""
+Part = tuple[Any, pa.Table]
+"""What was asked for, and what was given."""
 
 
 def joined(operation: RepeatedOperation, rows: int, asked: Sequence[Any], given: Sequence[pa.Table]) -> list[Part]:
@@ -26,29 +25,14 @@ def joined(operation: RepeatedOperation, rows: int, asked: Sequence[Any], given:
     return list(_rows(asked, given) if operation.adds_up else _columns(rows, asked, given))
 
 
-def _rows(asked: Sequence[np.ndarray], given: Sequence[pa.Table]) -> list[Part]:
-    pairs = list(zip(asked, given, strict=True))
-    for place, (numbers, result) in enumerate(pairs):
-        _check_rows(place, len(result), len(numbers))
-    return below_each_other(pairs)
-
-
-def below_each_other(pairs: Sequence[Part]) -> list[Part]:
-    """All row numbers that were asked for, and all rows that were given, one behind the other. What has other types, as
-    few rows of missing text may have, stands by itself."""
-    if isinstance(pairs[0][1], Images):
-        images = Images([], [])
-        for _, batch in pairs:
-            images.arrays.extend(batch.arrays)
-            images.labels.extend(batch.labels)
-        return [(np.concatenate([numbers for numbers, _ in pairs]), images)]
+def _rows(asked: Sequence[np.ndarray], given: Sequence[pa.Table]) -> Iterator[Part]:
+    """What has other types, as few rows of missing text may have, stands by itself."""
     by_types: dict[str, list[Part]] = {}
-    for numbers, table in pairs:
-        by_types.setdefault(str(table.schema.remove_metadata()), []).append((numbers, table))
-    return [
-        (np.concatenate([numbers for numbers, _ in same]), pa.concat_tables([table for _, table in same]))
-        for same in by_types.values()
-    ]
+    for place, (numbers, result) in enumerate(zip(asked, given, strict=True)):
+        _check_rows(place, len(result), len(numbers))
+        by_types.setdefault(str(result.schema.remove_metadata()), []).append((numbers, result))
+    for each in by_types.values():
+        yield np.concatenate([numbers for numbers, _ in each]), pa.concat_tables([table for _, table in each])
 
 
 def _columns(rows: int, asked: Sequence[Sequence[str]], given: Sequence[pa.Table]) -> Iterator[Part]:

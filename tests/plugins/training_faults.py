@@ -14,6 +14,7 @@ FAULTS = (
     "batches_use_memory_again",
     "batches_too_large",
     "batches_change_a_value",
+    "batches_of_nothing",
 )
 
 
@@ -36,6 +37,8 @@ def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterat
         values = table.column(floats).to_pylist()
         values[5] = -12345.0
         table = table.set_column(floats, table.column_names[floats], pa.array(values, pa.float64()))
+    if fault == "batches_of_nothing":
+        table = table.slice(0, 0)
     size = 2 * rows if fault == "batches_too_large" else rows
     memory = np.empty(size)
     for start in range(0, table.num_rows, size):

@@ -37,8 +37,18 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
     return samples[1]
 
 
-@pytest.mark.parametrize(("fault", "operation"), [("takes", SHUFFLED), ("takes", BLOCKS), ("batches", STORED)])
-def test_all_rows_are_handed_out_twice(run_faulty: Executor, fault: str, operation: str) -> None:
+HANDED_OUT = {
+    SHUFFLED: ("takes", (900, 1_150), (900, 1_150)),
+    BLOCKS: ("takes", (1_100, 1_500), (6_000, 10_000)),
+    # Batches have no rows but neighbours, from one part of the table.
+    STORED: ("batches", (15_000, 25_000), (300_000, 512_000)),
+}
+"""Who hands out, and between what its locality and its parts must lie, in thousandths."""
+
+
+@pytest.mark.parametrize("operation", HANDED_OUT)
+def test_all_rows_are_handed_out_twice(run_faulty: Executor, operation: str) -> None:
+    fault, locality, parts = HANDED_OUT[operation]
     sample = only(run_faulty, fault, operation)
     assert sample.failure is None
     assert sample.fidelity == "exact"
@@ -49,25 +59,16 @@ def test_all_rows_are_handed_out_twice(run_faulty: Executor, fault: str, operati
     assert figures["calls_ns"] == figures["epoch_1_ns"] + figures["epoch_2_ns"]
     assert figures["wall_ns"] == figures["calls_ns"] * 512 // (2 * ROWS)
     assert 0 < figures["first_batch_ns"] < figures["epoch_1_ns"]
-    assert 0 < figures["gap_p99_ns"] < figures["epoch_1_ns"]
+    assert 0 < figures["gap_p99_ns"] < figures["calls_ns"]
     assert figures["engine_ns"] + figures["convert_ns"] + figures["touch_ns"] <= figures["wall_ns"]
     # Batches are kept until they are verified: memory would be theirs.
     assert "peak_private_bytes" not in figures
+    # How shuffled it was stands beside the speed.
+    assert locality[0] < figures["locality_permille"] < locality[1]
+    assert parts[0] < figures["parts_permille"] <= parts[1]
 
 
-def test_how_shuffled_it_was_stands_beside_the_speed(run_faulty: Executor) -> None:
-    found = {}
-    for fault, operation in (("takes", SHUFFLED), ("takes", BLOCKS), ("batches", STORED)):
-        figures = only(run_faulty, fault, operation).figures
-        found[operation] = (figures["locality_permille"], figures["parts_permille"])
-    assert all(900 < value < 1_150 for value in found[SHUFFLED])
-    # A full shuffle is 1; stored, batches have no rows but neighbours, from one part.
-    assert 1_100 < found[BLOCKS][0] < 4_000
-    assert found[STORED][0] > 15_000
-    assert found[STORED][1] > 300_000
-
-
-@pytest.mark.parametrize("operation", [SHUFFLED, BLOCKS, STORED])
+@pytest.mark.parametrize("operation", [SHUFFLED, STORED])
 def test_without_a_call_of_its_own_everything_is_read_once(run_faulty: Executor, operation: str) -> None:
     sample = only(run_faulty, "none", operation)
     assert sample.failure is None
@@ -86,6 +87,7 @@ FAULTS = {
     "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, 512 were asked for"),
     "batches_use_memory_again": (STORED, "row 0"),
     "batches_change_a_value": (STORED, "row 5"),
+    "batches_of_nothing": (STORED, "epoch 1 handed out nothing"),
 }
 
 
@@ -149,14 +151,16 @@ def run_images(bench: Bench, images: StoredDataset) -> RunImages:
     return run
 
 
-@pytest.mark.parametrize("order", ["shuffled", "stored", "blocks", "buffer"])
-@pytest.mark.parametrize("storage", ["image-hdf5", "webdataset"])
+@pytest.mark.parametrize(
+    ("storage", "order"),
+    [("image-hdf5", "shuffled"), ("image-hdf5", "blocks"), ("webdataset", "shuffled"), ("webdataset", "buffer")],
+)
 def test_images_are_handed_out_twice(run_images: RunImages, storage: str, order: str) -> None:
     sample = run_images(storage, f"batches[rows=64,order={order}]")
     assert sample.failure is None
     assert sample.fidelity == "exact"
-    in_turn = order in ("stored", "buffer")
-    assert sample.fallback == ("" if in_turn or storage == "image-hdf5" else READ_ALL)
+    whole = storage == "webdataset" and order == "shuffled"
+    assert sample.fallback == (READ_ALL if whole else "")
     assert sample.figures["epoch_rows"] == 600
     assert sample.figures["repetitions"] == 20
 
@@ -185,7 +189,9 @@ def test_two_processes_hand_out_the_same(run_faulty: Executor, with_torch: Bench
     failure = samples[1].failure
     if fault == "takes":
         assert failure is None
-        assert samples[1].figures["epoch_rows"] == ROWS
+        assert samples[1].fidelity == "exact"
+        # On a busy machine starting them may take so long that the first window ends the epoch.
+        assert samples[1].figures["epoch_rows"] in range(1_024, ROWS + 1)
     else:
         assert failure is not None
         assert "epoch 1, batch 2 has 511 rows" in failure.reason

@@ -199,3 +199,29 @@ def test_arrays_that_are_not_owned_are_found(dataset: Path, spoil: str) -> None:
 def test_something_else_than_images_is_found(dataset: Path) -> None:
     with pytest.raises(Mismatch, match="came back as list"):
         compared(dataset, [1, 2, 3])
+
+
+def chosen(dataset: Path, handed: list[int], asked: list[int]) -> tuple[str, ...]:
+    """Images of the first numbers, where those of the second were asked for."""
+    images = held()
+    some = Images([images.arrays[number] for number in handed], [images.labels[number] for number in handed])
+    numbers = np.array(asked, np.int64)
+    return image_verify.compare(dataset, len(SHAPES), some, owned=True, least_psnr_db=None, numbers=numbers)
+
+
+@pytest.mark.parametrize("numbers", [[4, 0, 3, 1, 2], [3, 1], [2]])
+def test_images_in_another_order_are_those_that_were_asked_for(dataset: Path, numbers: list[int]) -> None:
+    assert chosen(dataset, numbers, numbers) == ()
+
+
+@pytest.mark.parametrize(
+    ("handed", "words"),
+    [
+        ([0, 1, 2, 3, 4], "label 0"),  # a loader that does not shuffle
+        ([4, 0, 3, 1, 1], "label 2"),  # one that repeats an image
+        ([4, 0, 3, 1], "stored 5, came back 4"),  # one that drops the last
+    ],
+)
+def test_images_that_were_not_asked_for_are_found(dataset: Path, handed: list[int], words: str) -> None:
+    with pytest.raises(Mismatch, match=words):
+        chosen(dataset, handed, [4, 0, 3, 1, 2])
