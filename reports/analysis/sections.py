@@ -16,11 +16,11 @@ from reports.analysis import engines
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
-from reports.analysis.lines import Chart, charts_of
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
 from reports.analysis.uses import has_uses
+from reports.analysis.varied.lines import Chart, charts_of
 
 
 @dataclass(frozen=True, eq=False)
