@@ -163,6 +163,8 @@ def _label(axes: Axes, chart: Chart, low: float, high: float) -> None:
     shown += [(chart.raw_io, "raw I/O", "#777777")] if chart.raw_io else []
     ends = [min(max(line.end.median / chart.unit.scale, low), high) for line, _, _ in shown]
     heights = [math.log(end / low) / math.log(high / low) for end in ends]
+    # Joined where the label begins, so that no line goes through it.
+    joint = {"arrowstyle": "-", "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
     for (line, label, colour), end, place in zip(shown, ends, heights_apart(heights, _LABEL_GAP), strict=True):
         text = "\n".join(textwrap.wrap(spaced(label), _SMALL_WIDTH, break_on_hyphens=False)[:2])
         axes.annotate(
@@ -175,5 +177,5 @@ def _label(axes: Axes, chart: Chart, low: float, high: float) -> None:
             color=colour,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)},
+            arrowprops={**joint, "color": colour},
         )
