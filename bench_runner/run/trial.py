@@ -114,10 +114,11 @@ def _fallback(chain: Chain, operation: str) -> str:
         return ""
     engine, settings = engine_of(chain.spelled)
     try:
-        found = operation_of(operation).fallback(engine(settings))
+        adapter = engine(settings)
     except RefusedSetting:
         # It is not run.
         return ""
+    found = operation_of(operation).fallback(adapter) if isinstance(adapter, TabularFormat) else ""
     return f"{_BEHIND}{found}" if found else ""
 
 

@@ -28,6 +28,7 @@ INSTANCES: list[tuple[str, dict[str, str], int]] = [
     ("synthetic", {**MIXED, "strings": "varying", "length": "7", "nulls": "0.2"}, 2_000),
     ("synthetic", {**MIXED, "strings": "words", "nulls": "0.05"}, 2_000),
     ("tpch-lineitem", {"scale": "0.01"}, 2_000),
+    ("traits", {"distinct": "50", "run_length": "3", "nulls": "0.3", "width": "33"}, 2_000),
     ("webface", {}, 2_000),
     ("imagenet-like", {}, 60),
 ]
