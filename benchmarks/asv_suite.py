@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from bench_runner.run.trial import TIMEOUT_S, Trial, cells, operations, rows
+from bench_runner.run.trial import TIMEOUT_S, Trial, cells, operations, rows, variants
 from bench_runner.suites import SUITES
 
 __all__ = ["TIMEOUT_S", "suite_class"]
@@ -26,17 +26,20 @@ def suite_class(name: str) -> type:
     `make_data`.
     """
     trial = Trial(name)
+    datasets = list(dict.fromkeys(dataset for dataset, _ in cells(name)))
     functions: dict[str, Callable[..., Any]] = {}
     for operation in operations(name):
         word = identifier(operation)
         functions[f"time_{word}"] = _timed(trial, operation)
         functions[f"track_{word}_peak_memory"] = _tracked(trial, _peak_memory(trial, operation))
+        for function in (functions[f"time_{word}"], functions[f"track_{word}_peak_memory"]):
+            # asv takes a function's parameters before those of its class.
+            function.params = (datasets, variants(name, operation))  # type: ignore[attr-defined]
     functions["track_size"] = _tracked(trial, trial.size)
-    datasets, variants = (list(dict.fromkeys(names)) for names in zip(*cells(name), strict=True))
     attributes: dict[str, Any] = {
         "__doc__": SUITES[name].question,
         "make_data": staticmethod(trial.make_data),
-        "params": (datasets, variants),
+        "params": (datasets, variants(name)),
         "param_names": ["dataset", "variant"],
         # Figures of tables of other lengths are another history.
         "version": f"1, {rows(name)} rows",

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
+from reports.analysis.access.uses import has_uses, uses_of
 from reports.analysis.tables import Table, tables
-from reports.analysis.uses import has_uses, uses_of
 from reports.sources.claims import count_text, judged
 from reports.sources.claims_shown import SOURCES, table
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import data_generator.cache as data_cache
 from adapters.contract import TabularFormat
-from adapters.errors import RefusedData
+from adapters.errors import RefusedData, RefusedSetting
 from bench_runner.clock import Laps, now_ns
 from bench_runner.errors import Failure
 from bench_runner.machine import folders, linux
@@ -44,6 +44,8 @@ from bench_runner.worker import sample
 from bench_runner.worker.settle import Control, Settler
 from data_generator.cache import StoredDataset
 
+_BEHIND = " "
+"""Stands between a variant and what stands for a call that it does not have: no name of a variant holds it."""
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TABLE_ROWS, IMAGES = 100_000, 2_000
@@ -100,6 +102,26 @@ def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
     chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
     chains += [with_numpy_nulls(chain) for chain in chains if _refuses_masked(chain)]
     return {(chain.dataset, chain.variant): chain for chain in chains}
+
+
+def variants(suite: str, operation: str = "") -> list[str]:
+    """The variants of a suite, as an operation's parameters name them: 'avro[...] read-all' where the engine has no
+    call of its own for it. asv shows names alone, and would rank what reads everything with the others."""
+    chains = {chain.variant: chain for chain in cells(suite).values()}
+    return [f"{variant}{_fallback(chain, operation)}" for variant, chain in chains.items()]
+
+
+def _fallback(chain: Chain, operation: str) -> str:
+    if not operation:
+        return ""
+    engine, settings = engine_of(chain.spelled)
+    try:
+        adapter = engine(settings)
+    except RefusedSetting:
+        # It is not run.
+        return ""
+    found = operation_of(operation).fallback(adapter) if isinstance(adapter, TabularFormat) else ""
+    return f"{_BEHIND}{found}" if found else ""
 
 
 def _refuses_masked(chain: Chain) -> bool:
@@ -216,6 +238,7 @@ class Trial:
 
     def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:
         """The chain of a pair of parameters. Raises NotImplementedError where there is none, or it is not run."""
+        variant = variant.partition(_BEHIND)[0]
         if (dataset, variant) not in cells(self._suite):
             raise NotImplementedError(f"{variant} has no cell on {dataset}")
         plan = _plan(self._suite)

@@ -14,16 +14,16 @@ from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import CellSummary, summarise
 from reports.analysis import engines
 from reports.analysis.access.handles import has_handles
+from reports.analysis.access.loaders import has_loaders
+from reports.analysis.access.roofline import has_roofline
+from reports.analysis.access.uses import has_uses
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
 from reports.analysis.fidelity import Matrix, matrices
-from reports.analysis.lines import Chart, charts_of
-from reports.analysis.loaders import has_loaders
 from reports.analysis.means import Means, means_of
 from reports.analysis.remarks import Remark, remarks
-from reports.analysis.roofline import has_roofline
 from reports.analysis.tables import Table, tables
-from reports.analysis.uses import has_uses
+from reports.analysis.varied.lines import Chart, charts_of
 
 
 @dataclass(frozen=True, eq=False)

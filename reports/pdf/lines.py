@@ -1,6 +1,6 @@
 """The PDF's pages of lines over a parameter: six charts a page, logarithmic, with bands and labels beside their lines.
 
-What is drawn is reports.analysis.lines'; this module knows places and ink alone.
+What is drawn is reports.analysis.varied.lines'; this module knows places and ink alone.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from reports.analysis.bands import LINE_COLOURS
-from reports.analysis.crossovers import Change
 from reports.analysis.labels import conditions_text
-from reports.analysis.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
 from reports.analysis.sections import TITLES, Contents
+from reports.analysis.varied.crossovers import Change
+from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
 from reports.analysis.words import FALLBACK
 from reports.pdf.page import FAINT, above_foot, new_page, spaced
 
@@ -25,14 +25,19 @@ if TYPE_CHECKING:
 
 ACROSS, DOWN = 2, 3
 """Charts beside and below each other."""
-WIDTH, HEIGHT = 0.285, 0.185
+WIDTH, HEIGHT = 0.285, 0.180
 """Of one chart, as shares of the page; the labels stand to its right."""
-_LEFTS, _TOPS = (0.065, 0.545), (0.895, 0.610, 0.325)
+_LEFTS, _TOPS = (0.065, 0.545), (0.905, 0.635, 0.365)
 _LABEL_GAP = 0.058
 """How far apart labels stand, as a share of the chart."""
-_LABEL_WIDTH = 26
+_LABEL_WIDTH, _SMALL_WIDTH = 25, 32
+"""Letters of a label in its usual type and in small type; longer ones take two lines."""
 _TOLD_WIDTH = 78
 _MARKERS = "os^DvPX*"
+Dash = str | tuple[float, tuple[float, ...]]
+_SOLID: Dash = "-"
+_DASHED: Dash = (0, (5, 2))
+_DOTTED: Dash = (0, (1, 1.5))
 
 
 def lines_pages(contents: Contents) -> Iterator[Figure]:
@@ -88,11 +93,11 @@ def _draw(axes: Axes, chart: Chart) -> None:
     axes.set_ylim(low, high)
     _set_values(axes, chart)
     for line in chart.lines:
-        dash = "-" if line.style < len(LINE_COLOURS) else (0, (5, 2))
+        dash = _SOLID if line.style < len(LINE_COLOURS) else _DASHED
         _line(axes, chart, line, LINE_COLOURS[line.style % len(LINE_COLOURS)], dash, _MARKERS[line.style % 8])
-    for other, dash in ((chart.whole, (0, (4, 2))), (chart.raw_io, (0, (1, 1.5)))):
+    for other, broken in ((chart.whole, _DASHED), (chart.raw_io, _DOTTED)):
         if other is not None:
-            _line(axes, chart, other, "#999999", dash, "")
+            _line(axes, chart, other, "#999999", broken, "")
     for change in _changes(chart):
         if change.at is None:
             continue
@@ -128,7 +133,7 @@ def _set_values(axes: Axes, chart: Chart) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def _line(axes: Axes, chart: Chart, line: Line, colour: str, dash: object, marker: str) -> None:
+def _line(axes: Axes, chart: Chart, line: Line, colour: str, dash: Dash, marker: str) -> None:
     values = list(line.points)
     scale, least = chart.unit.scale, max(chart.least, 1)
     medians = [max(each.median, least) / scale for each in line.points.values()]
@@ -139,7 +144,7 @@ def _line(axes: Axes, chart: Chart, line: Line, colour: str, dash: object, marke
         values,
         medians,
         color=colour,
-        linestyle=dash,  # type: ignore[arg-type]
+        linestyle=dash,
         linewidth=0.9 if thin else 1.3,
         marker=marker or None,
         markersize=3.2,
@@ -158,17 +163,19 @@ def _label(axes: Axes, chart: Chart, low: float, high: float) -> None:
     shown += [(chart.raw_io, "raw I/O", "#777777")] if chart.raw_io else []
     ends = [min(max(line.end.median / chart.unit.scale, low), high) for line, _, _ in shown]
     heights = [math.log(end / low) / math.log(high / low) for end in ends]
+    # Joined where the label begins, so that no line goes through it.
+    joint = {"arrowstyle": "-", "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
     for (line, label, colour), end, place in zip(shown, ends, heights_apart(heights, _LABEL_GAP), strict=True):
-        text = "\n".join(textwrap.wrap(spaced(label), _LABEL_WIDTH, break_on_hyphens=False)[:2])
+        text = "\n".join(textwrap.wrap(spaced(label), _SMALL_WIDTH, break_on_hyphens=False)[:2])
         axes.annotate(
             text,
             (list(line.points)[-1], end),
             xytext=(1.06, place),
             textcoords=axes.transAxes,
-            fontsize=4.6 if "\n" in text else 5.8,
+            fontsize=5.8 if len(text) <= _LABEL_WIDTH else 4.6,
             linespacing=1.0,
             color=colour,
             va="center",
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2},
+            arrowprops={**joint, "color": colour},
         )

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from bench_runner.results.records import Run
 from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
+from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
+from reports.analysis.access.roofline import figures_of
+from reports.analysis.access.uses import uses_of
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.labels import conditions_text, short_labels
-from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
-from reports.analysis.roofline import figures_of
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
-from reports.analysis.uses import uses_of
 from reports.analysis.words import WHOSE_CHOICES
 from reports.pdf import codecs
 from reports.pdf.page import LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced

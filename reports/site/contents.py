@@ -14,14 +14,14 @@ from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import FIGURES, Cell
 from reports.analysis import engines, fidelity, words
 from reports.analysis.access.handles import handles_of
+from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
+from reports.analysis.access.roofline import figures_of
+from reports.analysis.access.uses import uses_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.repeating import repeating_command
-from reports.analysis.roofline import figures_of
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
-from reports.analysis.uses import uses_of
 from reports.site import charts as site_charts
 from reports.site import lines as site_lines
 from reports.site.addresses import slug, suite_page

@@ -1,7 +1,7 @@
 """The lines of the site as Vega-Lite: one specification without data, and the figures of each chart to put in.
 
-What is drawn is reports.analysis.lines'; medians, bands, crossings and the places of labels are computed there and
-here, and the browser only draws. It knows no other chart.
+What is drawn is reports.analysis.varied.lines'; medians, bands, crossings and the places of labels are computed there
+and here, and the browser only draws. It knows no other chart.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from bench_runner.results.records import Cell
 from bench_runner.results.statistics import format_name
 from reports.analysis.bands import LINE_COLOURS
-from reports.analysis.crossovers import Change
 from reports.analysis.labels import conditions_text
-from reports.analysis.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
+from reports.analysis.varied.crossovers import Change
+from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
 from reports.analysis.words import FALLBACK
 from reports.site.addresses import Slugs
 from reports.site.views import Place

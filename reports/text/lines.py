@@ -1,6 +1,6 @@
 """Lines over a parameter as compact grids of text: a row for each variant, a column for each value, and who wins where.
 
-What they say is reports.analysis.lines'; here it is put on a page.
+What they say is reports.analysis.varied.lines'; here it is put on a page.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.text import Text
 
 from reports.analysis.labels import conditions_text
-from reports.analysis.lines import Chart, Line, crossover_texts, value_text
 from reports.analysis.sections import TITLES, Contents
+from reports.analysis.varied.lines import Chart, Line, crossover_texts, value_text
 from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING
 from reports.text.page import folded, label_width_of, new_grid, print_lines
 

@@ -17,6 +17,9 @@ from bench_runner.results.records import Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
+from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
+from reports.analysis.access.roofline import figures_of
+from reports.analysis.access.uses import uses_of
 from reports.analysis.codecs import (
     CodecEffect,
     added_text,
@@ -28,13 +31,10 @@ from reports.analysis.codecs import (
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.labels import conditions_text, short_labels
-from reports.analysis.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.means import Means
-from reports.analysis.roofline import figures_of
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, amount_text, unit_for
 from reports.analysis.units import Unit
-from reports.analysis.uses import uses_of
 from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, titles
 from reports.text.lines import show_lines
 from reports.text.operations import further_grids, initials, main_grid

@@ -52,6 +52,23 @@ def test_parameters_are_the_suites_own(name: str, small: None) -> None:
     assert all(isinstance(text, str) for text in (*datasets, *variants))
 
 
+def test_what_reads_everything_is_marked_in_asv_for_that_operation_alone(
+    small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OPERATIONS_VARIABLE, "project[columns=2]|read")
+    made = suite_class("tabular")
+    told = {name: getattr(made, f"time_{name}").params[1] for name in ("read", "project_columns_2")}
+    assert told["read"] == made.params[1]  # type: ignore[attr-defined]
+    assert [name.removesuffix(" read-all") for name in told["project_columns_2"]] == told["read"]
+    marked = {name for name in told["project_columns_2"] if name.endswith(" read-all")}
+    assert f"{PICKLE} read-all" in marked
+    assert not any(name.startswith(("feather", "parquet", "lance")) for name in marked)
+    memory = made.track_project_columns_2_peak_memory  # type: ignore[attr-defined]
+    assert memory.params[1] == told["project_columns_2"]
+    chain, _ = trial.Trial("tabular")._cell("eq", f"{PICKLE} read-all")
+    assert chain.variant == PICKLE
+
+
 def test_every_chain_of_a_run_is_a_cell(small: None) -> None:
     found = {(chain.dataset, chain.variant) for chain in cells("tabular").values()}
     assert {(chain.dataset, chain.variant) for chain in trial._plan("tabular").chains} <= found

@@ -31,6 +31,7 @@ INSTANCES: list[tuple[str, dict[str, str], int]] = [
     ("values", {"bytes": "4", "kind": "fixed"}, 2_000),
     ("values", {"bytes": "64", "kind": "fixed"}, 2_000),
     ("wide", {"columns": "20", "rows": "8"}, 2_000),
+    ("traits", {"distinct": "50", "run_length": "3", "nulls": "0.3", "width": "33"}, 2_000),
     ("webface", {}, 2_000),
     ("imagenet-like", {}, 60),
 ]

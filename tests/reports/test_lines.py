@@ -15,7 +15,9 @@ from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.columns import Role
-from reports.analysis.lines import (
+from reports.analysis.sections import Contents
+from reports.analysis.tables import tables
+from reports.analysis.varied.lines import (
     MOST_LINES,
     Chart,
     Owner,
@@ -25,8 +27,6 @@ from reports.analysis.lines import (
     range_of,
     value_text,
 )
-from reports.analysis.sections import Contents
-from reports.analysis.tables import tables
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
@@ -69,10 +69,12 @@ def test_only_what_differs_in_one_parameter_is_one_line() -> None:
     assert all(chart.axis.values == VALUES for chart in charts(both))
 
 
-def test_two_values_are_a_line_only_where_they_were_asked_for() -> None:
-    assert charts(over_operations(values=(1, 10))) == ()
-    asked = over_operations(values=(1, 10), request={"over": {"trait": "rows_taken", "points": ["1", "10"]}})
-    assert len(charts(asked)) == 1
+def test_two_values_of_the_data_are_a_line_only_where_they_were_asked_for() -> None:
+    assert charts(over_operations(values=(1,))) == ()
+    assert len(charts(over_operations(values=(1, 10)))) == 1
+    assert charts(over_data(values=(1, 10))) == ()
+    asked = over_data(values=(1, 10), request={"over": {"trait": "distinct", "points": ["1", "10"]}})
+    assert len(charts(asked)) == 5
 
 
 @pytest.mark.parametrize("told", [True, False])

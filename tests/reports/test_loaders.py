@@ -11,7 +11,7 @@ import pypdf
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
-from reports.analysis.loaders import HEADERS, Order, orders_of
+from reports.analysis.access.loaders import HEADERS, Order, orders_of
 from reports.analysis.tables import tables
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, Sample, changed
-from reports.analysis.roofline import Figures, figures_of, has_roofline
+from reports.analysis.access.roofline import Figures, figures_of, has_roofline
 from reports.analysis.tables import tables
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
+from reports.analysis.access.uses import Use, uses_of
 from reports.analysis.columns import Role
 from reports.analysis.tables import tables
-from reports.analysis.uses import Use, uses_of
 from reports.pdf.report import write_pdf
 from reports.site.pages import write_site
 from reports.text.page import WIDTH

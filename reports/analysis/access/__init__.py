@@ -1,1 +1,2 @@
-"""What reports say of reading a part of a table: of copies that stay open, and of calls at once."""
+"""What reports say of reading a part of a table: which format for which use, copies that stay open, training loops, and
+how near to the device."""

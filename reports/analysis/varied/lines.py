@@ -15,13 +15,15 @@ from enum import Enum
 from bench_runner.results.records import Cell, Conditions, Run
 from bench_runner.results.statistics import CellSummary, Interval, is_apart, is_raw_io, ranking
 from reports.analysis.columns import Column, Role
-from reports.analysis.crossovers import Behind, Change, Crossovers, Point, crossovers
 from reports.analysis.labels import short_labels, variant_parts
 from reports.analysis.tables import Table
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
+from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
 FEWEST_VALUES = 3
-"""Fewer values are no line, unless the run was asked to vary something."""
+"""Of a data set or a setting fewer values are no line, unless the run was asked to vary something."""
+FEWEST_OF_USE = 2
+"""Values of a parameter of an operation that are a line: they share a stored copy, and all else is the same."""
 MOST_LINES = 8
 """More are not told apart: the best at any value are shown, and those that come next."""
 NAMED = {
@@ -172,15 +174,15 @@ class _Series:
 
 def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
     """All lines of a run: over parameters of operations, then of data sets, then of variants."""
-    fewest = 2 if run.info.request.over is not None else FEWEST_VALUES
+    fewest = FEWEST_OF_USE if run.info.request.over is not None else FEWEST_VALUES
     found = [
         chart
         for series in (
-            *(each for table in tables for each in _over_operations(table, fewest)),
+            *(each for table in tables for each in _over_operations(table)),
             *_over_data(run, tables, fewest),
             *(each for table in tables for each in _over_settings(table)),
         )
-        if (chart := _chart(series, fewest)) is not None
+        if (chart := _chart(series)) is not None
     ]
     return tuple(_styled(found))
 
@@ -188,14 +190,14 @@ def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
 # --- what belongs to one chart ------------------------------------------------------------------------------------
 
 
-def _over_operations(table: Table, fewest: int) -> Iterator[_Series]:
+def _over_operations(table: Table) -> Iterator[_Series]:
     groups: dict[tuple[str, str, str], dict[float, Column]] = {}
     for column in table.columns.times:
         name, parameters = variant_parts(column.operation)
         for key, value in _numbers(parameters):
             groups.setdefault((name, key, _rest(parameters, key)), {})[value] = column
     for (name, key, rest), columns in groups.items():
-        if len(columns) < fewest:
+        if len(columns) < FEWEST_OF_USE:
             continue
         cells: dict[str, dict[float, CellSummary]] = {}
         for value, column in sorted(columns.items()):
@@ -210,25 +212,24 @@ def _over_operations(table: Table, fewest: int) -> Iterator[_Series]:
 
 
 def _over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[_Series]:
-    groups: dict[tuple[object, ...], dict[float, Table]] = {}
+    groups: dict[tuple[tuple[str, str, Conditions], str, str, str], dict[float, Table]] = {}
     for table in tables:
         name, spelled = variant_parts(table.dataset)
         about = run.info.datasets.get(table.dataset)
         parameters = (about.parameters if about else {}) or spelled
         for key, value in _numbers(parameters):
-            same = (table.suite, table.machine, table.conditions, name, key, _rest(parameters, key))
+            same = ((table.suite, table.machine, table.conditions), name, key, _rest(parameters, key))
             groups.setdefault(same, {})[value] = table
-    for (*_, name, key, _), found in groups.items():
+    for (_, name, key, _), found in groups.items():
         if len(found) < fewest:
             continue
         points = dict(sorted(found.items()))
         first = next(iter(points.values()))
         # Parameters that are as usual at every point say nothing.
         spelled = variant_parts(max((table.dataset for table in points.values()), key=len))[1]
-        axis = Axis(
-            Owner.DATA, NAMED_OF_DATA.get(str(key), str(key).replace("_", " ")), _rest(spelled, str(key)), tuple(points)
-        )
-        axis = replace(axis, rest=f"{name}[{axis.rest}]" if axis.rest else str(name))
+        rest = _rest(spelled, key)
+        title = NAMED_OF_DATA.get(key, key.replace("_", " "))
+        axis = Axis(Owner.DATA, title, f"{name}[{rest}]" if rest else name, tuple(points))
         for column in dict.fromkeys(column for table in points.values() for column in table.columns):
             if column.role is Role.MEMORY and column.operation not in first.columns.main:
                 continue
@@ -296,7 +297,7 @@ def _rest(parameters: Mapping[str, str], varied: str) -> str:
 # --- one chart ----------------------------------------------------------------------------------------------------
 
 
-def _chart(series: _Series, fewest: int) -> Chart | None:
+def _chart(series: _Series) -> Chart | None:
     column = series.column
     marks = _marks(series)
     own: list[Line] = []
@@ -314,8 +315,8 @@ def _chart(series: _Series, fewest: int) -> Chart | None:
             own.append(line)
         else:
             points = _points(cells, column.figure, native=False)
-            whole += [replace(line, points=points)] if len(points) >= fewest else []
-    if not any(len(line.points) >= fewest for line in own):
+            whole += [replace(line, points=points)] if len(points) >= FEWEST_OF_USE else []
+    if not any(len(line.points) >= FEWEST_OF_USE for line in own):
         return None
     winners = _winners(series, own)
     ordered = _ordered(own, winners)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from reports.analysis.crossovers import Behind, Change, Crossovers, Point, crossovers
+from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
 VALUES = (1, 10, 100, 1_000, 10_000)
 Lines = Mapping[str, Callable[[float], float]]
