@@ -1,0 +1,8 @@
+"""Parquet: one file, the writer's own row groups and encodings, by the calls of all libraries that have both."""
+
+from __future__ import annotations
+
+from formats.parquet.by_arrow import ParquetPandas, ParquetPyarrow
+from formats.parquet.by_others import ParquetDatafusion, ParquetDuckdb, ParquetFastparquet, ParquetPolars
+
+ENGINES = (ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet, ParquetDatafusion)

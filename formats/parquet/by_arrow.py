@@ -1,0 +1,238 @@
+"""Parquet by pyarrow, and by pandas through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters import parquet_codecs
+from adapters.contract import (
+    Calls,
+    Handle,
+    Native,
+    Offers,
+    PartCall,
+    Reach,
+    Setting,
+    Sharing,
+    Stored,
+)
+from adapters.losses import Loss
+from adapters.predicate import Kind, Predicate
+from formats.parquet.common import MOST_ROWS, SECONDS_AS_MS, Parquet
+from formats.shared import pandas_losses as shared
+from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE, arrow_expression
+from formats.shared.projection import ProjectsByOneCall
+from formats.shared.rows import calls_of_groups, located, starts_of
+from formats.shared.streams import gathered, tables, whole_or_nothing
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+STREAM_BUFFER_BYTES = 65_536
+"""Of each column chunk so much is held at least where rows come batch by batch: wide tables have thousands of them."""
+ROW_GROUP_ROWS = 1_048_576
+"""Rows of a row group of pyarrow's where nobody says how many."""
+
+
+class ParquetPyarrow(ProjectsByOneCall, Parquet):
+    """pyarrow.parquet's write_table and read_table."""
+
+    engine = "pyarrow"
+    settings: ClassVar = {
+        **Parquet.settings,
+        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
+        "page_rows": Setting(MOST_ROWS, None, "most rows of a data page; without it 20,000"),
+        "page_index": Setting(("false", "true"), "false", "whether statistics of pages lie beside the footer"),
+        "dictionary": Setting(("true", "false"), "true", "whether columns may be stored by dictionaries"),
+        "statistics": Setting(("true", "false"), "true", "whether column chunks tell their smallest and largest value"),
+    }
+    distributions = ("pyarrow",)
+    native = Native.ARROW
+    # Several threads on one ParquetFile end the process.
+    offers = Offers(
+        project=True,
+        take=Reach.GROUPS,
+        scan=frozenset(Kind),
+        sharing=Sharing.EACH,
+        keeps_columns=True,
+        batches=True,
+        save_stream=True,
+    )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Parquet has no seconds."""
+        return (SECONDS_AS_MS, shared.CATEGORIES_OF_NULLS)
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
+        before, taken = calls_of_groups(
+            "file.num_row_groups",
+            "file.metadata.row_group(group).num_rows",
+            "file.read_row_groups(groups.tolist(), columns=columns).select(columns)",
+        )
+        return Calls(
+            ("import pyarrow.parquet as pq",),
+            f'pq.write_table({{held}}, {{path}}, compression="{self.values["codec"]}"{level}{more})',
+            "pq.read_table({path})",
+            project=PartCall("pq.read_table({path}, columns=columns)"),
+            take=PartCall(taken, ("file = pq.ParquetFile({path})", *before), ("import numpy as np",)),
+            scan={
+                kind: PartCall(f"pq.read_table({{path}}, columns=columns, filters={met})", (), (IMPORT_COMPUTE,))
+                for kind, met in ARROW_TEXTS.items()
+            },
+        )
+
+    def _writing(self) -> dict[str, Any]:
+        """What write_table is told besides the codec: what is not its default."""
+        asked: dict[str, Any] = {
+            "row_group_size": self.values["row_group_rows"],
+            "max_rows_per_page": self.values["page_rows"],
+            "write_page_index": self.values["page_index"] == "true" or None,
+            "use_dictionary": None if self.values["dictionary"] == "true" else False,
+            "write_statistics": None if self.values["statistics"] == "true" else False,
+        }
+        return {name: value for name, value in asked.items() if value is not None}
+
+    def load_library(self) -> None:
+        """Import pyarrow.parquet, and the data sets that its read call goes through."""
+        import pyarrow.dataset
+        import pyarrow.parquet
+
+        self._parquet = pyarrow.parquet
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec, level = self.values["codec"], self.values["level"]
+        self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
+
+    def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
+        """Write one file, a row group at a time: of each batch by itself the writer would make one."""
+        writing = self._writing()
+        rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
+        codec, level = self.values["codec"], self.values["level"]
+        options = {"compression": codec, "compression_level": level, **writing}
+        with whole_or_nothing(location), self._parquet.ParquetWriter(location, schema, **options) as writer:
+            for group in gathered(schema, batches, rows):
+                writer.write_table(group, rows)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks; the footer must tell what the settings say.
+
+        Raises AdapterError where it does not.
+        """
+        footer = self._parquet.read_metadata(location)
+        parquet_codecs.check_layout(
+            footer,
+            row_group_rows=self.values["row_group_rows"],
+            page_index=self.values["page_index"] == "true",
+            dictionary=self.values["dictionary"] == "true",
+            statistics=self.values["statistics"] == "true",
+        )
+        return parquet_codecs.stored_of(footer)
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the file."""
+        return self._parquet.read_table(location, use_threads=self.threads is None)
+
+    def project(self, location: Path, columns: list[str]) -> pa.Table:
+        """Read the chunks of these columns alone."""
+        return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
+
+    def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
+        """Read the row groups whose statistics may meet the condition, and filter them."""
+        met = arrow_expression(predicate)
+        return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
+        """Read a piece of each column chunk after the other. By default pyarrow keeps all chunks that it has read until
+        the end, and without a buffer it reads each whole."""
+        with self._parquet.ParquetFile(location, pre_buffer=False, buffer_size=STREAM_BUFFER_BYTES) as file:
+            read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
+            yield from tables(read, columns, rows)
+
+    def open_rows(self, location: Path) -> Handle:
+        """Open the file: its footer is read once."""
+        file = self._parquet.ParquetFile(location)
+        footer = file.metadata
+        starts = starts_of([footer.row_group(group).num_rows for group in range(footer.num_row_groups)])
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
+            groups, places = located(numbers, starts)
+            read = file.read_row_groups(groups, columns=list(columns), use_threads=self.threads is None)
+            # Names asked for come in the file's order.
+            return read.select(columns).take(places)
+
+        return Handle(take=take, close=file.close)
+
+    def open_columns(self, location: Path) -> Handle:
+        """Open the file: its footer is read once."""
+        file = self._parquet.ParquetFile(location)
+
+        def project(columns: Sequence[str]) -> pa.Table:
+            return file.read(columns=list(columns), use_threads=self.threads is None).select(columns)
+
+        return Handle(project=project, close=file.close)
+
+
+class ParquetPandas(ProjectsByOneCall, Parquet):
+    """DataFrame.to_parquet and read_parquet, which use pyarrow."""
+
+    engine = "pandas"
+    distributions = ("pandas",)
+    native = Native.PANDAS
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Parquet has no seconds, and an Arrow table has to become a DataFrame first."""
+        return (
+            shared.objects_of_nulls("date-null"),
+            replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
+            SECONDS_AS_MS,
+            shared.NAN_AS_NULL,
+            shared.DECIMAL_PRECISION,
+            shared.VECTORS_AS_LISTS,
+            shared.INTEGERS_IN_MISSING_STRUCTS,
+        )
+
+    def load_library(self) -> None:
+        """Import pandas with what it loads on the first call."""
+        import pandas
+
+        for module in ("pyarrow.dataset", "pyarrow.parquet", "pandas.core.arrays.arrow.extension_types"):
+            import_module(module)
+        self._pandas = pandas
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = None if self.values["codec"] == "none" else self.values["codec"]
+        return Calls(
+            ("import pandas as pd",),
+            f"{{held}}.to_parquet({{path}}, compression={codec!r}{level})",
+            "pd.read_parquet({path})",
+            project=PartCall("pd.read_parquet({path}, columns=columns)"),
+        )
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file; of the index, which is the default one, it keeps no column."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        table.to_parquet(location, compression=codec, compression_level=self.values["level"])
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._pandas.read_parquet(location, use_threads=self.threads is None)
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read the chunks of these columns alone."""
+        return self._pandas.read_parquet(location, columns=columns, use_threads=self.threads is None)

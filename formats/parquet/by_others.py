@@ -1,0 +1,287 @@
+"""Parquet by polars, DuckDB, fastparquet and DataFusion, which share no code with pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters import parquet_codecs
+from adapters.contract import (
+    Calls,
+    Can,
+    Handle,
+    Maturity,
+    Native,
+    Offers,
+    PartCall,
+    Reach,
+    Setting,
+    Sharing,
+    Stage,
+    Stored,
+)
+from adapters.errors import RefusedData
+from adapters.losses import Cause, Loss, Relation
+from adapters.relations import times
+from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, Parquet
+from formats.shared import pandas_losses as shared
+from formats.shared.datafusion_engine import DatafusionEngine
+from formats.shared.duckdb_engine import DuckdbCopies
+from formats.shared.polars_engine import POLARS_CODECS, POLARS_LOSSES, LazyPolarsEngine, lazy_calls
+from formats.shared.projection import ProjectsByOneCall
+from formats.shared.rows import located, starts_of
+
+if TYPE_CHECKING:
+    import datafusion
+    import duckdb
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class ParquetPolars(Parquet, LazyPolarsEngine):
+    """polars' write_parquet and read_parquet."""
+
+    settings: ClassVar = {
+        "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
+        "level": parquet_codecs.LEVEL,
+    }
+    library_default: ClassVar = {"codec": "zstd"}
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What polars itself does not have."""
+        return (*POLARS_LOSSES, shared.CATEGORIES_OF_NULLS)
+
+    def load_library(self) -> None:
+        """Import polars with what it loads on the first call."""
+        super().load_library()
+        import_module("polars._utils.parquet")
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
+        codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        return lazy_calls(
+            f'{{held}}.write_parquet({{path}}, compression="{codec}"{level})',
+            "pl.read_parquet({path})",
+            "pl.scan_parquet({path})",
+        )
+
+    def save(self, table: pl.DataFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        level: Any = self.values["level"]
+        with self.refusing():
+            table.write_parquet(location, compression=codec, compression_level=level)
+
+    def read(self, location: Path) -> pl.DataFrame:
+        """Read all columns of the file."""
+        return self._polars.read_parquet(location)
+
+    def sink(self, frame: pl.LazyFrame, location: Path) -> None:
+        """Write one file."""
+        codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
+        level: Any = self.values["level"]
+        frame.sink_parquet(location, compression=codec, compression_level=level)
+
+    def lazy(self, location: Path) -> pl.LazyFrame:
+        """The file."""
+        return self._polars.scan_parquet(location)
+
+
+class ParquetDuckdb(Parquet, DuckdbCopies):
+    """DuckDB's COPY to Parquet and read_parquet."""
+
+    # DuckDB takes a level for every codec, and uses it for this one alone.
+    levels: ClassVar = {"zstd": range(1, 23)}
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What DuckDB itself does not have."""
+        return (
+            shared.CATEGORIES_OF_NULLS,
+            DICTIONARY_AS_VALUES,
+            shared.VECTORS_AS_LISTS,
+            Loss(
+                "timestamps in s and ms become us, and UTC where they have a zone",
+                "the same points in time",
+                Cause.CALL,
+                Relation(times.timestamps_in(["s", "ms"], "us", "UTC")),
+                frozenset({"timestamp-s", "timestamp-ms", *(f"timestamp-{u}-zone" for u in ("s", "ms", "us", "ns"))}),
+            ),
+        )
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of durations."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_duration(field.type):
+                return f"DuckDB makes Parquet intervals of durations, which have no sign (column {field.name})"
+        return super().refusal(schema, rows)
+
+    def copy_options(self) -> str:
+        """Format, codec and level."""
+        codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
+        level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
+        return f"FORMAT parquet, COMPRESSION {codec}{level}"
+
+    def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
+        """The file."""
+        return connection.read_parquet(str(location))
+
+
+class ParquetFastparquet(ProjectsByOneCall, Parquet):
+    """fastparquet's write and ParquetFile.to_pandas. It knows neither projection of nested columns nor threads."""
+
+    engine = "fastparquet"
+    distributions = ("fastparquet",)
+    extra = "engines"
+    native = Native.PANDAS
+    maturity = Maturity(Stage.YOUNG, "the format is established; its authors retired this library in March 2026")
+    offers = Offers(project=True, take=Reach.GROUPS, append=True, batches=True, sharing=Sharing.EACH)
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Objects are stored as what their first values suggest, and an Arrow table has to become a DataFrame first."""
+        return (shared.objects_of_nulls("date-null"), shared.NAN_AS_NULL, shared.DECIMALS_AS_FLOAT64)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of timestamps in seconds."""
+        for field in schema:
+            if str(field.type).startswith("timestamp[s"):
+                return f"fastparquet stores timestamps in s as if they were ms (column {field.name})"
+        return super().refusal(schema, rows)
+
+    def load_library(self) -> None:
+        """Import fastparquet, and the file system that its calls ask for."""
+        import fastparquet
+        import pandas
+
+        import_module("fsspec.implementations.local")
+        self._fastparquet, self._pandas = fastparquet, pandas
+
+    @property
+    def calls(self) -> Calls:
+        """As a user writes them."""
+        return Calls(
+            ("import fastparquet",),
+            f"fastparquet.write({{path}}, {{held}}, compression={self._compression()!r}, write_index=False)",
+            "fastparquet.ParquetFile({path}).to_pandas()",
+            project=PartCall("fastparquet.ParquetFile({path}).to_pandas(columns=columns)"),
+            append=PartCall(
+                f"fastparquet.write({{path}}, {{more}}, compression={self._compression()!r}, write_index=False, "
+                "append=True)"
+            ),
+        )
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one file without the index."""
+        try:
+            self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
+        except ValueError as error:
+            if "object conversion" not in str(error):
+                raise
+            raise RefusedData(f"fastparquet does not take this data ({str(error).splitlines()[0]})") from error
+
+    def append(self, table: pd.DataFrame, location: Path) -> None:
+        """Write a row group behind the others, and the footer anew."""
+        how = self._compression()
+        self._fastparquet.write(str(location), table, compression=how, write_index=False, append=True)
+
+    def _compression(self) -> Any:
+        codec, level = self.values["codec"], self.values["level"]
+        if codec == "none":
+            return None
+        # What other writers call LZ4 is LZ4_RAW in the specification; its LZ4 is an older framing.
+        name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
+        argument = "compresslevel" if codec == "gzip" else "level"
+        return name if level is None else {"_default": {"type": name, "args": {argument: level}}}
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all columns of the file."""
+        return self._fastparquet.ParquetFile(str(location)).to_pandas()
+
+    def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
+        """Read the chunks of these columns alone."""
+        return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
+
+    def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+        """Read a row group after the other."""
+        for group in self._fastparquet.ParquetFile(str(location)).iter_row_groups(columns=columns):
+            for start in range(0, len(group), rows):
+                yield group.iloc[start : start + rows]
+
+    def open_rows(self, location: Path) -> Handle:
+        """Read the footer; each call opens the file."""
+        file = self._fastparquet.ParquetFile(str(location))
+        starts = starts_of([group.num_rows for group in file.row_groups])
+
+        def take(numbers: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
+            groups, places = located(numbers, starts)
+            if len(groups) < len(file.row_groups):
+                parts = [file[group].to_pandas(columns=list(columns)) for group in groups or [0]]
+                read = self._pandas.concat(parts, ignore_index=True)
+            else:
+                read = file.to_pandas(columns=list(columns))
+            return read.iloc[places]
+
+        return Handle(take=take)
+
+
+class ParquetDatafusion(Parquet, DatafusionEngine):
+    """DataFusion's write_parquet and read_parquet, which are those of Rust: the index of pages is written, and a scan
+    reads the pages alone that may hold rows that meet the condition. It has no call for rows by their numbers."""
+
+    settings: ClassVar = {
+        "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
+        "level": parquet_codecs.LEVEL,
+        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
+        "page_rows": Setting(MOST_ROWS, None, "most rows of a data page; without it 20,000"),
+        "dictionary": Setting(
+            ("true", "false"), "true", "whether columns may be stored by dictionaries, which are read whatever page is"
+        ),
+    }
+    library_default: ClassVar = {"codec": "zstd"}
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write one file."""
+        codec = {"none": "uncompressed", "lz4": "lz4_raw"}.get(str(self.values["codec"]), str(self.values["codec"]))
+        level = self.values["level"] or self._datafusion.dataframe.Compression(codec).get_default_level()
+        asked = {
+            "max_row_group_size": self.values["row_group_rows"],
+            "data_page_row_count_limit": self.values["page_rows"],
+        }
+        options = self._datafusion.ParquetWriterOptions(
+            compression=codec if level is None else f"{codec}({level})",
+            dictionary_enabled=self.values["dictionary"] == "true",
+            **{key: value for key, value in asked.items() if value is not None},
+        )
+        self.session().from_arrow(table).write_parquet_with_options(str(location), options)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks; the footer must tell what the settings say, and of an index of
+        pages. Raises AdapterError where it does not."""
+        import pyarrow.parquet
+
+        footer = pyarrow.parquet.read_metadata(location)
+        parquet_codecs.check_layout(
+            footer,
+            row_group_rows=self.values["row_group_rows"],
+            page_index=True,
+            dictionary=self.values["dictionary"] == "true",
+            statistics=True,
+        )
+        return parquet_codecs.stored_of(footer)
+
+    def frame(self, location: Path) -> datafusion.DataFrame:
+        """The file."""
+        return self.session().read_parquet(str(location))

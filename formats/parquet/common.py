@@ -1,0 +1,58 @@
+"""What all calls for Parquet files have in common. It knows no library that writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from adapters import parquet_codecs
+from adapters.contract import Can, Maturity, Stage, Stored, TabularFormat
+from adapters.losses import Cause, Loss, Relation
+from adapters.relations import texts, times
+
+SECONDS_AS_MS = Loss(
+    "timestamps in s become ms",
+    "the same points in time",
+    Cause.FORMAT,
+    Relation(times.timestamps_in(["s"], "ms")),
+    frozenset({"timestamp-s", "timestamp-s-zone"}),
+)
+
+DICTIONARY_AS_VALUES = Loss(
+    "categoricals become plain columns",
+    "the same values",
+    Cause.CALL,
+    Relation(texts.dictionary_as_values),
+    frozenset({"categorical", "categorical-ordered"}),
+)
+
+
+MOST_ROWS = range(1, 2**31)
+"""What a number of rows may be."""
+
+
+class Parquet(TabularFormat):
+    """What all calls have in common: a Parquet file is a Parquet file."""
+
+    format = "parquet"
+    title = "Parquet"
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL}
+    levels: ClassVar = parquet_codecs.LEVELS
+    plain: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    maturity = Maturity(
+        Stage.ESTABLISHED,
+        "an Apache specification since 2013; implementations in Java, C++, Rust, Go, C# and DuckDB's own",
+    )
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and encodings of all column chunks, from the footer."""
+        # Whatever call is measured: pyarrow is there.
+        import pyarrow.parquet
+
+        return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))
