@@ -335,8 +335,11 @@ def _amplifications(run: Run, table: Table, operation: str) -> dict[str, str]:
             continue
         texts = [NOTHING if _is_blind(run, row) else number_text(figures[LOGICAL].median / given)]
         if _is_cold(table):
+            # Distinct pages are those of all calls of a sample; streams make several even cold.
+            calls = figures["repetitions"].median if "repetitions" in figures else 1
             texts += [
-                number_text(figures[name].median / given) if name in figures else NOTHING for name in (DEVICE, DISTINCT)
+                number_text(figures[name].median / given / over) if name in figures else NOTHING
+                for name, over in ((DEVICE, 1), (DISTINCT, calls))
             ]
         found[row.variant] = _marked(row, operation, "/".join(texts))
     return found
