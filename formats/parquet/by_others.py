@@ -251,6 +251,15 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
         ),
     }
     library_default: ClassVar = {"codec": "zstd"}
+    losses = (
+        Loss(
+            "ordered categories lose their order",
+            "the same values",
+            Cause.CALL,
+            Relation(texts.dictionary_without_order),
+            frozenset({"categorical-ordered"}),
+        ),
+    )
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""

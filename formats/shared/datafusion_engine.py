@@ -67,8 +67,9 @@ class DatafusionEngine(ProjectsByOneCall):
         return frame.select(*(self._datafusion.col(quoted(name)) for name in columns))
 
     def _collected(self, frame: datafusion.DataFrame) -> pa.Table:
-        partitions = frame.collect_partitioned()
-        return self._arrow.Table.from_batches([batch for part in partitions for batch in part], frame.schema())
+        batches = [batch for part in frame.collect_partitioned() for batch in part]
+        # What the frame says of ordered dictionaries is not what its batches are.
+        return self._arrow.Table.from_batches(batches, None if batches else frame.schema())
 
     def _condition(self, predicate: Predicate, schema: pa.Schema) -> datafusion.Expr:
         """The condition in DataFusion's expressions, to which NaN equals itself and is above all other numbers."""

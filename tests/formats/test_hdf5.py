@@ -60,7 +60,9 @@ def test_integers_with_nulls_go_through_numpy(name: str, target: Target, tmp_pat
     targets.apply_strings(target)
     adapter = FORMATS.build(name)
     adapter.load_library()
-    outcomes = {(record.kind, record.nulls): record for record in fidelity.probe(adapter, target, tmp_path / "kinds")}
+    outcomes = {
+        (record.kind, record.nulls): record for record in fidelity.probe(adapter, target, tmp_path / "kinds")
+    }
     record = outcomes["int64", True]
     wanted = ("exact", "") if target.kind == "pandas" else ("lossy", "integers with nulls become float64")
     assert (record.outcome, record.how) == wanted
