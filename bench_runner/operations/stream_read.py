@@ -53,11 +53,11 @@ class StreamRead(Operation):
                 batches, size_bytes = batches + 1, size_bytes + batch.nbytes
                 # Not to be held while the next one is made.
                 del batch
-        laps.note("result_bytes", size_bytes)
-        laps.note("batches_count", batches)
+        streaming.note(laps, batches, size_bytes)
         return digest.hexdigest()
 
     def _batches(self, stage: Stage, location: Path, laps: Laps) -> Iterator[pa.Table]:
+        """Raises OtherAnswer for a batch of another size than was asked for."""
         adapter = cast(TabularFormat, stage.adapter)
         columns = self.expected_columns(stage)
         if self.fallback(adapter):
@@ -78,6 +78,8 @@ class StreamRead(Operation):
             laps.lap("engine_ns")
             batch = targets.from_native(native, stage.target, adapter.native_read)
             del native
+            if not 0 < batch.num_rows <= self.rows:
+                raise OtherAnswer(f"a batch has {batch.num_rows:,} rows, not 1 to {self.rows:,}")
             laps.lap("convert_ns")
             streaming.touch(batch)
             laps.lap("touch_ns")
@@ -88,12 +90,10 @@ class StreamRead(Operation):
 
     def answer(self, stage: Stage, result: str, location: Path) -> Any:
         """All batches of another reading, one behind the other. Raises OtherAnswer where they are not what came inside
-        the clock, or are larger than was asked for."""
+        the clock."""
         digest = streaming.StreamDigest()
         batches: list[pa.Table] = []
         for batch in self._batches(stage, location, Laps()):
-            if not 0 < batch.num_rows <= self.rows:
-                raise OtherAnswer(f"batch {len(batches) + 1} has {batch.num_rows:,} rows, not 1 to {self.rows:,}")
             digest.update(batch)
             batches.append(batch)
         if digest.hexdigest() != result:

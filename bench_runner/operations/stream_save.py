@@ -68,7 +68,7 @@ class StreamSave(Operation):
         adapter = cast(TabularFormat, stage.adapter)
         place = self.place(location)
         schema = stage.schema.remove_metadata()
-        batches = _Counted(streaming.source(stage, held, self.rows, laps))
+        batches = streaming.source(stage, held, self.rows, laps)
         try:
             if self.fallback(adapter):
                 table = pa.Table.from_batches(list(batches), schema)
@@ -81,8 +81,6 @@ class StreamSave(Operation):
             text = " ".join(str(error).split())
             raise RefusedData(f"the call does not take this data ({type(error).__name__}: {text})") from error
         laps.lap("engine_ns")
-        laps.note("result_bytes", batches.size_bytes)
-        laps.note("batches_count", batches.count)
         return place
 
     def answer(self, stage: Stage, result: Path, location: Path) -> Any:
@@ -92,23 +90,6 @@ class StreamSave(Operation):
     def expected_columns(self, stage: Stage) -> list[str]:
         """All, in their order."""
         return list(stage.schema.names)
-
-
-class _Counted:
-    """Batches, with how many and how large they were."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.count = self.size_bytes = 0
-
-    def __iter__(self) -> _Counted:
-        return self
-
-    def __next__(self) -> pa.RecordBatch:
-        batch = next(self._batches)
-        self.count += 1
-        self.size_bytes += batch.nbytes
-        return batch
 
 
 def _native(batches: Iterator[pa.RecordBatch], stage: Stage, native: Native, laps: Laps) -> Iterator[Any]:

@@ -22,14 +22,21 @@ from data_generator.cache import read_rows
 def source(stage: Stage, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
     """The first `rows` rows of the data set, at most `batch_rows` at a time, each batch in memory of its own: what an
     engine keeps of them is its own. The clocks stand still while a batch is read from the cache."""
-    start = 0
+    start = batches = size_bytes = 0
     while start < rows:
         with laps.paused():
             # Where a batch of the cache ends, so does one here.
             fresh = [next(read_rows(stage.dataset, start, min(batch_rows, rows - start)))]
-        start += fresh[0].num_rows
+            start, batches, size_bytes = start + fresh[0].num_rows, batches + 1, size_bytes + fresh[0].nbytes
+            note(laps, batches, size_bytes)
         # Nothing here may hold what has been handed on.
         yield fresh.pop().replace_schema_metadata(None)
+
+
+def note(laps: Laps, batches: int, size_bytes: int) -> None:
+    """Keep how many batches have gone through a stream, and how large they were."""
+    laps.note("batches_count", batches)
+    laps.note("result_bytes", size_bytes)
 
 
 def touch(table: pa.Table) -> None:

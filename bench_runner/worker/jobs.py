@@ -22,7 +22,7 @@ from adapters.errors import RefusedData
 from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.machine import linux
-from bench_runner.operations import targets
+from bench_runner.operations import OtherAnswer, targets
 from bench_runner.worker import fidelity, memory_probe, sample
 from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, Answer
 from bench_runner.worker.verify import Mismatch
@@ -56,7 +56,7 @@ def classify(error: BaseException) -> tuple[str, str]:
     """(kind, one-line reason) of an error, in the words of bench_runner.results.records.Failure."""
     text = " ".join(str(error).split()) or "no message"
     reason = f"{type(error).__name__}: {text}"[:400]
-    if isinstance(error, Mismatch):
+    if isinstance(error, (Mismatch, OtherAnswer)):
         return "mismatch", text[:600]
     if isinstance(error, RefusedData):
         return "refused", text[:400]

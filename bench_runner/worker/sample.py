@@ -22,7 +22,7 @@ from bench_runner import registries
 from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
-from bench_runner.operations import Batches, Operation, OtherAnswer, RepeatedOperation, Stage, operation_of, targets
+from bench_runner.operations import Batches, Operation, RepeatedOperation, Stage, operation_of, targets
 from bench_runner.worker import block, epochs, image_verify, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
@@ -126,10 +126,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
             figures["growth_bytes"] = _size_bytes(result) - before_bytes
         if ready.operation.makes_anew:
             answer |= read_back(ready.stage.adapter, result)
-        try:
-            result = ready.operation.answer(ready.stage, result, ready.location)
-        except OtherAnswer as error:
-            raise Mismatch(str(error)) from error
+        result = ready.operation.answer(ready.stage, result, ready.location)
         answer |= _verification(ready, result, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
     yield answer

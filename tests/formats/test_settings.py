@@ -10,7 +10,7 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from adapters.errors import NotInstalled, RefusedSetting
+from adapters.errors import AdapterError, NotInstalled, RefusedSetting
 from adapters.registry import Entry, Registry
 from bench_runner.machine.linux import files_below
 from bench_runner.operations import targets
@@ -231,3 +231,26 @@ def test_a_setting_needs_its_own_libraries_alone(
 
 def test_a_listing_shows_what_the_defaults_need() -> None:
     assert "lxml" in FORMATS.availability(FORMATS.engines("xml")[0]).versions
+
+
+@pytest.mark.parametrize(
+    ("honoured", "other", "words"),
+    [
+        ("orc[codec=none,stripe_bytes=65536]", "orc[codec=none]", "stripes of"),
+        ("f3[row_group_rows=1000]", "f3", "the file has 1 row groups, its variant says 1,000 rows each"),
+    ],
+)
+def test_a_file_of_larger_units_than_was_asked_for_is_found(
+    honoured: str, other: str, words: str, tmp_path: Path
+) -> None:
+    adapter, careless = FORMATS.build(honoured), FORMATS.build(other)
+    table = ordinary_table(30_000)
+    for each in (adapter, careless):
+        each.load_library()
+        each.save(table, tmp_path / f"{each.variant}{each.suffix}")
+    adapter.stored(tmp_path / f"{adapter.variant}{adapter.suffix}")
+    with pytest.raises(AdapterError, match=words):
+        adapter.stored(tmp_path / f"{careless.variant}{careless.suffix}")
+    streamed = tmp_path / f"streamed{adapter.suffix}"
+    adapter.save_stream(table.schema, iter(table.to_batches(max_chunksize=300)), streamed)
+    adapter.stored(streamed)
