@@ -24,7 +24,7 @@ from adapters.contract import (
 )
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
-from adapters.relations import times
+from adapters.relations import texts, times
 from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, Parquet
 from formats.shared import pandas_losses as shared
 from formats.shared.datafusion_engine import DatafusionEngine
