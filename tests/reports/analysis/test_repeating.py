@@ -77,9 +77,10 @@ def test_every_variant_and_every_data_set_is_planned_again_alone(chain: Chain) -
     run, table = table_of(chain)
     plan, options = plan_of(repeating_command(run, table, table.rows[0]))
     found = [*plan.chains, *(each.chain for each in plan.excluded)]
-    assert [(each.dataset, each.variant, each.conditions) for each in found if not each.is_raw_io] == [
+    # Operations that the data refuse stand by themselves.
+    assert {(each.dataset, each.variant, each.conditions) for each in found if not each.is_raw_io} == {
         (chain.dataset, chain.variant, chain.conditions)
-    ]
+    }
     assert plan.datasets[chain.dataset].rows == 2000
     assert options["rounds"] == 3
 
