@@ -5,6 +5,7 @@ A question is checked here; what is measured for it, and what the reports make o
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +46,12 @@ from reports.text.recommendation import Answer
 
 WHOLE = (SAVE, READ)
 """What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""
+HOW_TO_MEASURE = {
+    **{name: f"--{name}" for name in ("rows", "cache", "threads", "target", "strings", "seed", "out", "machine")},
+    "budget_s": "--budget",
+    "work_dirs": "--work-dir",
+}
+"""What says nothing of a stored run, and the option of the command line."""
 
 
 def recommend(
@@ -116,11 +123,14 @@ def recommend(
     )
     _check_whole_times(preferences)
     datasets = texts("--datasets", datasets)
-    if (data is not None and stored is not None) or not (data is not None or stored is not None or datasets):
+    if data is not None and stored is not None:
+        raise RequestError("--data and --from: your own data are measured, a stored run is not\n  leave out one of them")
+    if data is None and stored is None and not datasets:
         raise RequestError(
             "name what it is about\n  --data PATH for your own, --from RUN for a stored run, or --datasets NAME"
         )
     if stored is not None:
+        _check_measures_nothing(given)
         chosen = texts("--formats", formats), texts("--formats-not", formats_not)
         return stored_answer(_holding(stored_runs(stored), datasets, preferences), preferences, datasets, *chosen)
     request = requested(
@@ -152,10 +162,24 @@ def recommend(
     )
 
 
+def _check_measures_nothing(given: Mapping[str, object]) -> None:
+    """What says how to measure would say nothing of a stored run, and must not look as if it did."""
+    usual = {name: each.default for name, each in inspect.signature(recommend).parameters.items()}
+    for name, option in HOW_TO_MEASURE.items():
+        if (given[name] or None) != (usual[name] or None):
+            raise RequestError(
+                f"{option}: says how to measure, and --from measures nothing\n"
+                "  leave it out: the answer says under which conditions the run was made"
+            )
+
+
 def _holding(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
     """Of several runs, which are the reference's, the first that measured such a data set: one that has what the user
     does; tables before images, and both before codecs and calls."""
     first = ("tabular", "image")
+    if not datasets and len(runs) > 1:
+        held = "; ".join(f"{', '.join(run.info.suites)}: {', '.join(run.info.datasets)}" for run in runs)
+        raise RequestError(f"--from: holds several data sets; name one by --datasets\n  {held}")
     ordered = sorted(runs, key=lambda run: [name not in run.info.suites for name in first])
     asked = set(preferences.operations)
     ordered.sort(key=lambda run: bool(asked - {sample.operation for sample in run.samples}) if asked else False)

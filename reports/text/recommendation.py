@@ -205,7 +205,7 @@ def _why_few(found: Recommendation) -> str:
         return f", as the machine was not at rest (of {lost} variants none counts)"
     if any(cell.uncounted for cell in found.ranked[0].candidate.cells.values()):
         return ", as the machine was not at rest ('doctor' looks at it)"
-    return "; more time (--budget) gives more"
+    return "; a longer measurement (--budget) gives more"
 
 
 def _names(found: Recommendation) -> dict[str, str]:
@@ -355,7 +355,7 @@ def _gains_of_accepting(found: Recommendation) -> list[str]:
             told = f"{first.candidate.variant} ({_stage_text(first.candidate)})"
             lines.append(f"{told}: score {_times(1 / best)} times better; --accept {stage} allows it")
     if found.not_accepted and not lines:
-        lines.append("what is not accepted yet (--accept) is not shown to be better")
+        lines.append("no young or experimental format (--accept) is shown to be better")
     return lines
 
 

@@ -50,16 +50,17 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     told = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
-        _time(candidate.cells[operation], verb)
+        # As the table has it: over the rounds that all have, where they differ.
+        _time(candidate.cells[operation], verb, ranked.values.get(operation))
         for operation, verb in {**parts_asked, **told}.items()
         if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures
     ]
     return "; ".join([*parts, *_file(candidate)])
 
 
-def _time(cell: CellSummary, verb: str) -> str:
+def _time(cell: CellSummary, verb: str, levelled_ns: float | None) -> str:
     wall = cell.figures["wall_ns"].median
-    told = f"{verb} {number_text(wall / 1e6)} ms"
+    told = f"{verb} {number_text((levelled_ns or wall) / 1e6)} ms"
     if cell.raw_io_multiple is not None:
         told += f", {number_text(cell.raw_io_multiple.ratio)} times raw I/O"
     shares = [

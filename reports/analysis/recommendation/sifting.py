@@ -41,7 +41,7 @@ def sifted(
 
 def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int, on_all_rows: bool) -> str:
     if is_apart(candidate.variant):
-        return "something else: gives back a mapping, views, or numbers in place of missing ones"
+        return "another kind of result: a mapping, views, or numbers in place of missing ones"
     for operation in preferences.operations:
         if lacking := candidate.lacks(operation):
             return f"{NO_FIGURE} {preferences.title(operation)}: {lacking}"

@@ -315,7 +315,7 @@ def test_programs_measure_and_ask_what_they_measured(
 
 WRONG = [
     ([], "name what it is about"),
-    (["--data", "x", "--from", "y"], "name what it is about"),
+    (["--data", "x", "--from", "y"], "leave out one of them"),
     (["--datasets", "eq", "--prefer", "speed=3"], "nothing is called 'speed'"),
     (["--datasets", "eq", "--need", "magic"], "--need 'magic' is not known"),
     (["--datasets", "eq", "--accept", "old"], "'old' is not one of 'established', 'young', 'experimental'"),

@@ -103,7 +103,7 @@ def test_too_few_rounds_are_told_with_what_was_lost(capsys: pytest.CaptureFixtur
     few = [replace(each, figures={name: {1: by[1]} for name, by in each.figures.items()}) for each in SALES]
     answer = answered(few)
     text = "\n".join(printed(answer, capsys))
-    assert "how sure: too few rounds to say; more time (--budget) gives more\n" in text
+    assert "how sure: too few rounds to say; a longer measurement (--budget) gives more\n" in text
     assert "P(best)" not in text
     lost = replace(answer, found=replace(answer.found, dropped=(("orc", "no round was counted"),)))
     assert ", as the machine was not at rest (of 1 variants none counts)\n" in "\n".join(printed(lost, capsys))
@@ -196,7 +196,7 @@ def test_what_accepting_more_would_gain_is_told(capsys: pytest.CaptureFixture[st
     assert told[-1].startswith("f3[codec=none] (experimental, ours): score 1.")
     assert told[-1].endswith(" times better; --accept experimental allows it")
     worse = [*SALES[:5], candidate("e", read=90, save=90, size=90, stage="experimental")]
-    assert "what is not accepted yet (--accept) is not shown to be better" in printed(answered(worse), capsys)
+    assert "no young or experimental format (--accept) is shown to be better" in printed(answered(worse), capsys)
     everything = Preferences(accept="experimental")
     text = "\n".join(printed(answered(preferences=everything, cautions=("experimental, ours: why",)), capsys))
     assert "recommended: f3[codec=none]" in text
