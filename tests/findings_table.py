@@ -13,6 +13,7 @@ from rich.console import Console
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
 from format_bench import recommend
+from reports.analysis import engines
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
 from reports.analysis.tables import Table, tables, unit_of, value_text
 from reports.analysis.units import number_text
@@ -32,12 +33,31 @@ ANSWERED = "python main.py recommend --from reference --datasets core"
 
 
 def wins() -> str:
-    """One row for each data set without a codec: the best, who is tied with it, and who comes next by how much."""
+    """One row for each table without a codec: the best, who is tied with it, and who comes next by how much."""
+    return _wins("tabular")
+
+
+def image_wins() -> str:
+    """The same of images."""
+    return _wins("image")
+
+
+def _wins(suite: str) -> str:
     lines = [f"| data | {' | '.join(HEADS.values())} |", f"|{' --- |' * (1 + len(HEADS))}"]
-    for table in _plain():
-        cells = [_winner(table, column) for column in HEADS]
-        lines.append(f"| `{table.dataset}` | {' | '.join(cells)} |")
+    for table in _tables(suite):
+        if table.conditions.track == "plain":
+            cells = [_winner(table, column) for column in HEADS]
+            lines.append(f"| `{table.dataset}` | {' | '.join(cells)} |")
     return "\n" + "\n".join(lines) + "\n"
+
+
+def format_or_call() -> str:
+    """For each table of the suite `engines` what its report answers in a sentence."""
+    lines = []
+    for table in _tables(engines.SUITE):
+        threads = "the libraries' own threads" if table.conditions.threads == "default" else "one thread"
+        lines += [f"- `{table.dataset}`, {threads}, {told}" for told in engines.answers(table)]
+    return "\n" + "\n".join(lines or ["The reference run has no suite `engines` yet."]) + "\n"
 
 
 def measured() -> str:
@@ -78,10 +98,10 @@ def _runs() -> list[Run]:
     return reference_runs() if PLACE.exists() else []
 
 
-def _plain() -> Iterator[Table]:
+def _tables(suite: str) -> Iterator[Table]:
     for run in _runs():
-        if "tabular" in run.info.suites:
-            yield from (table for table in tables(run) if table.conditions.track == "plain")
+        if suite in run.info.suites:
+            yield from tables(run)
 
 
 def _winner(table: Table, column: Column) -> str:

@@ -146,6 +146,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
     "answer": findings_table.answer,
+    "image-wins": findings_table.image_wins,
+    "format-or-call": findings_table.format_or_call,
     "thesis": findings_table.beside_thesis,
     "established": established,
     "not-established": not_established,
