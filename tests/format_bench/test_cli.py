@@ -83,7 +83,8 @@ def test_lists(capsys: pytest.CaptureFixture[str], what: str) -> None:
     code, out, _ = run(capsys, "list", what)
     assert code == 0
     assert out
-    assert max(map(len, out.splitlines())) <= 130
+    # A cell is one line whatever its names, to be searched and pasted.
+    assert what == "cells" or max(map(len, out.splitlines())) <= 130
 
 
 def test_listings_tell_how_far_each_can_be_relied_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +96,7 @@ def test_listings_tell_how_far_each_can_be_relied_on(capsys: pytest.CaptureFixtu
             told = registry.engines(name)[0].maturity
             assert f"{told.stage.value}: {told.reason}" in " ".join(part[0].split()), name
     _, out, _ = run(capsys, "list", "formats")
-    assert out.count("(ours)") == 2, "F3 and the yardstick"
+    assert out.count("(ours)") == 3, "F3, the layout of tables by PyTables, and the yardstick"
     assert "retired" in out, "an engine that differs from its format says so"
     assert out.count("an Apache specification since 2009") == 1, "two engines of Avro are alike in it"
 
