@@ -12,9 +12,12 @@ MOST_NAMED = 3
 
 def length_text(length: Length, budget_s: float | None = None) -> str:
     """'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'; '' where nothing is
-    known."""
+    known, and that it is not where of most nothing is."""
     if not length.by_format:
         return ""
+    if len(length.unknown) > len(length.by_format):
+        # The few that are known would say minutes of a run that takes an hour.
+        return f"how long it takes is not known: nothing was measured yet of {len(length.unknown)} variants"
     whole = length.middle_s
     named = [name for name, seconds in length.by_format.items() if seconds >= LARGE_SHARE * whole][:MOST_NAMED]
     source = "earlier runs here" if length.here else "the reference run, on another machine"
