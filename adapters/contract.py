@@ -162,8 +162,8 @@ class Besides:
 
 @dataclass(frozen=True)
 class PartCall:
-    """What a user writes for a part of a table: an expression, the statements `before` it, and the import lines that
-    they need besides.
+    """What a user writes for a part of a table: an expression, the statements `before` it, the import lines that they
+    need besides, and the statements `after` it.
 
     `columns` are the names asked for, `rows` a list of their numbers; conditions are on `column`, by `low` and `high`,
     `value`, `values` or `prefix`; `{more}` is the place of rows to be added.
@@ -172,6 +172,7 @@ class PartCall:
     expression: str
     before: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

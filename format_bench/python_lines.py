@@ -70,7 +70,12 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     kind = Kind(operation.kind) if isinstance(operation, Scan) else None
     needs = _needs(operation.name, kind, every=isinstance(operation, Take | Scan) and operation.columns == ALL)
     if operation.fallback(adapter):
-        return PartLines(*_whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix), needs)
+        imports, lines = _whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix)
+        if adapter.engine in _GIVES_VIEWS:
+            one_by_one = "pa.concat_tables([table.select(columns).slice(row, 1) for row in rows])"
+            lines = tuple(line.replace("table.select(columns).take(rows)", one_by_one) for line in lines)
+            imports = _sorted((*imports, "import pyarrow as pa"))
+        return PartLines(imports, lines, needs)
     path = f'"data{adapter.suffix}"'
     call = _part_call(adapter.calls, operation.name, kind)
     if call is not None and adapter.calls is not None:
@@ -85,7 +90,7 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     if operation.name == "append":
         return PartLines(_sorted(imports, given), (*before, expression), needs)
     last = f"{held} = {taken.replace('{}', expression)}"
-    return PartLines(_sorted(imports, taken), (*before, last), needs)
+    return PartLines(_sorted(imports, taken), (*before, last, *call.after), needs)
 
 
 def _needs(name: str, kind: Kind | None, *, every: bool) -> str:
@@ -113,6 +118,11 @@ def _part_call(calls: Calls | None, name: str, kind: Kind | None) -> PartCall | 
     return calls.scan.get(kind) if kind is not None else getattr(calls, name)
 
 
+_CLOSING = ("opened.close()",)
+_GIVES_VIEWS = ("datafusion",)
+"""Engines that give views of text, of which pyarrow has no call that takes rows."""
+
+
 def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> PartCall:
     """Format Bench's own adapter, as it was measured."""
     storage = f'build_loaded("{adapter.variant}")'
@@ -121,16 +131,15 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
         return PartCall(f"{storage}.append({{more}}, Path({{path}}))", (), imports)
     if name == "take":
         opened = f"opened = {storage}.open_rows(Path({{path}}))"
-        return PartCall("opened.take(np.array(rows), columns)", (opened,), (*imports, "import numpy as np"))
+        return PartCall("opened.take(np.array(rows), columns)", (opened,), (*imports, "import numpy as np"), _CLOSING)
     # By a name, because some handles work for as long as somebody holds them.
     opened = f"opened = {storage}.open(Path({{path}}))"
     if kind is None:
-        return PartCall("opened.project(columns)", (opened,), imports)
+        return PartCall("opened.project(columns)", (opened,), imports, _CLOSING)
     values = {Kind.RANGE: "(low, high)", Kind.EQUAL: "(value,)", Kind.IN: "tuple(values)", Kind.PREFIX: "(prefix,)"}
     met = f"Predicate(column, Kind.{kind.name}, {values.get(kind, '()')})"
-    return PartCall(
-        f"opened.scan({met}, columns)", (opened,), (*imports, "from adapters.predicate import Kind, Predicate")
-    )
+    imports = (*imports, "from adapters.predicate import Kind, Predicate")
+    return PartCall(f"opened.scan({met}, columns)", (opened,), imports, _CLOSING)
 
 
 def _whole(

@@ -50,8 +50,9 @@ SUITE = Suite(
         "vortex[engine=vortex-data,library_cache=off]",
     ),
     left_out={
-        "avro, csv, excel, feather, hdf5-fixed, hdf5-table, json, orc, pickle, xml": "the question is of formats that "
-        "lay values out for random access, and of Parquet; the suite access has the others",
+        "avro, csv, duckdb-table, excel, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, orc, pickle, "
+        "sqlite-table, xml": "the question is of formats that lay values out for random access, and of Parquet; the "
+        "suite access has the others",
     },
     reasons={
         "the question": "Lance's authors ask whether two structural encodings are needed (LanceDB, 2025), and "

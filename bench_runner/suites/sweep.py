@@ -100,6 +100,7 @@ SUITE = Suite(
     left_out={
         "avro, csv, excel, hdf5-fixed, hdf5-table, json, pickle, xml": "are read whole for every part of a table; "
         "'run tabular --over' has them",
+        "hdf5-pytables, sqlite-table": "hold rows: 'run access' has them",
     },
     reasons={
         "traits": "a table of which one trait can be varied while all others stay",

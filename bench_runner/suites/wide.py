@@ -38,8 +38,8 @@ SUITE = Suite(
         "vortex[engine=vortex-data]",
     ),
     left_out={
-        "avro, csv, excel, hdf5-fixed, hdf5-table, json, pickle, xml": "hold rows or one block: all is read for a "
-        "column, and the other suites say what that costs",
+        "avro, csv, excel, hdf5-fixed, hdf5-pytables, hdf5-table, json, pickle, sqlite-table, xml": "hold rows or one "
+        "block: all is read for a column, and the other suites say what that costs",
     },
     reasons={
         "10 to 20,000 columns of floats": "the experiment of F3's authors (SIGMOD 2025, section 7.2): features of "

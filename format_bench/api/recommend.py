@@ -124,7 +124,9 @@ def recommend(
     _check_whole_times(preferences)
     datasets = texts("--datasets", datasets)
     if data is not None and stored is not None:
-        raise RequestError("--data and --from: your own data are measured, a stored run is not\n  leave out one of them")
+        raise RequestError(
+            "--data and --from: your own data are measured, a stored run is not\n  leave out one of them"
+        )
     if data is None and stored is None and not datasets:
         raise RequestError(
             "name what it is about\n  --data PATH for your own, --from RUN for a stored run, or --datasets NAME"

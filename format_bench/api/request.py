@@ -72,7 +72,9 @@ def requested(
     if wanted.webface is not None and not wanted.webface.is_file():
         raise RequestError(f"--webface {wanted.webface}: no such file\n  without a path a generated table is measured")
     if wanted.data is not None and not wanted.data.exists():
-        raise RequestError(f"--data {wanted.data}: no such file or folder\n  name a file or a folder of yours; --datasets names data of ours")
+        raise RequestError(
+            f"--data {wanted.data}: no such file or folder\n  name one of yours; --datasets names data of ours"
+        )
     return wanted
 
 

@@ -26,6 +26,7 @@ class JsonDocument(TabularFormat):
         shared.float32_as_float64(bound="the same number as float64"),
         shared.DICTIONARY_AS_TEXT,
         text.INTEGERS_AS_INT64,
+        shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
     )
 
     @property
