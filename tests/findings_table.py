@@ -52,12 +52,14 @@ def _wins(suite: str) -> str:
 
 
 def format_or_call() -> str:
-    """For each table of the suite `engines` what its report answers in a sentence."""
-    lines = []
+    """What the report answers for each table of the suite `engines`."""
+    lines = ["| data | threads | operation | answer |", "| --- | --- | --- | --- |"]
     for table in _tables(engines.SUITE):
-        threads = "the libraries' own threads" if table.conditions.threads == "default" else "one thread"
-        lines += [f"- `{table.dataset}`, {threads}, {told}" for told in engines.answers(table)]
-    return "\n" + "\n".join(lines or ["The reference run has no suite `engines` yet."]) + "\n"
+        threads = "the libraries' own" if table.conditions.threads == "default" else "1"
+        for told in engines.answers(table):
+            operation, _, sentence = told.partition(": ")
+            lines.append(f"| `{table.dataset}` | {threads} | {operation} | {sentence} |")
+    return "\n" + "\n".join(lines) + "\n"
 
 
 def measured() -> str:

@@ -43,8 +43,6 @@ def test_a_handle_is_kept_where_the_call_has_one() -> None:
     assert set(refusals(made, kept)) == {
         "duckdb-table[engine=duckdb]",
         "feather[engine=pyarrow,codec=none]",
-        "hdf5-pytables[engine=pytables]",
-        "sqlite-table[engine=sqlite3]",
         "parquet[engine=polars,codec=none]",
         "parquet[engine=duckdb,codec=none]",
     }

@@ -121,7 +121,7 @@ def test_one_typo_among_names_is_named(asked: tuple[str, ...]) -> None:
 
 
 def test_a_name_that_is_like_no_other_is_named_with_what_there_is() -> None:
-    with pytest.raises(PlanError, match="--formats 'nothing like it' matches nothing\n  there are: avro, csv, duckdb"):
+    with pytest.raises(PlanError, match="--formats 'nothing like it' matches nothing\n  there are: avro, csv, excel"):
         make_plan([SUITES["tabular"]], Request(rows=1000, formats=("nothing like it|csv",)))
 
 

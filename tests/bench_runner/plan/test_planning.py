@@ -32,7 +32,8 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
     assert {chain.dataset for chain in plain} == {"eq", "int", "float", "bool", "str", "core"}
     for dataset in made.datasets:
         formats = [chain.variant.partition("[")[0] for chain in plain if chain.dataset == dataset]
-        assert sorted(set(formats)) == list(FORMATS)
+        left_out = {"duckdb-table", "hdf5-pytables", "sqlite-table"}
+        assert sorted(set(formats)) == [name for name in FORMATS if name not in left_out]
 
 
 def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
