@@ -138,8 +138,8 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
         return PartCall("opened.project(columns)", (opened,), imports, _CLOSING)
     values = {Kind.RANGE: "(low, high)", Kind.EQUAL: "(value,)", Kind.IN: "tuple(values)", Kind.PREFIX: "(prefix,)"}
     met = f"Predicate(column, Kind.{kind.name}, {values.get(kind, '()')})"
-    imports = (*imports, "from adapters.predicate import Kind, Predicate")
-    return PartCall(f"opened.scan({met}, columns)", (opened,), imports, _CLOSING)
+    predicate = "from adapters.predicate import Kind, Predicate"
+    return PartCall(f"opened.scan({met}, columns)", (opened,), (*imports, predicate), _CLOSING)
 
 
 def _whole(

@@ -80,7 +80,8 @@ def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
     """What the device gives, shares of it, and bytes read for each byte given; what they mean stands on a page before
     them."""
     found = list(figures_of(run, table))
-    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['roofline']}", _about(run, table))
+    title = f"{table.suite}: {table.dataset}, {TITLES['roofline'].partition(',')[0]}"
+    figure = new_page(run, title, _about(run, table))
     told = [text for each in found for text in (each.title, *(f"- {note}" for note in each.notes), "")]
     words = "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told)
     figure.text(0.05, TOP, words, fontsize=8, va="top", linespacing=1.6)
