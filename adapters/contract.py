@@ -17,11 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
-from adapters.offers import Handle as Handle
-from adapters.offers import ImageHandle as ImageHandle
-from adapters.offers import Offers as Offers
-from adapters.offers import Reach as Reach
-from adapters.offers import Sharing as Sharing
+from adapters.offers import Handle, ImageHandle, Offers
 from adapters.predicate import Kind
 from adapters.spelling import spell
 

@@ -1,7 +1,6 @@
 """What an engine has calls of its own for, beside save and read, and the open copy that has those calls.
 
-Re-exported by `adapters.contract`, where adapters and the harness take it from. It knows no format, and nothing of how
-a call is measured.
+It knows no format, and nothing of how a call is measured.
 """
 
 from __future__ import annotations

@@ -7,24 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Calls,
-    Can,
-    Handle,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Reach,
-    Records,
-    Setting,
-    Sharing,
-    Stage,
-    Stored,
-    TabularFormat,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Records, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.relations import integers, texts, times
 from formats.shared import pandas_losses as shared
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine

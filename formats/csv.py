@@ -7,20 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Calls,
-    Can,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Setting,
-    Stage,
-    Stored,
-    TabularFormat,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Offers
 from adapters.relations import times, written
 from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Handle, Maturity, Offers, Reach, Stage, Stored
+from adapters.contract import Can, Maturity, Stage, Stored
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach
 from adapters.predicate import Kind
 from adapters.relations import times
 from formats.shared import pandas_losses as shared

@@ -11,23 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Calls,
-    Can,
-    Handle,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Reach,
-    Setting,
-    Sharing,
-    Stage,
-    Stored,
-    TabularFormat,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
 from adapters.losses import Loss
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
 from formats.shared.arrow_ipc import Message, batches_of

@@ -8,22 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Calls,
-    Can,
-    Handle,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Reach,
-    Setting,
-    Stage,
-    Stored,
-    TabularFormat,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData, RefusedSetting
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach
 from adapters.relations import nulls
 from formats.shared import pandas_losses as shared
 from formats.shared.projection import ProjectsByOneCall, in_order

@@ -8,21 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Calls,
-    Can,
-    Handle,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Setting,
-    Stage,
-    Stored,
-    TabularFormat,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedSetting
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers
 from adapters.relations import floats, integers, times, written
 from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared

@@ -8,22 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Calls,
-    Can,
-    Handle,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Reach,
-    Setting,
-    Sharing,
-    Stage,
-    Stored,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from adapters.relations import times
 from formats.shared import pandas_losses as shared

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Handle, Maturity, Native, Offers, Reach, Stage, Stored, TabularFormat
+from adapters.contract import Can, Maturity, Native, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData
+from adapters.offers import Handle, Offers, Reach
 from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
 from formats.shared.rows import checked

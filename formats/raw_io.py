@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adapters.contract import Can, Handle, Maturity, Native, Offers, Reach, Sharing, Stage, Stored, TabularFormat
+from adapters.contract import Can, Maturity, Native, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from formats.shared.arrow_ipc import Message
 from formats.shared.arrow_rows import Runs, has_rows, read_rows

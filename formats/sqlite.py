@@ -15,8 +15,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.contract import Can, Handle, Maturity, Native, Offers, Reach, Stage, Stored, TabularFormat
+from adapters.contract import Can, Maturity, Native, Stage, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach
 from adapters.predicate import Kind, Predicate
 from adapters.relations import floats, times
 from formats.shared import pandas_losses as shared

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Stage, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
+from adapters.offers import ImageHandle, Offers
 from image_storages import arrays
 
 if TYPE_CHECKING:

@@ -8,20 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Can,
-    ImageHandle,
-    Images,
-    ImageStorage,
-    Maturity,
-    Native,
-    Offers,
-    Reach,
-    Setting,
-    Stage,
-    Stored,
-)
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Setting, Stage, Stored
 from adapters.errors import AdapterError
+from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
 
 if TYPE_CHECKING:

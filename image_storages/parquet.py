@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays, arrow_rows
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Reach, Stage, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
+from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adapters.contract import Can, ImageHandle, Images, ImageStorage, Maturity, Native, Offers, Stage, Stored
+from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
+from adapters.offers import ImageHandle, Offers
 from image_storages import arrays
 
 if TYPE_CHECKING:

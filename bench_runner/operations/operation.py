@@ -16,7 +16,8 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Handle, ImageStorage, TabularFormat
+from adapters.contract import ImageStorage, TabularFormat
+from adapters.offers import Handle
 from adapters.spelling import spell
 from bench_runner.clock import Laps
 from bench_runner.operations import parameters, targets

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from adapters.contract import Handle, ImageStorage, TabularFormat
+from adapters.contract import ImageStorage, TabularFormat
+from adapters.offers import Handle
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
 from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage

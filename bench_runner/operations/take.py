@@ -16,7 +16,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Handle, ImageStorage, Sharing, TabularFormat
+from adapters.contract import ImageStorage, TabularFormat
+from adapters.offers import Handle, Sharing
 from bench_runner.clock import Laps
 from bench_runner.operations import selection, targets
 from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage

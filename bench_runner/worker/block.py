@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from adapters.contract import Handle
 from adapters.errors import RefusedData
+from adapters.offers import Handle
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
 from bench_runner.operations import RepeatedOperation, Stage, targets

@@ -17,7 +17,8 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Adapter, Handle, ImageStorage, TabularFormat
+from adapters.contract import Adapter, ImageStorage, TabularFormat
+from adapters.offers import Handle
 from bench_runner import registries
 from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux

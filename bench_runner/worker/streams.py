@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from adapters.contract import Handle
+from adapters.offers import Handle
 from bench_runner.clock import now_ns
 from bench_runner.machine import linux
 from bench_runner.worker.block import Block, Call, empty_call

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.contract import Adapter, Can, Reach, TabularFormat
+from adapters.contract import Adapter, Can, TabularFormat
 from adapters.errors import AdapterError
+from adapters.offers import Reach
 from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
 from bench_runner.plan.patterns import check

@@ -9,18 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import (
-    Calls,
-    Handle,
-    Native,
-    Offers,
-    PartCall,
-    Reach,
-    Setting,
-    Sharing,
-    Stored,
-)
+from adapters.contract import Calls, Native, PartCall, Setting, Stored
 from adapters.losses import Loss
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from formats.parquet.common import MOST_ROWS, SECONDS_AS_MS, Parquet
 from formats.shared import pandas_losses as shared

@@ -8,22 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import (
-    Calls,
-    Can,
-    Handle,
-    Maturity,
-    Native,
-    Offers,
-    PartCall,
-    Reach,
-    Setting,
-    Sharing,
-    Stage,
-    Stored,
-)
+from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.relations import texts, times
 from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, Parquet
 from formats.shared import pandas_losses as shared

@@ -11,7 +11,8 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Native, Offers
+from adapters.contract import Native
+from adapters.offers import Offers
 from adapters.predicate import Kind, Predicate
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.sql import quoted

@@ -11,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Handle, Native, Offers, TabularFormat
+from adapters.contract import Native, TabularFormat
+from adapters.offers import Handle, Offers
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import sql_condition
 from formats.shared.sql import selected

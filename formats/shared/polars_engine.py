@@ -14,9 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Calls, Native, Offers, PartCall
+from adapters.contract import Calls, Native, PartCall
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Offers
 from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared.conditions import POLARS_TEXTS, polars_expression

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adapters.contract import Handle, Offers, TabularFormat
+from adapters.contract import TabularFormat
+from adapters.offers import Handle, Offers
 from adapters.predicate import Predicate
 
 if TYPE_CHECKING:

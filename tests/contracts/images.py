@@ -18,8 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from adapters.contract import Can, ImageHandle, Images, ImageStorage
+from adapters.contract import Can, Images, ImageStorage
 from adapters.errors import AdapterError
+from adapters.offers import ImageHandle
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 from image_storages.registry import STORAGES

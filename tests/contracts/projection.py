@@ -16,7 +16,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Handle, TabularFormat
+from adapters.contract import TabularFormat
+from adapters.offers import Handle
 from bench_runner.machine.linux import file_mappings
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target

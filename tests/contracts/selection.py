@@ -20,7 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Handle, Reach, Sharing, TabularFormat
+from adapters.contract import TabularFormat
+from adapters.offers import Handle, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from bench_runner.machine.linux import file_mappings, files_below
 from bench_runner.operations import predicates, targets

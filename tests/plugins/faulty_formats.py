@@ -19,9 +19,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters.contract import Can, Handle, Native, Offers, Reach, Setting, Sharing, Stored, TabularFormat
+from adapters.contract import Can, Native, Setting, Stored, TabularFormat
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
+from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from bench_runner.operations import predicates
 

@@ -10,6 +10,7 @@ import errno
 import mmap
 import os
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -82,7 +83,8 @@ def direct_reads(
             asked = np.ascontiguousarray(offsets, np.uint64)
             if loop is None:
                 return _by_python(descriptor, asked, size_bytes, depth, limit_s, memory)
-            return _by_library(loop, descriptor, asked, size_bytes, depth, limit_s, memory)
+            sizes = (ctypes.c_uint32(size_bytes), ctypes.c_uint32(depth))
+            return _by_library(loop.fb_reads, descriptor, asked, sizes, limit_s, memory)
     finally:
         os.close(descriptor)
 
@@ -99,26 +101,10 @@ def cached_reads(
         with mmap.mmap(-1, size_bytes) as memory:
             if loop is None:
                 return _cached_by_python(descriptor, asked, size_bytes, limit_s, memory)
-            wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
-            first_byte = ctypes.c_char.from_buffer(memory)
-            try:
-                done = loop.fb_cached_reads(
-                    descriptor,
-                    ctypes.c_void_p(asked.ctypes.data),
-                    ctypes.c_uint64(len(asked)),
-                    ctypes.c_uint32(size_bytes),
-                    ctypes.c_uint64(int(limit_s * 1e9)),
-                    ctypes.byref(first_byte),
-                    ctypes.byref(wall_ns),
-                    ctypes.byref(cpu_ns),
-                )
-            finally:
-                del first_byte
+            sizes = (ctypes.c_uint32(size_bytes),)
+            return _by_library(loop.fb_cached_reads, descriptor, asked, sizes, limit_s, memory)
     finally:
         os.close(descriptor)
-    if done < 0:
-        raise OSError(-done, os.strerror(-done))
-    return Reads(size_bytes, 1, done, max(wall_ns.value, 1), cpu_ns.value, compiled=True)
 
 
 def _cached_by_python(
@@ -138,23 +124,22 @@ def _cached_by_python(
 
 
 def _by_library(
-    loop: ctypes.CDLL,
+    call: Callable[..., int],
     descriptor: int,
     offsets: np.ndarray,
-    size_bytes: int,
-    depth: int,
+    sizes: Sequence[ctypes.c_uint32],
     limit_s: float,
     memory: mmap.mmap,
 ) -> Reads:
+    """By the compiled loop; `sizes` are the bytes of a read and, where it has one, the depth."""
     wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
     first_byte = ctypes.c_char.from_buffer(memory)
     try:
-        done = loop.fb_reads(
+        done = call(
             descriptor,
             ctypes.c_void_p(offsets.ctypes.data),
             ctypes.c_uint64(len(offsets)),
-            ctypes.c_uint32(size_bytes),
-            ctypes.c_uint32(depth),
+            *sizes,
             ctypes.c_uint64(int(limit_s * 1e9)),
             ctypes.byref(first_byte),
             ctypes.byref(wall_ns),
@@ -165,6 +150,7 @@ def _by_library(
         del first_byte
     if done < 0:
         raise OSError(-done, os.strerror(-done))
+    size_bytes, depth = sizes[0].value, sizes[1].value if len(sizes) > 1 else 1
     return Reads(size_bytes, depth, done, max(wall_ns.value, 1), cpu_ns.value, compiled=True)
 
 

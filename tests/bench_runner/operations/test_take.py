@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Offers, Reach
+from adapters.offers import Offers, Reach
 from bench_runner.operations import Stage, operation_of
 from bench_runner.operations.take import RUN_ROWS, Take
 from formats.registry import FORMATS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Handle
 from adapters.errors import RefusedData
+from adapters.offers import Handle
 from bench_runner.worker.block import (
     FEWEST_KEPT,
     HELD_BYTES,

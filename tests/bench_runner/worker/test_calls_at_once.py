@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from adapters.contract import Handle
+from adapters.offers import Handle
 from bench_runner.clock import now_ns, pause
 from bench_runner.worker.block import Block, is_cached
 from bench_runner.worker.streams import both_sides, call_at_once, empty_call_ns
