@@ -54,11 +54,11 @@ def test_of_calls_at_the_same_time_the_block_is_clocked_and_each_latency() -> No
         results=[None] * 10,
         laps=[{"wall_ns": wall, "engine_ns": wall} for wall in [10] * 9 + [90]],
         asked_bytes=[100],
-        together_ns=100,
+        together_ns=250,
     )
     figures = block.figures(cpu_ns=50)
-    assert figures["wall_ns"] == 10
-    assert figures["calls_ns"] == 100
+    assert figures["wall_ns"] == 25
+    assert figures["calls_ns"] == 250
     assert figures["latency_ns"] == 10
     assert 10 <= figures["p90_ns"] < 90
     assert figures["cpu_ns"] == 5
