@@ -1,7 +1,7 @@
 """Compile what is in C when the package is installed; everything else is in pyproject.toml.
 
 An installation never fails for it: without the kernels F3 files are still read, by the Wasm module that each carries,
-and without its loop devices are read from Python.
+documents are stored by Python, and without its loop devices are read from Python.
 """
 
 import importlib.util
@@ -13,11 +13,8 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-COMPILED = {
-    Path("libraries") / "f3": "the kernels of F3 are not built; it can be read but not written",
-    Path("bench_runner") / "machine" / "device": "the loop that reads devices is not built; Python reads them, slower",
-}
-"""Folders with a build.py, and what is so where it fails."""
+COMPILERS = (Path("libraries"), Path("bench_runner") / "machine" / "device")
+"""Folders with a build.py: it says what there is to compile, and what is so where that fails."""
 
 
 class BuildWithKernels(build_py):
@@ -26,18 +23,21 @@ class BuildWithKernels(build_py):
     def run(self) -> None:
         """Build, and say it when the kernels could not be."""
         super().run()
-        for place, without in COMPILED.items():
+        top = Path() if self.editable_mode else Path(self.build_lib)
+        for place in COMPILERS:
             spec = importlib.util.spec_from_file_location(f"{place.name}_build", place / "build.py")
             assert spec is not None
             assert spec.loader is not None
             compiler = importlib.util.module_from_spec(spec)
+            # A dataclass looks for the module that it stands in.
+            sys.modules[spec.name] = compiler
             spec.loader.exec_module(compiler)
-            top = Path() if self.editable_mode else Path(self.build_lib)
-            try:
-                compiler.build(top / place)
-            except (OSError, subprocess.CalledProcessError) as error:
-                words = getattr(error, "stderr", None) or str(error)
-                sys.stderr.write(f"warning: {without}: {words}\n")
+            for name, without in compiler.WITHOUT.items():
+                try:
+                    compiler.build(top / place, name)
+                except (OSError, subprocess.CalledProcessError) as error:
+                    words = getattr(error, "stderr", None) or str(error)
+                    sys.stderr.write(f"warning: {without}: {words}\n")
 
 
 class WheelOfOnePlatform(bdist_wheel):

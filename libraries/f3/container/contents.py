@@ -141,9 +141,10 @@ class Contents:
         """Where the embedded modules lie, by id."""
         if self._sections is None:
             place = self.footer.optional_section(metadata.WASM_SECTION)
-            self._sections = []
-            if place is not None:
-                self._sections = metadata.read_modules(self.source.read(place.offset, place.size_bytes))
+            # Set when it is whole: threads that decode columns beside each other ask here at the same time.
+            self._sections = (
+                [] if place is None else metadata.read_modules(self.source.read(place.offset, place.size_bytes))
+            )
         return self._sections
 
     def module(self, wasm_id: int) -> bytes:

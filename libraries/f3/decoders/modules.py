@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from libraries.f3.build import MODULE_NAME
 from libraries.f3.decoders import compiling, module_cache, native
 from libraries.f3.decoders.runtime import last_line, runtime_here, wasmtime_package
 from libraries.f3.errors import F3Error
@@ -29,7 +28,7 @@ _MOST_MODULES = 8
 def _is_ours(wasm: bytes) -> bool:
     """Whether it is the module that was built with this package: what compiling that takes is known."""
     try:
-        return (native.KERNELS / MODULE_NAME).read_bytes() == wasm
+        return (native.KERNELS / native.MODULE_NAME).read_bytes() == wasm
     except OSError:
         return False
 

@@ -1,6 +1,6 @@
 """The native library of the kernels: found, called, and its faults put into words.
 
-It lies beside their source where the package's build could make it (libraries/f3/build.py); without it `library()` is
+It lies beside their source where the package's build could make it (libraries/build.py); without it `library()` is
 None, files are decoded by Wasm and encoded by numpy. Payloads may be hostile: the library checks them; here only the
 buffers that it writes to are made, and the lock of the interpreter is free while it works.
 """
@@ -24,6 +24,8 @@ from libraries.f3.errors import F3Error
 KERNELS = Path(__file__).parents[1] / "kernels"
 """Where the sources lie, and what the build makes of them."""
 LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(sys.platform, "libf3_kernels.so")
+MODULE_NAME = "core.wasm"
+"""The module of the same kernels that files carry."""
 MOST_ARRAY_BYTES = 1 << 32
 """Of one array: what a file says of its rows is not believed beyond that."""
 _FIRST_SCRATCH_BYTES, _KEPT_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 26, 1 << 30
@@ -45,7 +47,7 @@ _RETURN_U64 = (
 )  # fmt: skip
 NOT_BUILT = (
     "F3's native library is not built: files are read by the Wasm modules in them and written by numpy, both slower\n"
-    "  'pip install ziglang', then 'python -m libraries.f3.build' builds it"
+    "  'pip install ziglang', then 'python -m libraries.build' builds it"
 )
 
 

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from libraries.f3.build import MODULE_NAME
 from libraries.f3.columns.shapes import BITS, TEXT, shape_of
 from libraries.f3.decoders import native
 from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
@@ -77,11 +76,11 @@ def unregister(name: str) -> None:
 @cache
 def _core() -> bytes:
     try:
-        return (native.KERNELS / MODULE_NAME).read_bytes()
+        return (native.KERNELS / native.MODULE_NAME).read_bytes()
     except FileNotFoundError:
         raise F3Error(
-            f"writing needs {MODULE_NAME}, which is not built: 'pip install ziglang', "
-            "then 'python -m libraries.f3.build'"
+            f"writing needs {native.MODULE_NAME}, which is not built: 'pip install ziglang', "
+            "then 'python -m libraries.build'"
         ) from None
 
 

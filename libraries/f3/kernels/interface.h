@@ -1,6 +1,6 @@
 /* The guest interface of F3: what a decoder module needs besides its decoder. A module is one C file that includes this and
  * defines `decode_general_ffi`, which takes a payload and ends with `answer` or `failed`; compile it as
- * libraries/f3/build.py does. It knows no encoding. */
+ * libraries/build.py does. It knows no encoding. */
 #ifndef F3_INTERFACE_H
 #define F3_INTERFACE_H
 

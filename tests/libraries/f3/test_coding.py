@@ -12,9 +12,7 @@ from libraries.f3.encodings.nodes import HEADER_BYTES, Tag
 from libraries.f3.errors import F3Error
 from tests.libraries.f3.arrays import PATTERNS, TYPES, assert_same, made
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the kernels are not built: python -m libraries.f3.build"
-)
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
 ROWS = 2500
 """Two whole blocks of bit packing and a part of one."""

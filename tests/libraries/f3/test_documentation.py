@@ -17,9 +17,7 @@ from libraries import f3
 from libraries.f3.decoders import native
 from libraries.f3.encodings import coding
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the kernels are not built: python -m libraries.f3.build"
-)
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/f3.md").read_text()

@@ -13,12 +13,9 @@ import pytest
 pytest.importorskip("wasmtime")
 
 from libraries import f3
-from libraries.f3 import build
 from libraries.f3.decoders import native
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the kernels are not built: python -m libraries.f3.build"
-)
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
 PACKAGE = Path(f3.__file__).parent
 TABLE = pa.table(
@@ -60,7 +57,7 @@ READ = "for number in range(3):\n    assert f3.open(f'{number}.f3').read().equal
 
 
 def test_without_the_native_library_the_same_table_is_read_and_written(elsewhere, tmp_path):
-    done = elsewhere(READ + f"f3.write(table, 'there.f3')\n{READ.replace('{number}', 'there')}", build.LIBRARY_NAME)
+    done = elsewhere(READ + f"f3.write(table, 'there.f3')\n{READ.replace('{number}', 'there')}", native.LIBRARY_NAME)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("RuntimeWarning: F3's native library is not built") == 1
     # The line that is shown is the user's own.
@@ -70,15 +67,15 @@ def test_without_the_native_library_the_same_table_is_read_and_written(elsewhere
 
 def test_without_anything_built_the_same_table_is_read(elsewhere):
     lines = READ + "print(f3.open('0.f3').encodings())\nf3.write(table, 'there.f3')"
-    done = elsewhere(lines, build.LIBRARY_NAME, build.MODULE_NAME)
+    done = elsewhere(lines, native.LIBRARY_NAME, native.MODULE_NAME)
     assert done.stdout == "('module 0',)\n"
     assert done.stderr.splitlines()[-1] == (
         "libraries.f3.errors.F3Error: writing needs core.wasm, which is not built: 'pip install ziglang', "
-        "then 'python -m libraries.f3.build'"
+        "then 'python -m libraries.build'"
     )
 
 
-@pytest.mark.parametrize("lacking", [(), (build.LIBRARY_NAME,)], ids=["with the library", "without"])
+@pytest.mark.parametrize("lacking", [(), (native.LIBRARY_NAME,)], ids=["with the library", "without"])
 def test_without_the_sandbox_the_native_library_reads_and_nothing_else(elsewhere, lacking):
     done = elsewhere("sys.modules['wasmtime'] = None\n" + READ, *lacking)
     if not lacking:

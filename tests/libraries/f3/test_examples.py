@@ -11,9 +11,7 @@ from libraries.f3.encodings import coding
 from libraries.f3.errors import F3Error
 from libraries.f3.examples import linear, windows
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the kernels are not built: python -m libraries.f3.build"
-)
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
 
 @pytest.fixture(params=[linear, windows], ids=lambda example: example.NAME)

@@ -10,16 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from libraries.f3 import build
+from libraries import build
 from libraries.f3.columns.shapes import BITS, FIXED, TEXT
 from libraries.f3.decoders import native
 from libraries.f3.encodings import arithmetic, coding
 from libraries.f3.encodings.nodes import Tag, header, node, u32, u64
 from libraries.f3.errors import F3Error
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None, reason="the kernels are not built: python -m libraries.f3.build"
-)
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
 ROOT = Path(__file__).parents[3]
 
@@ -236,8 +234,8 @@ def test_the_target_is_laid_out_as_the_library_has_it():
 @pytest.mark.slow
 def test_a_build_elsewhere_gives_the_same_module(tmp_path):
     pytest.importorskip("ziglang")
-    build.build(tmp_path)
-    assert (tmp_path / "kernels" / build.MODULE_NAME).read_bytes() == coding.modules()[coding.CORE]
+    build.build(tmp_path, "f3")
+    assert (tmp_path / "f3/kernels" / native.MODULE_NAME).read_bytes() == coding.modules()[coding.CORE]
     assert len(coding.modules()[coding.CORE]) < 100_000
 
 

@@ -1,6 +1,7 @@
 """What was written comes back: whole, by columns, by rows, in batches, with as little reading as that takes."""
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ import xxhash
 from libraries import f3
 from libraries.f3.columns import plan, shredding, values
 from libraries.f3.container import io as f3_io
+from libraries.f3.container import metadata
 from libraries.f3.decoders import native
 from tests.libraries.f3 import plain_coding
 from tests.libraries.f3.tables import opened, stored, varied
@@ -434,6 +436,21 @@ def _failing(whole):
         return whole(self, *arguments)
 
     return array
+
+
+def test_a_thread_that_asks_while_another_reads_the_list_of_modules_sees_all_of_it(monkeypatch):
+    contents = opened(stored(TABLE))._contents
+    whole, seen = metadata.read_modules, []
+
+    def read_modules(data):
+        if not seen:
+            seen.append(None)
+            with ThreadPoolExecutor(1) as threads:
+                seen[0] = len(threads.submit(lambda: contents.module_sections).result())
+        return whole(data)
+
+    monkeypatch.setattr(metadata, "read_modules", read_modules)
+    assert len(contents.module_sections) == seen[0] > 0
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])

@@ -1,0 +1,39 @@
+"""Near-storage reading of Parquet: a catalog, storage nodes that prune and filter files where they lie, and a client.
+
+    from libraries import near_storage
+    with near_storage.connect("grpc+tls://catalog:7000", token=...) as client:
+        client.query("SELECT name FROM people WHERE born < 1900")
+
+Usable without the rest of the project; it imports no other package of it. Nothing is imported before it is used: the
+child process that reads the footers of strangers begins with this package too.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from libraries.near_storage.client.connection import Client, connect
+    from libraries.near_storage.query import Query
+    from libraries.near_storage.serving.running import serve_catalog, serve_node
+    from libraries.near_storage.serving.security import hash_token, new_secret, new_token
+
+__all__ = ["Client", "Query", "connect", "hash_token", "new_secret", "new_token", "serve_catalog", "serve_node"]
+
+_HOMES = {
+    "Client": "client.connection",
+    "connect": "client.connection",
+    "Query": "query",
+    "serve_catalog": "serving.running",
+    "serve_node": "serving.running",
+    "hash_token": "serving.security",
+    "new_secret": "serving.security",
+    "new_token": "serving.security",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

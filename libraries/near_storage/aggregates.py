@@ -1,0 +1,361 @@
+"""Aggregates in parts: each partition, or batch, gives a small table; parts of all of them merge to the answer.
+
+What it promises (thesis 6.3, and SQL where the thesis says nothing):
+
+- Nulls count nowhere but in count(*) and as a group of their own. Of no rows, or of nulls alone, count is 0 and all
+  else is null. Without GROUP BY the answer has one row; with it one for each group, in the order of first occurrence.
+- Sums of integers and decimals are exact whatever the rows: they are kept with 76 digits, and one that does not fit its
+  answer is an error, never a wrapped number. The sum of integers of up to 32 bits is int64, of 64 bits
+  decimal128(38, 0), of decimals up to 38 digits decimal128(38, scale), of wider ones decimal256(76, scale).
+- Sums of floats are float64, added within a part by Arrow and across parts in the order of the parts: the same parts in
+  the same order give the same bits, other parts may differ in the last ones.
+- avg is float64: the exact sum over the count, rounded once, of floats their sum over the count.
+- min and max have their column's type. As in Arrow they pass over NaN unless there is nothing else; -0.0 equals 0.0.
+- Groups are equal as SQL has it: null with null, NaN with NaN, -0.0 with 0.0. At most 100,000 of them.
+
+It knows tables and schemas, no files; a filter is applied before, by `predicates.evaluating.keep`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from libraries.near_storage.errors import DamagedError, PredicateError, RequestError
+from libraries.near_storage.predicates.binding import field_of
+from libraries.near_storage.predicates.comparing import comparable, comparable_type, is_null, restored
+from libraries.near_storage.predicates.kinds import Kind, kind_of, value_type
+from libraries.near_storage.predicates.values import MOST_DIGITS
+from libraries.near_storage.query import Aggregate, Query
+
+MOST_GROUPS = 100_000
+
+MOST_AGGREGATES = 1_000
+
+MOST_ROWS_OF_A_PART = 2**31 - 1
+"""Sums of 32-bit halves of so many integers stay within 64 bits."""
+
+_DIGITS_OF_128_BITS = 38
+_HALF_BITS = 32
+_LOW = "low"
+_FUNCTIONS = {"min": "min", "max": "max"}
+_SUMMED = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+
+Piece: TypeAlias = OneOf["rows", "count", "sum", "min", "max"]
+
+
+@dataclass(frozen=True)
+class State:
+    """One column of a part: the rows of a group, or the count, sum, min or max of a column in it."""
+
+    piece: Piece
+    column: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a query's aggregates are computed.
+
+    `columns` must be in the tables given to `part`. A part has the schema `part_schema`: the grouping columns as k0,
+    k1, ... and the states as s0, s1, ...
+    """
+
+    query: Query
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    states: tuple[State, ...]
+    part_schema: pa.Schema
+    answer_schema: pa.Schema
+
+
+def plan(query: Query, schema: pa.Schema) -> Plan:
+    """The plan of a query with aggregates or groups on a table of this schema.
+
+    Raises PredicateError for unknown columns, types that an aggregate does not take, names that occur twice.
+    """
+    _check(query)
+    keys = [_key_type(schema, column) for column in query.group_by]
+    states = tuple(dict.fromkeys(state for each in query.aggregates for state in _states(each, schema)))
+    fields = [pa.field(f"k{number}", comparable_type(type)) for number, type in enumerate(keys)]
+    fields += [pa.field(f"s{number}", state.type) for number, state in enumerate(states)]
+    shown = {name: value_type(field_of(schema, name).type) for name in query.columns or ()}
+    shown |= {each.name: _answer_type(each, schema) for each in query.aggregates}
+    return Plan(
+        query=query,
+        schema=schema,
+        columns=tuple(dict.fromkeys((*query.group_by, *(state.column for state in states if state.piece != "rows")))),
+        states=states,
+        part_schema=pa.schema(fields),
+        answer_schema=pa.schema([(name, shown[name]) for name in query.order or shown]),
+    )
+
+
+def part(plan: Plan, table: pa.Table) -> pa.Table:
+    """The part of some rows, already filtered: a row for each group in them, in the order of first occurrence.
+
+    Without GROUP BY one row, or none if the table is empty. Raises RequestError beyond 100,000 groups.
+    """
+    if table.num_rows > MOST_ROWS_OF_A_PART:
+        raise RequestError(f"a part has {table.num_rows} rows, at most {MOST_ROWS_OF_A_PART}: make smaller ones")
+    if table.num_rows == 0:
+        return plan.part_schema.empty_table()
+    keys = {f"k{number}": _key(table[column]) for number, column in enumerate(plan.query.group_by)}
+    inputs: dict[str, pa.ChunkedArray] = {}
+    for number, state in enumerate(plan.states):
+        inputs |= _inputs(f"s{number}", state, table)
+    grouped = _grouped(keys, inputs, plan.states, table.num_rows)
+    return _assembled(plan, grouped)
+
+
+def merged(plan: Plan, parts: Iterable[pa.Table]) -> pa.Table:
+    """One part of many, in their order; of none an empty one. Holds a few hundred thousand rows at a time.
+
+    Raises DamagedError for a part of another schema, RequestError beyond 100,000 groups or 76 digits.
+    """
+    waiting, rows = [plan.part_schema.empty_table()], 0
+    for each in parts:
+        if each.schema != plan.part_schema or each.num_rows > MOST_GROUPS:
+            raise DamagedError("a partial aggregate is not of the query's form: use the same release at both ends")
+        waiting.append(each)
+        rows += each.num_rows
+        if rows > 2 * MOST_GROUPS or len(waiting) > 1_000:
+            waiting = [_merged(plan, pa.concat_tables(waiting))]
+            rows = waiting[0].num_rows
+    return _merged(plan, pa.concat_tables(waiting))
+
+
+def counts_rows(plan: Plan) -> bool:
+    """Whether the answer is the number of rows and nothing else, so that rows need not be read to be counted."""
+    return not plan.query.group_by and all(state.piece == "rows" for state in plan.states)
+
+
+def counted(plan: Plan, rows: int) -> pa.Table:
+    """The part of so many rows, of a plan that `counts_rows`."""
+    return pa.table([[rows]] if rows else [[]], schema=plan.part_schema)
+
+
+def finish(plan: Plan, merged: pa.Table) -> pa.Table:
+    """The answer of a merged part: the query's columns and aggregates under their names, at most `limit` rows.
+
+    Raises RequestError for a sum that its type does not hold.
+    """
+    if not plan.query.group_by and merged.num_rows == 0:
+        merged = pa.table([pa.nulls(1, field.type) for field in plan.part_schema], schema=plan.part_schema)
+    merged = merged.slice(0, plan.query.limit)
+    columns = {
+        name: restored(
+            merged[f"k{plan.query.group_by.index(name)}"].combine_chunks(), plan.answer_schema.field(name).type
+        )
+        for name in plan.query.columns or ()
+    }
+    found = {state: merged[f"s{number}"].combine_chunks() for number, state in enumerate(plan.states)}
+    columns |= {each.name: _answer(each, plan, found) for each in plan.query.aggregates}
+    return pa.table([columns[name] for name in plan.answer_schema.names], schema=plan.answer_schema)
+
+
+def _check(query: Query) -> None:
+    if not query.aggregated:
+        raise RequestError("the query has neither aggregates nor groups: read its rows instead")
+    if len(query.aggregates) > MOST_AGGREGATES or len(query.group_by) > MOST_AGGREGATES:
+        raise RequestError(f"a query has at most {MOST_AGGREGATES} aggregates and as many grouping columns")
+    if query.columns is None and query.group_by:
+        raise RequestError("a query with GROUP BY says which of its columns the answer shows: name them")
+    names = [*(query.columns or ()), *(each.name for each in query.aggregates)]
+    twice = sorted(name for name in set(names) if names.count(name) > 1)
+    if twice or len(set(query.group_by)) < len(query.group_by):
+        raise PredicateError(f"a name occurs twice in the answer or in GROUP BY: {', '.join(twice)[:100]}")
+    beside = sorted(set(query.columns or ()) - set(query.group_by))
+    if beside:
+        raise PredicateError(f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY")
+    if query.order is not None and sorted(query.order) != sorted(names):
+        raise PredicateError("the order of the answer's columns names others than the answer has")
+
+
+def _key_type(schema: pa.Schema, column: str) -> pa.DataType:
+    type = value_type(field_of(schema, column).type)
+    if kind_of(type) is None:
+        raise PredicateError(f"GROUP BY {column!r}: values of {str(type)[:60]} make no groups; group at the client")
+    return type
+
+
+def _states(aggregate: Aggregate, schema: pa.Schema) -> list[State]:
+    """The columns of a part that an aggregate is made of."""
+    function, column = aggregate.function, aggregate.column
+    if function == "count":
+        if column is not None:
+            field_of(schema, column)
+        return [State("rows" if column is None else "count", column or "", pa.int64())]
+    if column is None:
+        raise PredicateError(f"{function}(*) has no meaning: name a column")
+    type = value_type(field_of(schema, column).type)
+    kind = kind_of(type)
+    if kind is None or (function in ("sum", "avg") and kind not in _SUMMED and kind is not Kind.NULL):
+        raise PredicateError(f"{function}({column}): not for a column of {str(type)[:60]}; compute it at the client")
+    if function in ("min", "max"):
+        return [State("min" if function == "min" else "max", column, comparable_type(type))]
+    total = State("sum", column, _sum_type(type))
+    return [total] if function == "sum" else [total, State("count", column, pa.int64())]
+
+
+def _sum_type(type: pa.DataType) -> pa.DataType:
+    if kind_of(type) in (Kind.FLOAT, Kind.NULL):
+        return pa.float64()
+    return pa.decimal256(MOST_DIGITS, max(type.scale, 0) if pat.is_decimal(type) else 0)
+
+
+def _answer_type(aggregate: Aggregate, schema: pa.Schema) -> pa.DataType:
+    if aggregate.function == "count" or aggregate.column is None:
+        return pa.int64()
+    type = value_type(field_of(schema, aggregate.column).type)
+    if aggregate.function in ("min", "max"):
+        return type
+    if aggregate.function == "avg" or kind_of(type) in (Kind.FLOAT, Kind.NULL):
+        return pa.float64()
+    if pat.is_decimal(type):
+        wide = pat.is_decimal256(type)
+        return pa.decimal256(MOST_DIGITS, max(type.scale, 0)) if wide else pa.decimal128(38, max(type.scale, 0))
+    return pa.decimal128(38, 0) if type.bit_width == 64 else pa.int64()
+
+
+def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A grouping column in a type that merges, with one NaN and one zero."""
+    found = _comparable(column)
+    if not pat.is_floating(found.type):
+        return found
+    return pc.if_else(pc.is_nan(found), pa.scalar(float("nan"), found.type), pc.add(found, pa.scalar(0.0, found.type)))
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    type = value_type(column.type)
+    chunks = [comparable(chunk.cast(type) if pat.is_dictionary(chunk.type) else chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks, comparable_type(type))
+
+
+def _inputs(name: str, state: State, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The column whose sum, min or max in each group makes a state; two where a sum could go beyond 64 bits."""
+    if state.piece == "rows":
+        return {}
+    column = table[state.column]
+    if state.piece == "count":
+        valid = [pc.invert(is_null(chunk)).cast(pa.int64()) for chunk in column.chunks]
+        return {name: pa.chunked_array(valid, pa.int64())}
+    if state.piece in ("min", "max"):
+        return {name: _comparable(column)}
+    return _summed(name, state, column)
+
+
+def _summed(name: str, state: State, column: pa.ChunkedArray) -> dict[str, pa.ChunkedArray]:
+    type = value_type(column.type)
+    if not pat.is_integer(type):
+        chunks = [chunk.dictionary_decode() if pat.is_dictionary(chunk.type) else chunk for chunk in column.chunks]
+        column = pa.chunked_array(chunks, type)
+        if pat.is_decimal128(type) and type.scale >= 0 and _largest(column) * len(column) < 10**_DIGITS_OF_128_BITS:
+            return {name: column}
+        return {name: _within_digits(column.cast(state.type), state)}
+    column = _comparable(column)
+    if _largest(column) * len(column) < 2**63:
+        return {name: column}
+    high = pc.shift_right(column, pa.scalar(_HALF_BITS, type))
+    low = pc.bit_wise_and(column, pa.scalar(2**_HALF_BITS - 1, type))
+    return {name: high, name + _LOW: low}
+
+
+def _within_digits(column: pa.ChunkedArray, state: State) -> pa.ChunkedArray:
+    """The column itself; RequestError if the sum of its decimals could go beyond what decimal256 holds."""
+    if pat.is_decimal(column.type) and _largest(column) * len(column) >= 10**MOST_DIGITS:
+        raise RequestError(
+            f"the sum of {state.column!r} could have more than {MOST_DIGITS} digits: sum it at the client"
+        )
+    return column
+
+
+def _largest(column: pa.ChunkedArray) -> int:
+    """The largest size of an integer, or of a decimal without its point; 0 of no values."""
+    ends = [each for each in pc.min_max(column).as_py().values() if each is not None]
+    scale = column.type.scale if pat.is_decimal(column.type) else 0
+    return max((abs(int(Fraction(end) * 10**scale)) for end in ends), default=0)
+
+
+def _grouped(
+    keys: dict[str, pa.ChunkedArray], inputs: dict[str, pa.ChunkedArray], states: Sequence[State], rows: int
+) -> dict[str, pa.Array]:
+    """Keys and states by name, a row for each group in the order of first occurrence, without threads.
+
+    Arrow gives groups in an order of its own, so that each group's first row is found beside its states.
+    """
+    pieces = {f"s{number}": state.piece for number, state in enumerate(states)}
+    functions = {name: _FUNCTIONS.get(pieces[name.removesuffix(_LOW)], "sum") for name in inputs}
+    if not keys:
+        whole = {name: getattr(pc, functions[name])(column) for name, column in inputs.items()}
+        whole |= {name: pa.scalar(rows) for name, piece in pieces.items() if piece == "rows"}
+        return {name: pa.array([scalar], scalar.type) for name, scalar in whole.items()}
+    table = pa.table({**keys, **inputs, "row": np.arange(rows)})
+    wanted = [*functions.items(), ([], "count_all"), ("row", "min")]
+    found = table.group_by(list(keys), use_threads=False).aggregate(wanted)
+    if found.num_rows > MOST_GROUPS:
+        raise RequestError(
+            f"the query has more than {MOST_GROUPS} groups: group by fewer columns, filter, or group at the client"
+        )
+    found = found.sort_by("row_min")
+    named = {name: found[name] for name in keys} | {name: found[f"{name}_{functions[name]}"] for name in inputs}
+    counted = {name: found["count_all"] for name, piece in pieces.items() if piece == "rows" and name not in inputs}
+    return {name: column.combine_chunks() for name, column in (named | counted).items()}
+
+
+def _assembled(plan: Plan, grouped: dict[str, pa.Array]) -> pa.Table:
+    """The part made of keys and states, those in two halves put together."""
+    columns = []
+    for field in plan.part_schema:
+        column = grouped[field.name]
+        low = grouped.get(field.name + _LOW)
+        columns.append(column.cast(field.type) if low is None else _joined(column, low, field.type))
+    return pa.table(columns, schema=plan.part_schema)
+
+
+def _joined(high: pa.Array, low: pa.Array, type: pa.DataType) -> pa.Array:
+    pairs = zip(high.to_pylist(), low.to_pylist(), strict=True)
+    return pa.array([None if above is None else Decimal((above << _HALF_BITS) + below) for above, below in pairs], type)
+
+
+def _merged(plan: Plan, table: pa.Table) -> pa.Table:
+    """Parts on top of each other as one. Without GROUP BY all their rows are one group, added in order like others."""
+    names = plan.part_schema.names
+    keys = {name: table[name] for name in names if name.startswith("k")}
+    states = {f"s{number}": _within_digits(table[f"s{number}"], state) for number, state in enumerate(plan.states)}
+    one = {"one": pa.chunked_array([pa.repeat(pa.scalar(0, pa.int8()), table.num_rows)])}
+    grouped = _grouped(keys or one, states, plan.states, table.num_rows)
+    return _assembled(plan, grouped)
+
+
+def _answer(aggregate: Aggregate, plan: Plan, found: dict[State, pa.Array]) -> pa.Array:
+    states = [found[state] for state in _states(aggregate, plan.schema)]
+    type = plan.answer_schema.field(aggregate.name).type
+    if aggregate.function == "count":
+        return pc.fill_null(states[0], 0)
+    if aggregate.function in ("min", "max"):
+        return restored(states[0], type)
+    if aggregate.function == "avg":
+        return _average(states[0], states[1])
+    try:
+        return states[0].cast(type)
+    except pa.ArrowInvalid:
+        raise RequestError(
+            f"{aggregate.name} does not fit its type {type}: sum {aggregate.column!r} at the client"
+        ) from None
+
+
+def _average(total: pa.Array, count: pa.Array) -> pa.Array:
+    if pat.is_floating(total.type):
+        return pc.divide(total, count.cast(pa.float64()))
+    pairs = zip(total.to_pylist(), count.to_pylist(), strict=True)
+    return pa.array([None if each is None else float(Fraction(each) / rows) for each, rows in pairs], pa.float64())

@@ -1,0 +1,1 @@
+"""Who asks: connections, streams that go on at a replica, a Dataset for other engines."""

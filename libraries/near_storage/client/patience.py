@@ -1,0 +1,55 @@
+"""How long a client waits, and how it comes again where it was refused for being one too many."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from libraries.near_storage.errors import BusyError
+from libraries.near_storage.serving import clock
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 1.0
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds: for the next batch of a node, after which it counts as hung; for a place at a server that is busy."""
+
+    idle_s: float = 20.0
+    busy_s: float = 60.0
+
+
+class ComingAgain:
+    """Pauses between tries, longer and longer, until patience is over."""
+
+    def __init__(self, patience: Patience, closed: threading.Event) -> None:
+        self._patience = patience
+        self._closed = closed
+        self._since_s: float | None = None
+        self._pause_s = FIRST_PAUSE_S
+
+    def wait(self, error: BusyError) -> None:
+        """Pause, or raise the error if that has gone on for too long."""
+        now_s = clock.elapsed_s()
+        if self._since_s is None:
+            self._since_s = now_s
+        if now_s - self._since_s > self._patience.busy_s:
+            raise error
+        # Clients that were refused together come again apart.
+        self._closed.wait(self._pause_s * random.uniform(0.5, 1.5))
+        self._pause_s = min(LONGEST_PAUSE_S, 2 * self._pause_s)
+
+
+def coming_again(work: Callable[[], ResultT], patience: Patience, closed: threading.Event) -> ResultT:
+    """What `work` returns, after as many tries as patience allows."""
+    again = ComingAgain(patience, closed)
+    while True:
+        try:
+            return work()
+        except BusyError as error:
+            again.wait(error)

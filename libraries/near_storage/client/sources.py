@@ -1,0 +1,106 @@
+"""What can be put as a table, as Parquet files of its partitions: files as they are, or rows written anew.
+
+It knows no network.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from libraries.near_storage.errors import FooterError, RequestError
+
+PARTITION_ROWS = 1_000_000
+"""Rows of a partition of an Arrow table, if nothing else is said."""
+GROUP_ROWS = 131_072
+"""Rows of a row group of partitions that are written here."""
+
+TableSource: TypeAlias = "pa.Table | str | Path | Sequence[str | Path]"
+
+
+def partitions(source: TableSource, rows_per_partition: int | None) -> Iterator[Path]:
+    """The files to put, in the table's order; those that are written here are gone when the next one is asked for.
+
+    RequestError for no file, or for rows per partition below 1; FooterError for a file that has to be written anew and
+    is no Parquet.
+    """
+    if rows_per_partition is not None and rows_per_partition < 1:
+        raise RequestError(f"{rows_per_partition} rows per partition: at least 1 is needed")
+    if not isinstance(source, pa.Table) and rows_per_partition is None:
+        yield from _paths(source)
+        return
+    with tempfile.TemporaryDirectory(prefix="near-storage-") as folder:
+        for number, table in enumerate(_tables(source, rows_per_partition or PARTITION_ROWS)):
+            path = Path(folder) / f"{number}.parquet"
+            pq.write_table(table, path, row_group_size=GROUP_ROWS)
+            yield path
+            path.unlink()
+
+
+def all_bytes(source: TableSource, rows_per_partition: int | None) -> int | None:
+    """The bytes of the files, None if they are written as they are put."""
+    if isinstance(source, pa.Table) or rows_per_partition is not None:
+        return None
+    return sum(path.stat().st_size for path in _paths(source))
+
+
+def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Files as named; of a folder, those that end in .parquet, by name."""
+    found: list[Path] = []
+    for named in [source] if isinstance(source, str | Path) else source:
+        path = Path(named)
+        found += sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not found:
+        raise RequestError("no file to put: name Parquet files, or a folder that has some")
+    for path in found:
+        if not path.is_file():
+            raise RequestError(f"{path}: no file; name Parquet files, or a folder that has some")
+    return found
+
+
+def _tables(source: TableSource, rows: int) -> Iterator[pa.Table]:
+    """All rows in tables of `rows` rows and a rest; one without rows if there are none."""
+    if isinstance(source, pa.Table):
+        for start in range(0, max(1, source.num_rows), rows):
+            yield source.slice(start, rows)
+        return
+    paths = _paths(source)
+    held: list[pa.RecordBatch] = []
+    count = given = 0
+    for batch in _batches(paths):
+        while count + batch.num_rows >= rows:
+            head = batch.slice(0, rows - count)
+            yield pa.Table.from_batches([*held, head])
+            held, count, given, batch = [], 0, given + 1, batch.slice(head.num_rows)
+        if batch.num_rows:
+            held.append(batch)
+            count += batch.num_rows
+    if held:
+        yield pa.Table.from_batches(held)
+    elif not given:
+        yield _schema(paths[0]).empty_table()
+
+
+def _batches(paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        try:
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches()
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(path, error) from None
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> FooterError:
+    return FooterError(f"{path}: cannot be read as Parquet ({str(error)[:200]})")

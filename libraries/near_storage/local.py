@@ -1,0 +1,248 @@
+"""The two ways of reading on files of one folder, in one process and without a network: what a benchmark compares.
+
+Client and node are one here, so that what the ways cost is seen apart from what a network costs. Preparing is a step of
+its own, as storing is for a node. It knows no service, no versions and no replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.near_storage import aggregates
+from libraries.near_storage.errors import RequestError
+from libraries.near_storage.parquet import compact
+from libraries.near_storage.predicates import binding, evaluating
+from libraries.near_storage.predicates.tree import Predicate, columns_of
+from libraries.near_storage.query import Query
+from libraries.near_storage.reading import by_parquet, by_ranges, ranges, rebuilding
+from libraries.near_storage.reading.choosing import Chosen, choose
+from libraries.near_storage.reading.columns import Leaves
+from libraries.near_storage.reading.filtering import matching
+from libraries.near_storage.reading.footers import FooterCache, ParsedFooter, checked
+from libraries.near_storage.reading.local_file import Identity, LocalFile, identity_of
+from libraries.near_storage.storing.describing import PartitionInfo, same_fields
+
+Way: TypeAlias = Literal["v1", "v2", "all"]
+"""Parquet reader (thesis, chapter 6), byte ranges (7), or all bytes fetched and everything done by the client."""
+
+Footers: TypeAlias = Literal["cached", "parsed"]
+"""Whether parsed footers are kept between queries. `parsed` with `v1`: of every file, for every query, as in 8.1."""
+
+Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
+
+CACHE_BYTES = 2 << 30
+"""Of parsed footers, as they are estimated."""
+
+
+@dataclass
+class Report:
+    """What one query read."""
+
+    row_groups: int = 0
+    row_groups_chosen: int = 0
+    files: int = 0
+    opened: int = 0
+    """How often a file was opened, for its footer or for its data."""
+    footers_parsed: int = 0
+    read_bytes: int = 0
+    """Of chunks and whole files. Footers are not counted."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A query bound to the table: what is read, and what is shown."""
+
+    where: Predicate | None
+    columns: tuple[str, ...]
+    needed: tuple[str, ...]
+    """Columns of the answer and of the filter, in the order of the file."""
+    filter: Predicate | None
+    """What rows are filtered by: `where`, unless that is left out."""
+    way: Way
+    footers: Footers
+
+
+class LocalFiles:
+    """Parquet files of one schema as one table: their rows in the order of the files. Made by `prepare` or `of`."""
+
+    def __init__(self, files: Sequence[LocalFile]) -> None:
+        if not files:
+            raise RequestError("no files: give at least one")
+        self.schema = files[0].schema
+        for file in files:
+            if not same_fields(self.schema, file.schema):
+                raise RequestError(
+                    f"{file.path.name}: has other columns than {files[0].path.name}; a table has one schema"
+                )
+        self._files = files
+        self._footers = FooterCache(CACHE_BYTES)
+        self._leaves = Leaves(self.schema)
+        self._names = tuple(self.schema.names)
+        self._no_rows = self.schema.empty_table()
+        self.metadata = compact.together([file.compact for file in files])
+        """Compact metadata of all files, one behind the other."""
+
+    @classmethod
+    def prepare(cls, paths: Iterable[Path]) -> LocalFiles:
+        """Read the footers and digest the chunks, once for each file however many links lead to it.
+
+        Raises FooterError as the footer's reader does, RequestError for no files or files of different schemas.
+        """
+        known: dict[Identity, LocalFile] = {}
+        files = []
+        for path in paths:
+            identity = identity_of(path.stat())
+            if identity not in known:
+                known[identity] = LocalFile.prepare(path)
+            files.append(replace(known[identity], path=path))
+        return cls(files)
+
+    @classmethod
+    def of(cls, partitions: Iterable[tuple[Path, PartitionInfo]]) -> LocalFiles:
+        """Files of which a description is kept: nothing of them is read before a query needs it.
+
+        Raises StaleError for a file of another size, RequestError for no files or files of different schemas.
+        """
+        return cls([LocalFile.of(path, info) for path, info in partitions])
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all files together, what throughput is told of."""
+        return sum(file.stored_bytes for file in self._files)
+
+    def query(
+        self, query: Query, way: Way = "v2", footers: Footers = "cached", refilter: bool = True
+    ) -> tuple[pa.Table, Report]:
+        """The answer, and what it took. `query.table` is not looked at.
+
+        Without `refilter`, for measurements only, all rows of the row groups that were chosen are taken for matches.
+        Raises PredicateError and RequestError for what the query asks, StaleError for a file that was replaced since it
+        was prepared, DamagedError for bytes that changed.
+        """
+        report = Report(row_groups=self.metadata.groups, files=len(self._files))
+        if query.aggregated:
+            aggregation = aggregates.plan(query, self.schema)
+            plan = self._planned(query.where, aggregation.columns, way, footers, refilter)
+            tables = (pa.Table.from_batches([batch]) for batch in self._rows(plan, report))
+            merged = aggregates.merged(aggregation, (aggregates.part(aggregation, table) for table in tables))
+            return aggregates.finish(aggregation, merged), report
+        plan = self._planned(query.where, query.columns, way, footers, refilter)
+        batches = self._rows(plan, report)
+        if query.limit is not None:
+            batches = _first(batches, query.limit)
+        return self._table(batches, plan.columns), report
+
+    def parts(self, query: Query) -> Iterator[pa.RecordBatch]:
+        """What nodes would send for `query` by V2: batches of `by_ranges.PARTS`, file after file, nothing decoded."""
+        plan = self._planned(query.where, query.columns, "v2", "cached", False)
+        report = Report()
+        leaves = self._leaves.of(plan.needed)
+        for chosen in choose(self.metadata, plan.where):
+            file, groups = self._files[chosen.file], chosen.groups.tolist()
+            with _opened(file, report) as fd:
+                yield from by_ranges.parts(fd, file.compact, file.digests, groups, leaves)
+
+    def _table(self, batches: Iterator[pa.RecordBatch], columns: tuple[str, ...]) -> pa.Table:
+        """The batches together; without any, a table of the columns and no rows."""
+        first = next(batches, None)
+        if first is not None:
+            return pa.Table.from_batches(chain([first], batches))
+        return self._no_rows if columns == self._names else self._no_rows.select(columns)
+
+    def _planned(
+        self, where: Predicate | None, columns: Sequence[str] | None, way: Way, footers: Footers, refilter: bool
+    ) -> _Plan:
+        bound = None if where is None else binding.bind(where, self.schema)
+        shown = self._names if columns is None else tuple(columns)
+        wanted = frozenset(shown) | (columns_of(bound) if bound is not None else frozenset())
+        self._leaves.of(wanted)
+        needed = tuple(name for name in self._names if name in wanted)
+        return _Plan(bound, shown, needed, bound if refilter else None, way, footers)
+
+    def _rows(self, plan: _Plan, report: Report) -> Batches:
+        if plan.way == "all":
+            report.row_groups_chosen = report.row_groups
+            return self._by_fetching(plan, report)
+        chosen = choose(self.metadata, plan.where)
+        report.row_groups_chosen = sum(len(each.groups) for each in chosen)
+        return (self._by_parquet if plan.way == "v1" else self._by_ranges)(plan, chosen, report)
+
+    def _by_parquet(self, plan: _Plan, chosen: Sequence[Chosen], report: Report) -> Batches:
+        of_file = {each.file: each for each in chosen}
+        # The thesis's reader parses the footer of every file before it knows which row groups it needs.
+        for number in range(len(self._files)) if plan.footers == "parsed" else of_file:
+            file = self._files[number]
+            original = self._footer(file, plan, report)
+            if (each := of_file.get(number)) is None:
+                continue
+            with _opened(file, report) as fd:
+                chunks = by_parquet.StoredChunks(fd, file.compact, file.digests)
+                groups, all_match = each.groups.tolist(), each.all_match.tolist()
+                try:
+                    yield from by_parquet.batches(chunks, original, groups, plan.columns, plan.filter, all_match)
+                finally:
+                    report.read_bytes += chunks.read_bytes
+
+    def _by_ranges(self, plan: _Plan, chosen: Sequence[Chosen], report: Report) -> Batches:
+        leaves = self._leaves.of(plan.needed)
+        for each in chosen:
+            file, groups = self._files[each.file], each.groups.tolist()
+            original = self._footer(file, plan, report)
+            with _opened(file, report) as fd:
+                parts = _counted(by_ranges.parts(fd, file.compact, file.digests, groups, leaves), report)
+                for batch in rebuilding.batches(original, parts, groups, plan.needed, file.digests):
+                    yield _answer(batch, plan)
+
+    def _by_fetching(self, plan: _Plan, report: Report) -> Batches:
+        for file in self._files:
+            content = pa.allocate_buffer(file.stored_bytes)
+            with _opened(file, report) as fd:
+                ranges.fill(fd, 0, [memoryview(content).cast("B")])
+            report.read_bytes += content.size
+            original = self._footer(file, plan, report)
+            chunks = by_parquet.StoredChunks(content, file.compact, file.digests)
+            groups = np.flatnonzero(file.compact.rows).tolist()
+            yield from by_parquet.batches(chunks, original, groups, plan.columns, plan.filter)
+
+    def _footer(self, file: LocalFile, plan: _Plan, report: Report) -> ParsedFooter:
+        def load() -> ParsedFooter:
+            report.footers_parsed += 1
+            with _opened(file, report) as fd:
+                return checked(file.footer_bytes(fd), file.footer_digest)
+
+        return load() if plan.footers == "parsed" else self._footers.get(file.identity, load)
+
+
+@contextmanager
+def _opened(file: LocalFile, report: Report) -> Iterator[int]:
+    report.opened += 1
+    with file.opened() as fd:
+        yield fd
+
+
+def _counted(parts: Iterator[pa.RecordBatch], report: Report) -> Iterator[pa.RecordBatch]:
+    for batch in parts:
+        report.read_bytes += batch.column("data").buffers()[2].size
+        yield batch
+
+
+def _answer(batch: pa.RecordBatch, plan: _Plan) -> pa.RecordBatch:
+    if plan.filter is not None:
+        batch = matching(batch, evaluating.mask(plan.filter, batch))
+    return batch.select(plan.columns)
+
+
+def _first(batches: Batches, limit: int) -> Batches:
+    with closing(batches):
+        while limit and (batch := next(batches, None)) is not None:
+            taken = batch.slice(0, limit)
+            limit -= taken.num_rows
+            yield taken

@@ -1,0 +1,1 @@
+"""Parquet's footer, read by ourselves with every bound checked, and what is kept of it for pruning."""

@@ -1,0 +1,256 @@
+"""Values as 64-bit codes that keep their order: a <= b implies code(a) <= code(b) (thesis 7.1, made safe).
+
+A bound in a footer and a literal in a filter go through the same `code`. Where two values can share a code, nothing may
+be concluded from equal codes; `LiteralCodes` says so by codes that bound what lies below and above a literal, and is
+compared non-strictly only.
+
+| kind | the code | one code, one value? |
+| --- | --- | --- |
+| boolean, unsigned | the number | yes |
+| signed, date, time, timestamp, int96 (as nanoseconds) | the number, sign bit flipped | yes |
+| float16, float32, float64 | as float64: negatives inverted, sign bit set on others | yes, but -0.0 and 0.0 are two |
+| decimal | the unscaled number as signed, held at the ends of 64 bits | yes, but for the two ends |
+| fixed (FIXED_LEN_BYTE_ARRAY) | the first 8 bytes, big endian | yes up to 8 bytes, else a prefix |
+| text, binary | the first 8 bytes, big endian, filled up with NUL | a prefix; see `spelled_out` |
+| unordered | none | |
+
+It knows neither row groups nor arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal as OneOf
+from typing import NamedTuple, TypeAlias, cast
+
+import msgspec
+import pyarrow as pa
+
+from libraries.near_storage.parquet.schema import Column
+from libraries.near_storage.predicates.tree import Literal
+
+LOWEST, HIGHEST = 0, (1 << 64) - 1
+_SIGN = 1 << 63
+_NANOSECONDS_A_DAY = 86_400_000_000_000
+_JULIAN_DAY_OF_1970 = 2_440_588
+
+KindName: TypeAlias = OneOf[
+    "boolean",
+    "signed",
+    "unsigned",
+    "float16",
+    "float32",
+    "float64",
+    "text",
+    "binary",
+    "fixed",
+    "decimal",
+    "date",
+    "time",
+    "timestamp",
+    "int96",
+    "unordered",
+]
+Value: TypeAlias = int | float | bytes
+"""A stored value: a count or unscaled number, a float, or bytes."""
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What a column's values are. `bits` belongs to signed and unsigned, `bytes` to fixed, `unit` to time and
+    timestamp, `scale` to decimal."""
+
+    name: KindName
+    bits: int = 0
+    bytes: int = 0
+    unit: str = ""
+    scale: int = 0
+
+    @property
+    def floating(self) -> bool:
+        """Whether values may be NaN."""
+        return self.name.startswith("float")
+
+
+UNORDERED = Kind("unordered")
+
+
+class LiteralCodes(NamedTuple):
+    """Where a literal stands among codes; -1 and 2**64 stand for 'no value is there'.
+
+    A value equal to the literal has a code in [low, high]; one that is less has at most `below`, one that is greater
+    has at least `above`, or at least `above_if_exact` where the chunk's bounds are spelled out by their codes.
+    """
+
+    below: int
+    low: int
+    high: int
+    above: int
+    above_if_exact: int
+
+
+def kind_of(column: Column) -> Kind:
+    """The kind of a leaf column; UNORDERED where Parquet defines no order, or none that is known here."""
+    logical = column.logical
+    if logical is None:
+        return _PHYSICAL.get(column.physical) or Kind("fixed", bytes=column.length)
+    match logical.name, column.physical:
+        case ("string" | "enum" | "json", "BYTE_ARRAY"):
+            return Kind("text")
+        case ("bson", "BYTE_ARRAY"):
+            return Kind("binary")
+        case ("uuid", "FIXED_LEN_BYTE_ARRAY") if column.length == 16:
+            return Kind("fixed", bytes=16)
+        case ("float16", "FIXED_LEN_BYTE_ARRAY") if column.length == 2:
+            return Kind("float16")
+        case ("decimal", "INT32" | "INT64" | "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY"):
+            return Kind("decimal", scale=logical.scale)
+        case ("date", "INT32"):
+            return Kind("date")
+        case ("time", "INT32" | "INT64") | ("timestamp", "INT64"):
+            return Kind(cast(KindName, logical.name), unit=logical.unit) if logical.unit else UNORDERED
+        case ("integer", "INT32" | "INT64") if logical.bits in (8, 16, 32, 64):
+            return Kind("signed" if logical.signed else "unsigned", bits=logical.bits)
+    return UNORDERED
+
+
+_PHYSICAL: Mapping[str, Kind] = {
+    "BOOLEAN": Kind("boolean"),
+    "INT32": Kind("signed", bits=32),
+    "INT64": Kind("signed", bits=64),
+    "INT96": Kind("int96"),
+    "FLOAT": Kind("float32"),
+    "DOUBLE": Kind("float64"),
+    "BYTE_ARRAY": Kind("binary"),
+}
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+
+
+def bound_value(column: Column, kind: Kind, data: bytes) -> Value | None:
+    """A bound in Parquet's plain encoding as a value; None where it is none of its type (NaN included)."""
+    width = column.length or _WIDTHS.get(column.physical)
+    if width is not None and len(data) != width:
+        return None
+    match kind.name:
+        case "text" | "binary" | "fixed":
+            return data
+        case "float16" | "float32" | "float64":
+            (number,) = struct.unpack(_FLOATS[kind.name], data)
+            return None if math.isnan(number) else cast(float, number)
+        case "decimal":
+            order: OneOf["big", "little"] = "big" if "BYTE_ARRAY" in column.physical else "little"
+            return int.from_bytes(data, order, signed=True) if data else None
+        case "boolean":
+            return data[0] if data[0] < 2 else None
+        case "int96":
+            return _nanoseconds(data)
+        case "unordered":
+            return None
+        case "unsigned":
+            number = int.from_bytes(data, "little")
+            return number if number >> kind.bits == 0 else None
+    number = int.from_bytes(data, "little", signed=True)
+    # Arrow cuts a number beyond its type's bits off, so that its order is lost.
+    fits = kind.name != "signed" or -(1 << kind.bits - 1) <= number < 1 << kind.bits - 1
+    return number if fits else None
+
+
+_FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
+
+
+def _nanoseconds(data: bytes) -> int | None:
+    """An INT96 since 1970; None where Arrow's 64 bits of nanoseconds do not hold it, and would run over."""
+    of_day, julian_day = struct.unpack("<qi", data)
+    if not 0 <= of_day < _NANOSECONDS_A_DAY:
+        return None
+    since = (julian_day - _JULIAN_DAY_OF_1970) * _NANOSECONDS_A_DAY + of_day
+    return since if -_SIGN <= since < _SIGN else None
+
+
+def code(kind: Kind, value: Value) -> int:
+    """The code of a value that is no NaN; one outside the kind's range may get -1 or 2**64."""
+    if isinstance(value, bytes):
+        return int.from_bytes(value[:8].ljust(8, b"\0"), "big")
+    if isinstance(value, float):
+        (bits,) = struct.unpack("<Q", struct.pack("<d", value))
+        return bits ^ HIGHEST if bits & _SIGN else bits | _SIGN
+    if kind.name in ("unsigned", "boolean"):
+        return value
+    if kind.name == "decimal":
+        return min(max(value + _SIGN, LOWEST), HIGHEST)
+    return value + _SIGN
+
+
+def spelled_out(kind: Kind, value: Value) -> bool:
+    """Whether no smaller value has the same code: of an upper bound, that its code tells it among all values up to it.
+
+    Of texts it holds for those of at most 8 bytes that do not end in NUL.
+    """
+    if isinstance(value, bytes):
+        return kind.bytes <= 8 if kind.name == "fixed" else len(value) <= 8 and not value.endswith(b"\0")
+    return kind.name != "decimal" or LOWEST < code(kind, value) < HIGHEST
+
+
+def literal_codes(kind: Kind, literal: Literal) -> LiteralCodes | None:
+    """Where a literal that is neither null nor NaN stands; None where its type is not one that the column reads as."""
+    value = literal_value(kind, literal)
+    if value is None:
+        return None
+    if isinstance(value, float):
+        zero = value == 0.0
+        low, high = code(kind, -0.0 if zero else value), code(kind, 0.0 if zero else value)
+        return LiteralCodes(low - 1, low, high, high + 1, high + 1)
+    if isinstance(value, bytes):
+        own = code(kind, value)
+        if kind.name == "fixed" and kind.bytes <= 8:
+            return LiteralCodes(own - 1, own, own, own + 1, own + 1)
+        least = spelled_out(kind, value)
+        return LiteralCodes(own - least, own, own, own, own + least)
+    floor, ceiling = math.floor(value), math.ceil(value)
+    below, low, high, above = (code(kind, number) for number in (ceiling - 1, ceiling, floor, floor + 1))
+    return LiteralCodes(below, low, high, above, above)
+
+
+def literal_value(kind: Kind, literal: Literal) -> Fraction | float | bytes | None:
+    """A literal as a value of the column, numbers and times as fractions of the column's own unit.
+
+    None where the literal's type is not one that pyarrow reads such a column as: nothing can be said then.
+    """
+    type_ = literal.type
+    match kind.name:
+        case "boolean" if pa.types.is_boolean(type_):
+            return Fraction(bool(literal.value))
+        case "signed" if pa.types.is_signed_integer(type_) or pa.types.is_duration(type_):
+            return Fraction(_count(literal))
+        case "unsigned" if pa.types.is_unsigned_integer(type_):
+            return Fraction(_count(literal))
+        case "float16" | "float32" | "float64" if str(type_) == _ARROW_FLOATS[kind.name]:
+            # Through Arrow, as the filter of rows does, so that 0.1 is the same float32 in both.
+            return cast(float, pa.scalar(literal.value, type_).as_py())
+        case "text" | "binary" if isinstance(literal.value, str | bytes) and not pa.types.is_fixed_size_binary(type_):
+            # Arrow reads an enum as binary; text and binary compare alike, by their bytes.
+            return literal.value.encode() if isinstance(literal.value, str) else literal.value
+        case "fixed" if pa.types.is_fixed_size_binary(type_) and type_.byte_width == kind.bytes:
+            return cast(bytes, literal.value)
+        case "decimal" if pa.types.is_decimal(type_) and type_.scale == kind.scale:
+            return Fraction(cast(Decimal, literal.value)) * 10**kind.scale
+        case "date" if pa.types.is_date(type_):
+            return Fraction(_count(literal), 86_400_000 if pa.types.is_date64(type_) else 1)
+        case "time" if pa.types.is_time(type_):
+            return Fraction(_count(literal) * _A_SECOND[kind.unit], _A_SECOND[type_.unit])
+        case "timestamp" | "int96" if pa.types.is_timestamp(type_):
+            return Fraction(_count(literal) * _A_SECOND[kind.unit or "ns"], _A_SECOND[type_.unit])
+    return None
+
+
+_ARROW_FLOATS = {"float16": "halffloat", "float32": "float", "float64": "double"}
+_A_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def _count(literal: Literal) -> int:
+    """The whole number that Arrow stores for a literal, whatever Python type it comes in."""
+    scalar = pa.scalar(literal.value, literal.type)
+    return cast(int, scalar.as_py() if pa.types.is_integer(literal.type) else scalar.value)

@@ -1,0 +1,246 @@
+"""The footer of a Parquet file as frozen values, after every number in it has been checked.
+
+What is here is what near storage needs and pyarrow does not show in full: where each column chunk lies, and what is
+known of its values, exactness and NaN counts included. Ids are those of parquet.thrift (apache/parquet-format 24102ed).
+It does not know what a filter is, and imports neither numpy nor pyarrow: it runs in a child process that must start
+fast. Statistics are believed as far as they agree with themselves; that they are true, only the data could tell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from itertools import pairwise
+from typing import Any, BinaryIO
+
+import msgspec
+
+from libraries.near_storage.errors import FooterError
+from libraries.near_storage.parquet.schema import COLUMN_ORDERS, PHYSICAL_TYPES, SCHEMA, Column, leaves, schema_hash
+from libraries.near_storage.parquet.thrift import BINARY, BOOLEAN, I32, I64, ListOf, Struct, read_struct
+
+MAGIC = b"PAR1"
+ENCRYPTED_MAGIC = b"PARE"
+TAIL_BYTES = 8
+"""After the metadata: their length in four bytes, and the magic."""
+
+MOST_METADATA_BYTES = 256 << 20
+MOST_ROW_GROUPS = 1 << 20
+MOST_FROM_BASE = (1 << 32) - 1
+"""Offsets from a row group's first byte, and lengths, are kept in 32 bits (thesis 7.1)."""
+
+_SIGNED = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")
+
+_STATISTICS = Struct("Statistics", {1: BINARY, 2: BINARY, 3: I64, 5: BINARY, 6: BINARY, 7: BOOLEAN, 8: BOOLEAN, 9: I64})
+_COLUMN_METADATA = Struct(
+    "ColumnMetaData",
+    {1: I32, 3: ListOf(BINARY, 100), 5: I64, 7: I64, 9: I64, 11: I64, 12: _STATISTICS},
+    required=frozenset({1, 3, 5, 7, 9}),
+)
+_COLUMN_CHUNK = Struct(
+    "ColumnChunk",
+    {1: BINARY, 3: _COLUMN_METADATA, 8: Struct("ColumnCryptoMetaData", {}), 9: BINARY},
+)
+_ROW_GROUP = Struct("RowGroup", {1: ListOf(_COLUMN_CHUNK, 100_000), 3: I64}, required=frozenset({1, 3}))
+_FILE_METADATA = Struct(
+    "FileMetaData",
+    {
+        **{2: SCHEMA, 3: I64, 4: ListOf(_ROW_GROUP, MOST_ROW_GROUPS), 6: BINARY, 7: COLUMN_ORDERS},
+        **{8: Struct("EncryptionAlgorithm", {}), 9: BINARY},
+    },
+    required=frozenset({2, 3, 4}),
+)
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """What is known of a chunk's values.
+
+    `minimum` and `maximum` are in Parquet's plain encoding and hold for the column's order; None where the footer has
+    none or none that may be used. `minimum_exact`: whether the bound is a value of the chunk, None if not said.
+    `nulls` and `nans` count; None is unknown, never zero.
+    """
+
+    minimum: bytes | None
+    maximum: bytes | None
+    minimum_exact: bool | None
+    maximum_exact: bool | None
+    nulls: int | None
+    nans: int | None
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """A column's part of a row group: the bytes [start, start + length) of the file. `values` counts nulls too."""
+
+    start: int
+    length: int
+    values: int
+    statistics: Statistics | None
+
+
+class RowGroup(msgspec.Struct, frozen=True):
+    """Rows, and a chunk for each leaf column, in the columns' order."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+class Footer(msgspec.Struct, frozen=True):
+    """A file of `file_bytes`, whose metadata are the bytes [start, start + length)."""
+
+    rows: int
+    columns: tuple[Column, ...]
+    row_groups: tuple[RowGroup, ...]
+    schema_hash: str
+    file_bytes: int
+    start: int
+    length: int
+
+
+def read_footer(file: BinaryIO) -> Footer:
+    """The footer of a Parquet file that is open for reading, at any position.
+
+    Raises FooterError where the file is no Parquet file, cut off or encrypted, and where `parse_footer` does.
+    """
+    size = file.seek(0, os.SEEK_END)
+    if size < len(MAGIC) + TAIL_BYTES:
+        raise FooterError(f"Parquet file: {size} bytes are too few; it is cut off, or none")
+    file.seek(0)
+    head = file.read(len(MAGIC))
+    file.seek(size - TAIL_BYTES)
+    length, magic = struct.unpack("<I4s", file.read(TAIL_BYTES))
+    if ENCRYPTED_MAGIC in (head, magic):
+        raise FooterError("Parquet file: its footer is encrypted, which near storage does not read; store it decrypted")
+    if head != MAGIC or magic != MAGIC:
+        raise FooterError(
+            f"Parquet file: begins with {head!r} and ends with {magic!r}, not {MAGIC!r}; it is cut off, or none"
+        )
+    start = size - TAIL_BYTES - length
+    if start < len(MAGIC):
+        raise FooterError(f"Parquet file: a footer of {length} bytes is announced in a file of {size}")
+    if length > MOST_METADATA_BYTES:
+        raise FooterError(f"Parquet file: its footer has {length} bytes, at most {MOST_METADATA_BYTES} are read")
+    file.seek(start)
+    return parse_footer(file.read(length), size)
+
+
+def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
+    """The footer from its bytes (FileMetaData, without length and magic) and the size of the file that it ends.
+
+    Raises FooterError where they are broken, encrypted, name another file, or do not fit together: ranges outside the
+    data, overlapping, or too far apart for 32 bits; counts that are negative or contradict each other.
+    """
+    found = read_struct(metadata, _FILE_METADATA)
+    if 8 in found or 9 in found:
+        raise FooterError("Parquet footer: the file is encrypted, which near storage does not read; store it decrypted")
+    _check_writer(found.get(6, b""))
+    columns = leaves(found[2], found.get(7))
+    data_end = file_bytes - TAIL_BYTES - len(metadata)
+    paths = [[name.encode() for name in column.path] for column in columns]
+    groups = tuple(_row_group(index, group, columns, paths) for index, group in enumerate(found[4]))
+    rows = sum(group.rows for group in groups)
+    if rows != found[3]:
+        raise FooterError(f"Parquet footer: its row groups have {rows} rows together, the file claims {found[3]}")
+    _check_ranges(groups, data_end)
+    return Footer(rows, columns, groups, schema_hash(found[2]), file_bytes, data_end, len(metadata))
+
+
+def _check_writer(created_by: bytes) -> None:
+    """Chunks of parquet-mr before 1.2.9 are longer than it says (PARQUET-816): pyarrow reads on behind them."""
+    match = re.match(rb"parquet-mr(?: version (\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
+    if match and tuple(int(part or 0) for part in match.groups()) < (1, 2, 9):
+        raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; write it anew")
+
+
+def _row_group(index: int, found: dict[int, Any], columns: tuple[Column, ...], paths: list[list[bytes]]) -> RowGroup:
+    rows, chunks = found[3], found[1]
+    if rows < 0:
+        raise FooterError(f"Parquet footer: row group {index} has {rows} rows")
+    if len(chunks) != len(columns):
+        raise FooterError(f"Parquet footer: row group {index} has {len(chunks)} chunks for {len(columns)} columns")
+    made = []
+    for number, (chunk, column, path) in enumerate(zip(chunks, columns, paths, strict=True)):
+        try:
+            made.append(_chunk(chunk, column, path, rows))
+        except FooterError as error:
+            raise FooterError(f"Parquet footer: row group {index}, column {number}: {error}") from error
+    return RowGroup(rows, tuple(made))
+
+
+def _chunk(found: dict[int, Any], column: Column, path: list[bytes], rows: int) -> Chunk:
+    if found.get(1):
+        raise FooterError("lies in another file (file_path); near storage takes whole files only")
+    metadata = found.get(3)
+    if metadata is None or 8 in found or 9 in found:
+        raise FooterError("is encrypted or has no metadata; store the file decrypted")
+    if metadata[3] != path or column.physical != _physical(metadata[1]):
+        raise FooterError("has another path or type than the schema's column")
+    start = _start(metadata)
+    length = metadata[7]
+    values = metadata[5]
+    if start < 0 or length < 0 or values < 0:
+        raise FooterError(f"claims {values} values in {length} bytes at byte {start}; none may be negative")
+    if column.flat and values != rows:
+        raise FooterError(f"has {values} values, its row group {rows} rows")
+    return Chunk(start, length, values, _statistics(metadata[12], column, values) if 12 in metadata else None)
+
+
+def _physical(number: int) -> str | None:
+    return PHYSICAL_TYPES[number] if 0 <= number < len(PHYSICAL_TYPES) else None
+
+
+def _start(metadata: dict[int, Any]) -> int:
+    """A dictionary page comes first; some writers say 0, or a place behind the data, where there is none."""
+    first: int = metadata[9]
+    dictionary: int = metadata.get(11, 0)
+    return dictionary if 0 < dictionary < first else first
+
+
+def _statistics(found: dict[int, Any], column: Column, values: int) -> Statistics:
+    nulls, nans = found.get(3), found.get(9)
+    if (nulls or 0) < 0 or (nans or 0) < 0 or (nulls or 0) + (nans or 0) > values:
+        raise FooterError(f"has {nulls} nulls and {nans} NaNs among {values} values")
+    minimum = maximum = minimum_exact = maximum_exact = None
+    if column.order != "undefined":
+        minimum, maximum = found.get(6), found.get(5)
+        minimum_exact, maximum_exact = found.get(8), found.get(7)
+    if minimum is None and maximum is None and _is_signed(column):
+        minimum, maximum = found.get(2), found.get(1)
+        minimum_exact = maximum_exact = None
+    return Statistics(minimum, maximum, minimum_exact, maximum_exact, nulls, nans)
+
+
+def _is_signed(column: Column) -> bool:
+    """Whether the deprecated min and max, which compare as signed, are in the column's own order."""
+    if column.logical is None:
+        return column.physical in _SIGNED
+    if column.logical.name == "integer":
+        return column.logical.signed
+    return column.logical.name in ("date", "time", "timestamp", "decimal") and column.physical in _SIGNED
+
+
+def _check_ranges(groups: tuple[RowGroup, ...], data_end: int) -> None:
+    spans = []
+    for index, group in enumerate(groups):
+        base = min((chunk.start for chunk in group.chunks), default=0)
+        for number, chunk in enumerate(group.chunks):
+            start, end = chunk.start, chunk.start + chunk.length
+            where = (index, number)
+            # Nothing is read of an empty row group, and writers put 0 for the places of its chunks.
+            is_read = start < end and group.rows > 0
+            if end > data_end or (is_read and start < len(MAGIC)):
+                raise FooterError(f"{_at(where)} claims the bytes {start} to {end}, data lie from 4 to {data_end}")
+            if start - base > MOST_FROM_BASE or chunk.length > MOST_FROM_BASE:
+                raise FooterError(
+                    f"{_at(where)} lies 4 GiB or more from its row group's start; write smaller row groups"
+                )
+            if is_read:
+                spans.append((start, end, where))
+    spans.sort()
+    for (_, end, one), (start, _, other) in pairwise(spans):
+        if start < end:
+            raise FooterError(f"{_at(other)} begins at byte {start}, within that of {one}, which ends at {end}")
+
+
+def _at(where: tuple[int, int]) -> str:
+    return f"Parquet footer: the chunk of row group {where[0]}, column {where[1]}"

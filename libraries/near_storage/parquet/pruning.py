@@ -1,0 +1,266 @@
+"""Which row groups a filter can be true, false or null in, from compact metadata alone, all groups at once.
+
+Each leaf gives three bits a row group: may some row be true, false, null. They are never too few, often too many; AND,
+OR and NOT combine them by Kleene's rules, where NOT swaps true and false. What makes a leaf's bits right:
+
+- Codes are compared non-strictly only; `LiteralCodes` says what can lie below and above a literal.
+- A NaN makes `!=` true and every other comparison false. Bounds say nothing of NaN, so that they decide what may be
+  *true* of `<`, `<=`, `==`, `>`, `>=` even where NaN may be, and what may be *false* only where it may not.
+- Null rows make comparisons null, never true or false, so that nulls spoil neither.
+- A group without rows has no row that is true, false or null.
+
+A column that is missing, nested, named twice or compared with a literal of another type is not known: all three may be.
+It knows predicates and compact metadata, neither files nor rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, Kind, LiteralCodes, literal_codes
+from libraries.near_storage.parquet.compact import EXACT, HAS_NULLS, MAY_HOLD_NAN, CompactMetadata
+from libraries.near_storage.predicates.tree import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Known,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    Prefix,
+)
+
+Bits: TypeAlias = npt.NDArray[np.bool_]
+Codes: TypeAlias = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of each row group (bool[G] each), whether the filter may be true, false, null for one of its rows."""
+
+    may_be_true: Bits
+    may_be_false: Bits
+    may_be_null: Bits
+
+    @property
+    def certain(self) -> Bits:
+        """Where the filter is true for every row: nothing needs to be filtered there."""
+        return self.may_be_true & ~self.may_be_false & ~self.may_be_null
+
+
+def prune(metadata: CompactMetadata, predicate: Predicate) -> Verdict:
+    """The verdict on every row group. A group is to be read if the filter may be true there.
+
+    Literals must be of their column's Arrow type (`binding.bind`); a leaf of which that is not so prunes nothing.
+    """
+    verdict = _Pruner(metadata).verdict(predicate)
+    rows = metadata.rows > 0
+    return Verdict(verdict.may_be_true & rows, verdict.may_be_false & rows, verdict.may_be_null & rows)
+
+
+class _Chunks:
+    """What is known of one column's chunks. `has_ordinary`: where a value may be that is neither null nor NaN."""
+
+    def __init__(self, metadata: CompactMetadata, column: int) -> None:
+        self.metadata = metadata
+        self.column = column
+        self.kind: Kind = metadata.columns[column].kind
+        self.minimum: Codes = metadata.codes[0, column]
+        self.maximum: Codes = metadata.codes[1, column]
+        self.has_nulls = metadata.flag(HAS_NULLS, column)
+        self.has_ordinary = self.minimum <= self.maximum
+
+    def exact(self) -> Bits:
+        return self.metadata.flag(EXACT, self.column)
+
+    def with_nan(self, bits: Bits) -> Bits:
+        """These, and where NaN may be."""
+        return bits | self.metadata.flag(MAY_HOLD_NAN, self.column) if self.kind.floating else bits
+
+    def has_values(self) -> Bits:
+        """Where something may be that is not null."""
+        return self.with_nan(self.has_ordinary)
+
+
+class _Pruner:
+    def __init__(self, metadata: CompactMetadata) -> None:
+        self.metadata = metadata
+        self.all = np.ones(metadata.groups, np.bool_)
+        self.none = np.zeros(metadata.groups, np.bool_)
+        self.unknown = Verdict(self.all, self.all, self.all)
+        self.looked_up: dict[str, _Chunks | None] = {}
+
+    def verdict(self, predicate: Predicate) -> Verdict:
+        match predicate:
+            case And(parts):
+                return self.conjunction([self.verdict(part) for part in parts])
+            case Or(parts):
+                return _negated(self.conjunction([_negated(self.verdict(part)) for part in parts]))
+            case Not(part):
+                return _negated(self.verdict(part))
+            case Constant(value):
+                return self.decided(value)
+        chunks = self.chunks(predicate.column)
+        if chunks is None:
+            return self.unknown
+        match predicate:
+            case IsNull():
+                return Verdict(chunks.has_nulls, chunks.has_values(), self.none)
+            case Known(value=value):
+                return self.known(chunks, value)
+            case Prefix(text=text):
+                return self.prefix(chunks, text)
+            case In(literals=literals):
+                return self.membership(chunks, literals)
+            case Comparison(operator, _, literal):
+                if literal.value is None:
+                    return self.decided(None)
+                if _is_nan(literal):
+                    return self.known(chunks, operator == "!=")
+                codes = literal_codes(chunks.kind, literal)
+                return self.unknown if codes is None else self.comparison(chunks, operator, codes)
+
+    def chunks(self, name: str) -> _Chunks | None:
+        """Those of the flat column of this name, if there is one, and one only."""
+        if name not in self.looked_up:
+            places = [place for place, column in enumerate(self.metadata.columns) if column.path[0] == name]
+            known = len(places) == 1 and self.metadata.columns[places[0]].flat
+            self.looked_up[name] = _Chunks(self.metadata, places[0]) if known else None
+        return self.looked_up[name]
+
+    def conjunction(self, parts: list[Verdict]) -> Verdict:
+        """Kleene's and. It is null only where no part is false, hence each true or null, and one null."""
+        if not parts:
+            return self.decided(True)
+        return Verdict(
+            _every(part.may_be_true for part in parts),
+            _some(part.may_be_false for part in parts),
+            _some(part.may_be_null for part in parts) & _every(part.may_be_true | part.may_be_null for part in parts),
+        )
+
+    def decided(self, value: bool | None) -> Verdict:
+        return Verdict(*(self.all if value is choice else self.none for choice in (True, False, None)))
+
+    def known(self, chunks: _Chunks, value: bool) -> Verdict:
+        one = Verdict(chunks.has_values(), self.none, chunks.has_nulls)
+        return one if value else _negated(one)
+
+    def comparison(self, chunks: _Chunks, operator: str, codes: LiteralCodes) -> Verdict:
+        low, high = chunks.minimum, chunks.maximum
+        match operator:
+            case "!=":
+                return _negated(self.comparison(chunks, "==", codes))
+            case "==":
+                true = _at_most(low, codes.high) & _at_least(high, codes.low)
+                false = _at_most(low, codes.below) | _above(chunks, codes)
+            case "<":
+                true, false = _at_most(low, codes.below), _at_least(high, codes.low)
+            case "<=":
+                true, false = _at_most(low, codes.high), _above(chunks, codes)
+            case ">":
+                true, false = _above(chunks, codes), _at_most(low, codes.high)
+            case _:
+                true, false = _at_least(high, codes.low), _at_most(low, codes.below)
+        some = chunks.has_ordinary
+        return Verdict(true & some, chunks.with_nan(false & some), chunks.has_nulls)
+
+    def prefix(self, chunks: _Chunks, text: str) -> Verdict:
+        if chunks.kind.name not in ("text", "binary", "fixed"):
+            return self.unknown
+        begin = text.encode()
+        low = int.from_bytes(begin[:8].ljust(8, b"\0"), "big")
+        high = int.from_bytes(begin[:8].ljust(8, b"\xff"), "big")
+        some = chunks.has_ordinary
+        true = some & _at_most(chunks.minimum, high) & _at_least(chunks.maximum, low)
+        # A code tells whether its value begins so, unless the prefix is longer, or ends in what fills codes up.
+        if len(begin) > 8 or begin.endswith(b"\0"):
+            return Verdict(true, some, chunks.has_nulls)
+        false = some & (_at_most(chunks.minimum, low - 1) | _at_least(chunks.maximum, high + 1))
+        return Verdict(true, false, chunks.has_nulls)
+
+    def membership(self, chunks: _Chunks, literals: tuple[Literal, ...]) -> Verdict:
+        """Where nothing is equal it is false, or null if one of the literals is."""
+        given = [item for item in literals if item.value is not None and not _is_nan(item)]
+        codes = []
+        for item in given:
+            found = literal_codes(chunks.kind, item)
+            if found is None:
+                return self.unknown
+            if found.low <= found.high:
+                codes.append(found)
+        if not codes:
+            equal = self.known(chunks, False)
+        elif len(codes) == 1:
+            equal = self.comparison(chunks, "==", codes[0])
+        else:
+            equal = self.equal_to_one(chunks, sorted(codes))
+        if any(item.value is None for item in literals):
+            return Verdict(equal.may_be_true, self.none, equal.may_be_false | equal.may_be_null)
+        return equal
+
+    def equal_to_one(self, chunks: _Chunks, codes: list[LiteralCodes]) -> Verdict:
+        """Of all literals, which rise, the first whose code the minimum does not exceed decides.
+
+        If the maximum does not reach that one, it reaches none; and none can differ if all values equal that one.
+        """
+        ends = np.array([_limited(code) for code in codes], np.uint64)
+        first = np.searchsorted(ends[:, 2], chunks.minimum)
+        beyond = first == len(codes)
+        first[beyond] = 0
+        below, low, _, above, above_if_exact = ends[first].T
+        less = (chunks.minimum <= below) & np.array([code.below >= LOWEST for code in codes])[first]
+        greater = (chunks.maximum >= above_if_exact) | ((chunks.maximum >= above) & ~chunks.exact())
+        greater &= np.array([code.above <= HIGHEST for code in codes])[first]
+        some = chunks.has_ordinary
+        true = some & ~beyond & (chunks.maximum >= low)
+        return Verdict(true, chunks.with_nan(some & (less | greater | beyond)), chunks.has_nulls)
+
+
+def _negated(verdict: Verdict) -> Verdict:
+    return Verdict(verdict.may_be_false, verdict.may_be_true, verdict.may_be_null)
+
+
+def _every(bits: Iterable[Bits]) -> Bits:
+    return functools.reduce(np.logical_and, bits)
+
+
+def _some(bits: Iterable[Bits]) -> Bits:
+    return functools.reduce(np.logical_or, bits)
+
+
+def _above(chunks: _Chunks, codes: LiteralCodes) -> Bits:
+    """Where a value may be greater than the literal."""
+    greater = _at_least(chunks.maximum, codes.above)
+    if codes.above_if_exact == codes.above:
+        return greater
+    return _at_least(chunks.maximum, codes.above_if_exact) | (greater & ~chunks.exact())
+
+
+def _at_most(codes: Codes, limit: int) -> Bits:
+    if limit < LOWEST:
+        return np.zeros(len(codes), np.bool_)
+    return codes <= np.uint64(min(limit, HIGHEST))
+
+
+def _at_least(codes: Codes, limit: int) -> Bits:
+    if limit > HIGHEST:
+        return np.zeros(len(codes), np.bool_)
+    return codes >= np.uint64(max(limit, LOWEST))
+
+
+def _limited(codes: LiteralCodes) -> list[int]:
+    return [min(max(code, LOWEST), HIGHEST) for code in codes]
+
+
+def _is_nan(literal: Literal) -> bool:
+    return isinstance(literal.value, float) and math.isnan(literal.value)

@@ -1,0 +1,232 @@
+"""Thrift's compact protocol, read from bytes that nobody vouches for.
+
+A caller says which fields of which structs it wants (`Struct`, `ListOf`, or a scalar); everything else is stepped over
+without being kept. Each byte is looked at once, no length is believed before the bytes for it are there, nesting is
+bounded, and whatever is wrong is a `FooterError`. It does not know what the fields mean.
+
+Protocol: thrift-compact-protocol.md of Apache Thrift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from libraries.near_storage.errors import FooterError
+
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+BOOLEAN = TRUE
+"""Of a field wanted: its value lies in the field's type, which is TRUE or FALSE."""
+
+MOST_NESTING = 32
+"""Of what is stepped over; parquet.thrift needs six."""
+
+_BITS = {I16: 16, I32: 32, I64: 64}
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list whose elements are all of one wanted type."""
+
+    element: Wanted
+    most: int
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A struct by its name in the Thrift file, the fields wanted of it by their ids, and those that must be there."""
+
+    name: str
+    fields: Mapping[int, Wanted]
+    required: frozenset[int] = field(default=frozenset())
+
+
+Wanted: TypeAlias = int | ListOf | Struct
+"""BOOLEAN (of a field, not of a list), BYTE, I16, I32, I64, BINARY; or a list, or a struct."""
+
+
+def read_struct(data: bytes, struct: Struct) -> dict[int, Any]:
+    """The wanted fields of a struct that begins where `data` does: id -> bool, int, bytes, list or dict likewise.
+
+    Raises FooterError where the bytes break the protocol, end too early, name a wanted field twice or in another type,
+    lack a required one, or hold a list that is longer than its limit. Bytes after the struct are not looked at.
+    """
+    try:
+        return _Reader(data).struct(struct)
+    except IndexError as error:
+        # Single bytes are read without asking for the end first, which would double the time.
+        raise FooterError(f"Thrift: {struct.name} is cut off, {len(data)} bytes do not hold all of it") from error
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.position = 0
+
+    def struct(self, wanted: Struct) -> dict[int, Any]:
+        data = self.data
+        position = self.position
+        fields = wanted.fields
+        found: dict[int, Any] = {}
+        number = 0
+        while header := data[position]:
+            position += 1
+            wire = header & 15
+            if header > 15:
+                number += header >> 4
+            else:
+                self.position = position
+                number = self.integer(16)
+                position = self.position
+            if number not in fields:
+                self.position = position
+                if wire > FALSE:
+                    self.skip(wire, 1)
+                position = self.position
+                continue
+            if number in found:
+                raise FooterError(f"Thrift: {wanted.name} has its field {number} twice, at byte {position}")
+            kind = fields[number]
+            if kind == wire and kind in (I32, I64) and (byte := data[position]) < 128:
+                # By far the most frequent case, without a call: a small integer.
+                found[number] = (byte >> 1) ^ -(byte & 1)
+                position += 1
+                continue
+            self.position = position
+            found[number] = self.value(wire, kind, wanted, number)
+            position = self.position
+        self.position = position + 1
+        if not wanted.required <= found.keys():
+            missing = sorted(wanted.required - found.keys())
+            raise FooterError(f"Thrift: {wanted.name} lacks its required fields {missing}, at byte {position}")
+        return found
+
+    def value(self, wire: int, kind: Wanted, holder: Struct, number: int) -> Any:
+        """A field's value, or a list's element's."""
+        if kind == BOOLEAN and wire in (TRUE, FALSE):
+            return wire == TRUE
+        if isinstance(kind, Struct) and wire == STRUCT:
+            return self.struct(kind)
+        if isinstance(kind, ListOf) and wire == LIST:
+            return self.list(kind, holder, number)
+        if wire != kind:
+            raise FooterError(
+                f"Thrift: {holder.name}'s field {number} has the wire type {wire} at byte {self.position}, not {kind}"
+            )
+        if kind == BINARY:
+            return self.binary()
+        return self.byte() if kind == BYTE else self.integer(_BITS[kind])
+
+    def list(self, wanted: ListOf, holder: Struct, number: int) -> list[Any]:
+        wire, size = self.list_header()
+        if size > wanted.most:
+            raise FooterError(f"Thrift: {holder.name}'s field {number} lists {size}, at most {wanted.most} are allowed")
+        return [self.value(wire, wanted.element, holder, number) for _ in range(size)]
+
+    def list_header(self) -> tuple[int, int]:
+        header = self.data[self.position]
+        self.position += 1
+        size = header >> 4
+        if size == 15:
+            size = self.unsigned(32)
+        # Every element takes a byte at least.
+        self.require(size)
+        return header & 15, size
+
+    def binary(self) -> bytes:
+        size = self.unsigned(32)
+        self.require(size)
+        start = self.position
+        self.position = start + size
+        return self.data[start : self.position]
+
+    def byte(self) -> int:
+        raw = self.data[self.position]
+        self.position += 1
+        return raw - 256 if raw > 127 else raw
+
+    def integer(self, bits: int) -> int:
+        raw = self.unsigned(bits)
+        return (raw >> 1) ^ -(raw & 1)
+
+    def unsigned(self, bits: int) -> int:
+        value = shift = 0
+        start = self.position
+        while True:
+            byte = self.data[self.position]
+            self.position += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                break
+            shift += 7
+            if shift >= bits:
+                raise FooterError(f"Thrift: the number at byte {start} goes on beyond {bits} bits")
+        if value >> bits:
+            raise FooterError(f"Thrift: the number at byte {start} does not fit {bits} bits")
+        return value
+
+    def require(self, size: int) -> None:
+        left = len(self.data) - self.position
+        if size > left:
+            raise FooterError(
+                f"Thrift: {size} bytes or elements are announced at byte {self.position}, {left} are left"
+            )
+
+    def advance(self, size: int) -> None:
+        self.require(size)
+        self.position += size
+
+    def skip(self, wire: int, depth: int) -> None:
+        """Step over a value; of a boolean field there is nothing to step over, and nobody asks."""
+        if depth > MOST_NESTING:
+            raise FooterError(f"Thrift: nested deeper than {MOST_NESTING} at byte {self.position}")
+        if I16 <= wire <= I64:
+            data = self.data
+            position = self.position
+            while data[position] > 127:
+                position += 1
+            self.position = position + 1
+        elif wire == BINARY:
+            self.advance(self.unsigned(32))
+        elif wire in (LIST, SET):
+            element, size = self.list_header()
+            self.skip_elements(element, size, depth + 1)
+        elif wire == STRUCT:
+            self.skip_struct(depth + 1)
+        elif wire == MAP:
+            self.skip_map(depth + 1)
+        elif wire in (TRUE, FALSE, BYTE):
+            self.advance(1)
+        elif wire == DOUBLE:
+            self.advance(8)
+        else:
+            raise FooterError(f"Thrift: there is no wire type {wire}, at byte {self.position}")
+
+    def skip_elements(self, wire: int, size: int, depth: int) -> None:
+        if wire in (TRUE, FALSE, BYTE):
+            self.advance(size)
+            return
+        for _ in range(size):
+            self.skip(wire, depth)
+
+    def skip_struct(self, depth: int) -> None:
+        data = self.data
+        while header := data[self.position]:
+            self.position += 1
+            if header < 16:
+                self.integer(16)
+            if header & 15 > FALSE:
+                self.skip(header & 15, depth)
+        self.position += 1
+
+    def skip_map(self, depth: int) -> None:
+        size = self.unsigned(32)
+        if not size:
+            return
+        self.require(size)
+        types = self.data[self.position]
+        self.position += 1
+        for _ in range(size):
+            self.skip(types >> 4, depth)
+            self.skip(types & 15, depth)

@@ -1,0 +1,148 @@
+"""A filter bound to a schema: every literal is exactly a value of its column's type, so that nothing later converts.
+
+Comparisons across types are decided here on exact numbers (`i < 2.5` on integers becomes `i <= 2`), because Arrow's own
+implicit casts raise or round in some of them. It knows schemas, no rows.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from libraries.near_storage.errors import PredicateError
+from libraries.near_storage.predicates import limits
+from libraries.near_storage.predicates.kinds import Kind, kind_of, value_type
+from libraries.near_storage.predicates.placing import At, Between, Nowhere, place
+from libraries.near_storage.predicates.tree import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Known,
+    Literal,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    Prefix,
+)
+from libraries.near_storage.predicates.values import checked, is_utf8
+
+
+def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
+    """The same filter for a table of this schema, with literals of the columns' types only. Idempotent.
+
+    In what comes back no comparison has a null, NaN or -0.0; an In has at least one literal, sorted, each once, and at
+    most one null, which is its last. Columns are top-level ones by name, a dot is part of a name. Raises RequestError
+    for trees beyond the limits, PredicateError for an unknown column, a type without an order, a literal that does not
+    fit.
+    """
+    limits.check(predicate)
+    return _bound(predicate, schema)
+
+
+def field_of(schema: pa.Schema, name: str) -> pa.Field:
+    """The one top-level column of that name; raises PredicateError."""
+    found = schema.get_all_field_indices(name)
+    if len(found) == 1:
+        return schema.field(found[0])
+    if found:
+        raise PredicateError(f"{len(found)} columns are called {_shown(name)}: rename them, then filter by them")
+    top, dot, _ = name.partition(".")
+    if dot and schema.get_field_index(top) >= 0:
+        raise PredicateError(
+            f"{_shown(name)} lies inside the column {_shown(top)}: only whole columns are filtered near the storage, "
+            "a filter by it runs at the client"
+        )
+    some = ", ".join(_shown(each) for each in schema.names[:8])
+    raise PredicateError(f"there is no column {_shown(name)}: there are {some}{' ...' if len(schema) > 8 else ''}")
+
+
+def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
+    match predicate:
+        case And(parts):
+            return And(tuple(_bound(part, schema) for part in parts))
+        case Or(parts):
+            return Or(tuple(_bound(part, schema) for part in parts))
+        case Not(part):
+            return Not(_bound(part, schema))
+        case Constant():
+            return predicate
+        case IsNull(column) | Known(column):
+            field_of(schema, column)
+            return predicate
+        case Comparison(operator, column, literal):
+            return _comparison(operator, column, literal, _ordered_type(schema, column))
+        case In(column, literals):
+            return _in(column, literals, _ordered_type(schema, column))
+        case Prefix(column, text):
+            return _prefix(column, text, _ordered_type(schema, column))
+    raise PredicateError(f"{type(predicate).__name__} is no part of a filter")
+
+
+def _ordered_type(schema: pa.Schema, column: str) -> pa.DataType:
+    type = value_type(field_of(schema, column).type)
+    if kind_of(type) is None:
+        raise PredicateError(
+            f"the column {_shown(column)} of type {_shown(str(type))} has no order: near the storage only IS NULL "
+            "works on it, any other filter by it runs at the client"
+        )
+    return type
+
+
+def _comparison(operator: Operator, column: str, literal: Literal, type: pa.DataType) -> Predicate:
+    if literal.value is None or kind_of(type) is Kind.NULL:
+        return Constant(None)
+    where = _place(column, literal, type)
+    if isinstance(where, At):
+        return Comparison(operator, column, Literal(where.value, type))
+    if operator in ("==", "!=") or isinstance(where, Nowhere):
+        return Known(column, operator == "!=")
+    if operator in ("<", "<="):
+        return _one_sided("<=", column, where.below, where.above, type)
+    return _one_sided(">=", column, where.above, where.below, type)
+
+
+def _one_sided(operator: Operator, column: str, bound: object, beyond: object, type: pa.DataType) -> Predicate:
+    """`column operator bound`, where all values, or none, are on the one side if the other has no neighbour."""
+    if bound is None or beyond is None:
+        return Known(column, bound is not None)
+    return Comparison(operator, column, Literal(bound, type))
+
+
+def _in(column: str, literals: tuple[Literal, ...], type: pa.DataType) -> Predicate:
+    if not literals:
+        return Known(column, False)
+    if kind_of(type) is Kind.NULL:
+        return Constant(None)
+    places = [_place(column, literal, type) for literal in literals if literal.value is not None]
+    found = sorted({where.value for where in places if isinstance(where, At)})  # type: ignore[type-var]
+    with_null = any(literal.value is None for literal in literals)
+    if not found:
+        return Constant(None) if with_null else Known(column, False)
+    kept = [Literal(value, type) for value in found]
+    return In(column, (*kept, Literal(None, type)) if with_null else tuple(kept))
+
+
+def _prefix(column: str, text: str, type: pa.DataType) -> Predicate:
+    if kind_of(type) is Kind.NULL:
+        return Constant(None)
+    if kind_of(type) not in (Kind.TEXT, Kind.BINARY):
+        raise PredicateError(f"the column {_shown(column)} is of type {type}: a prefix is asked of text only")
+    if not is_utf8(text):
+        raise PredicateError(f"the prefix for the column {_shown(column)} is no UTF-8: write other characters")
+    if pat.is_fixed_size_binary(type) and len(text.encode()) > type.byte_width:
+        return Known(column, False)
+    return Prefix(column, text) if text else Known(column, True)
+
+
+def _place(column: str, literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
+    try:
+        return place(checked(literal), type)
+    except PredicateError as error:
+        raise PredicateError(f"column {_shown(column)}: {error}") from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:60] + "...")

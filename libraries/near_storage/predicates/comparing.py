@@ -1,0 +1,69 @@
+"""Arrow's arrays in types that all of its kernels know, and back: for filters and for aggregates alike.
+
+Order, equality and nulls stay what they are. It knows no filters.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from libraries.near_storage.predicates.kinds import COUNTED, kind_of
+
+
+def comparable(array: pa.Array) -> pa.Array:
+    """The same values, order and nulls in a type that all of Arrow's kernels know; dictionaries are left as they are.
+
+    Counts of time become their integers, float16 float32, views of text and bytes their large kinds, bytes of fixed
+    size plain ones, decimals at least 128 bits wide and of no negative scale (their digits are compared).
+    """
+    type = array.type
+    if kind_of(type) in COUNTED and not pat.is_dictionary(type):
+        return array.view(pa.int32() if type.bit_width == 32 else pa.int64())
+    target = comparable_type(type)
+    if target == type:
+        return array
+    if pat.is_decimal(type) and type.scale < 0:
+        return _widened(array).view(target)
+    return array.cast(target)
+
+
+def comparable_type(type: pa.DataType) -> pa.DataType:
+    """The type that `comparable` gives for arrays of this type, that of dictionaries is their own."""
+    if pat.is_float16(type):
+        return pa.float32()
+    if pat.is_string_view(type):
+        return pa.large_string()
+    if pat.is_binary_view(type):
+        return pa.large_binary()
+    if pat.is_fixed_size_binary(type):
+        return pa.binary()
+    if pat.is_decimal(type):
+        make = pa.decimal256 if pat.is_decimal256(type) else pa.decimal128
+        return make(type.precision, max(type.scale, 0))
+    if kind_of(type) in COUNTED and not pat.is_dictionary(type):
+        return pa.int32() if type.bit_width == 32 else pa.int64()
+    return type
+
+
+def restored(array: pa.Array, type: pa.DataType) -> pa.Array:
+    """What `comparable` made of an array of this type, as that type again."""
+    if kind_of(type) in COUNTED:
+        return array.view(type)
+    if pat.is_decimal(type) and type.scale < 0:
+        wide = pa.decimal256 if pat.is_decimal256(type) else pa.decimal128
+        return array.view(wide(type.precision, type.scale)).cast(type)
+    return array.cast(type)
+
+
+def is_null(column: pa.Array) -> pa.BooleanArray:
+    """Also where the value that a dictionary's index points to is null."""
+    if pat.is_dictionary(column.type):
+        return pc.fill_null(is_null(column.dictionary).take(column.indices), True)
+    return pc.is_null(column)
+
+
+def _widened(array: pa.Array) -> pa.Array:
+    type = array.type
+    return array if type.bit_width >= 128 else array.cast(pa.decimal128(type.precision, type.scale))

@@ -1,0 +1,142 @@
+"""What a pyarrow Expression is made of: fields, typed literals and calls with their options.
+
+pyarrow offers no way to walk an Expression. Substrait fails as a whole on a timestamp of nanoseconds and loses what
+`isin` means for nulls; the text form loses the types of literals and most of a long list. What is complete is the
+record batch that pyarrow makes of an Expression when it is copied: calls in its metadata, literals and options as
+columns. It is made and read in the memory of one process, as data; it is neither stored nor sent nor read from
+anywhere, and no Expression is made from it. A layout that is not the known one is None: the filter then runs at the
+client.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_ENTRY = re.compile(r"(call|end|literal|options|field_ref|nested_field_ref): '(.*)'")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A top-level column by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A literal."""
+
+    scalar: pa.Scalar
+
+
+@dataclass
+class Call:
+    """A function of Arrow by its name; `options` is None, or a struct scalar with the fields of its options class."""
+
+    function: str
+    arguments: list[Node] = field(default_factory=list)
+    options: pa.StructScalar | None = None
+
+
+Node: TypeAlias = Field | Value | Call
+
+NESTED = "nested_field_ref"
+"""The function of the call that stands for a field inside of a column; its arguments are the names."""
+
+
+def read(expression: pc.Expression) -> Node | None:
+    """The parts of an expression; None if they cannot be told for certain.
+
+    Where pyarrow's public functions can make the same expression from the parts, it must equal the given one.
+    """
+    try:
+        batch = _as_batch(expression)
+        found, rebuilt = _tree(_entries(batch.select([]).schema), batch)
+    except (pa.ArrowException, LookupError, ValueError, TypeError, AttributeError):
+        return None
+    return found if rebuilt is None or rebuilt.equals(expression) else None
+
+
+def _as_batch(expression: pc.Expression) -> pa.RecordBatch:
+    _, (buffer, *_) = expression.__reduce__()
+    with pa.ipc.open_file(buffer) as reader:
+        return reader.get_batch(0)
+
+
+def _entries(schema: pa.Schema) -> list[tuple[str, str]]:
+    """The metadata as pairs in order; keys repeat, so that a dict would not do."""
+    text = schema.to_string(show_schema_metadata=True, truncate_metadata=False)
+    _, _, shown = text.partition("-- schema metadata --\n")
+    found = [_ENTRY.fullmatch(line) for line in shown.split("\n")]
+    return [(each[1], each[2]) for each in found if each is not None] if all(found) else []
+
+
+def _tree(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> tuple[Node, pc.Expression | None]:
+    """The one node that all entries make up, and what `_rebuilt` makes of it; ValueError if they make up anything else.
+
+    Not recursive: chains of conditions are long.
+    """
+    root = Call("")
+    open_calls: list[Call] = [root]
+    built: list[list[pc.Expression | None]] = [[]]
+    names_left = 0
+    for key, value in entries:
+        if key == "options":
+            open_calls[-1].options = batch.column(int(value))[0]
+        elif key in ("call", NESTED):
+            call = Call(value if key == "call" else NESTED)
+            names_left = int(value) if key == NESTED else 0
+            open_calls[-1].arguments.append(call)
+            open_calls.append(call)
+            built.append([])
+        elif key != "end":
+            leaf = Field(value) if key == "field_ref" else Value(batch.column(int(value))[0])
+            open_calls[-1].arguments.append(leaf)
+            built[-1].append(pc.field(leaf.name) if isinstance(leaf, Field) else pc.scalar(leaf.scalar))
+            names_left -= 1
+        if key == "end" or (open_calls[-1].function == NESTED and names_left == 0):
+            call = open_calls.pop()
+            if call.function != (value if key == "end" else NESTED):
+                raise ValueError(f"the call {call.function} ends as {value}")
+            arguments = built.pop()
+            built[-1].append(_rebuilt(call, arguments))
+    if len(open_calls) != 1 or len(root.arguments) != 1:
+        raise ValueError("not one expression")
+    return root.arguments[0], built[0][0]
+
+
+def _rebuilt(call: Call, arguments: list[pc.Expression | None]) -> pc.Expression | None:
+    """The same call by pyarrow's public functions; None where something in it is not known here."""
+    if any(each is None for each in arguments):
+        return None
+    if call.function == NESTED:
+        return pc.field(*(each.name for each in call.arguments if isinstance(each, Field)))
+    function = getattr(pc, call.function, None)
+    if call.options is None or function is None:
+        return None if function is None else function(*arguments)
+    make = _OPTIONS.get(call.function)
+    options = None if make is None else make(call.options)
+    return None if options is None else function(*arguments, options=options)
+
+
+def _lookup_options(options: Any) -> pc.SetLookupOptions | None:
+    behaviour = options["null_matching_behavior"].as_py()
+    if behaviour > 1:
+        return None
+    return pc.SetLookupOptions(value_set=options["value_set"].values, skip_nulls=behaviour == 1)
+
+
+def _match_options(options: Any) -> pc.MatchSubstringOptions:
+    return pc.MatchSubstringOptions(options["pattern"].as_py(), ignore_case=options["ignore_case"].as_py())
+
+
+def _null_options(options: Any) -> pc.NullOptions:
+    return pc.NullOptions(nan_is_null=options["nan_is_null"].as_py())
+
+
+_OPTIONS = {"is_in": _lookup_options, "starts_with": _match_options, "is_null": _null_options}

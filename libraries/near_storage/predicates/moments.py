@@ -1,0 +1,86 @@
+"""Dates and times written as text (ISO 8601, as SQL has them), to exact counts of nanoseconds and days.
+
+Strict: what is not written in full is refused, nothing is guessed. It knows no types and no columns.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+from libraries.near_storage.errors import PredicateError
+
+NANOSECONDS = 1_000_000_000
+
+_DATE = r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"
+_TIME = r"(?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
+_OFFSET = r"\s?(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)"
+_ONLY_DATE = re.compile(_DATE, re.ASCII)
+_ONLY_TIME = re.compile(_TIME, re.ASCII)
+_MOMENT = re.compile(rf"{_DATE}(?:[T ]{_TIME}(?:{_OFFSET})?)?", re.ASCII)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+def days_of(text: str) -> int:
+    """Days since 1970-01-01 of `YYYY-MM-DD`; raises PredicateError."""
+    found = _ONLY_DATE.fullmatch(text)
+    if found is None:
+        raise PredicateError(f"{_shown(text)} is no date: write it as '2020-12-31'")
+    return _days(found, text)
+
+
+def nanoseconds_of_day(text: str) -> int:
+    """Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; raises PredicateError."""
+    found = _ONLY_TIME.fullmatch(text)
+    if found is None:
+        raise PredicateError(f"{_shown(text)} is no time of day: write it as '23:59:59.123'")
+    return _nanoseconds(found, text)
+
+
+def nanoseconds_since_1970(text: str) -> tuple[int, bool]:
+    """`(nanoseconds, has an offset)` of `YYYY-MM-DD[ HH:MM[:SS[.fraction]][+HH:MM]]`; a date alone is its midnight.
+
+    With an offset the nanoseconds count from 1970 in UTC, without one they count on a clock of no zone. Raises
+    PredicateError.
+    """
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise PredicateError(
+            f"{_shown(text)} is no timestamp: write it as '2020-12-31 23:59:59.123', with '+01:00' or 'Z' where a zone "
+            "is meant"
+        )
+    midnight = _days(found, text) * 86_400 * NANOSECONDS
+    clock = _nanoseconds(found, text) if found["hour"] is not None else 0
+    if found["offset"] is None:
+        return midnight + clock, False
+    return midnight + clock - _offset(found["offset"], text), True
+
+
+def _days(found: re.Match[str], text: str) -> int:
+    try:
+        day = datetime.date(int(found["year"]), int(found["month"]), int(found["day"]))
+    except ValueError as error:
+        raise PredicateError(f"{_shown(text)} is no date of the calendar: {error}") from None
+    return day.toordinal() - _EPOCH
+
+
+def _nanoseconds(found: re.Match[str], text: str) -> int:
+    hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        raise PredicateError(f"{_shown(text)} is no time of day: hours end at 23, minutes and seconds at 59")
+    fraction = (found["fraction"] or "").ljust(9, "0")
+    return (hour * 3_600 + minute * 60 + second) * NANOSECONDS + int(fraction)
+
+
+def _offset(offset: str, text: str) -> int:
+    if offset == "Z":
+        return 0
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > 23 or minutes > 59:
+        raise PredicateError(f"{_shown(text)} has no offset of a zone: hours end at 23, minutes at 59")
+    return (1 if offset[0] == "+" else -1) * (hours * 3_600 + minutes * 60) * NANOSECONDS
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:40] + "...")

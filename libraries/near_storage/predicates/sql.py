@@ -1,0 +1,191 @@
+"""SQL of one table, as text, to a query: columns or aggregates, a filter, groups, a limit.
+
+    SELECT * | columns | min, max, sum, count, avg  FROM table  WHERE ...  GROUP BY columns  LIMIT n
+
+WHERE knows AND, OR, NOT, comparisons of a column with a constant, BETWEEN, IN, IS NULL, LIKE 'prefix%' and columns of
+booleans. Everything else is an error that names the place; the way on is the Dataset, which DuckDB, Polars and pyarrow
+read. The dialect is DuckDB's, but names mean themselves: `a` and `A` are two columns. Nothing of sqlglot's tree is
+passed over: an argument that is not looked at here is an error too.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import SqlglotError
+
+from libraries.near_storage.errors import PredicateError
+from libraries.near_storage.predicates import limits
+from libraries.near_storage.predicates.sql_conditions import Scope, column_of, condition, only, refused
+from libraries.near_storage.predicates.tree import Predicate
+from libraries.near_storage.query import Aggregate, Function, Query
+
+MOST_BYTES = 1 << 18
+"""Of SQL text."""
+
+MOST_OPEN = 24
+"""Brackets that are open at once, and signs or NOT in a row."""
+
+MOST_ROWS = 2**63 - 1
+
+_DIALECT = sqlglot.Dialect.get_or_raise("duckdb")
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_BEFORE = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
+_AGGREGATES: dict[type, Function] = {exp.Min: "min", exp.Max: "max", exp.Sum: "sum", exp.Avg: "avg", exp.Count: "count"}
+
+
+def parse(text: str) -> Query:
+    """The query that SQL text is; raises PredicateError for what is not answered near the storage."""
+    select = _select(text)
+    only(select, "expressions", "from_", "where", "group", "limit")
+    scope = _scope(select)
+    group_by = _group_by(select, scope)
+    columns, aggregates, order = _answer(select, scope)
+    where = _where(select, scope)
+    query = Query(scope.table, columns, where, aggregates, group_by, _limit(select), order)
+    _check_groups(query)
+    return query
+
+
+def _select(text: str) -> exp.Select:
+    if len(text) > MOST_BYTES or len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
+        raise PredicateError(f"the SQL has more than {MOST_BYTES} bytes: send a shorter one, or filter a Dataset")
+    try:
+        tokens = _DIALECT.tokenize(text)
+        _check_depth(tokens)
+        if not tokens or tokens[0].token_type is not TokenType.SELECT:
+            raise PredicateError("the SQL must begin with SELECT: only SELECT ... FROM one table is answered")
+        statements = [each for each in _DIALECT.parser().parse(tokens, text) if each is not None]
+    except (SqlglotError, RecursionError, ValueError) as error:
+        raise PredicateError(f"the SQL is not understood: {_first_line(error)}") from None
+    if len(statements) != 1 or type(statements[0]) is not exp.Select:
+        raise PredicateError(
+            "one SELECT is answered at a time, without UNION and the like. For all of SQL give "
+            "connect(...).dataset(table) to DuckDB, Polars or pyarrow"
+        )
+    return statements[0]
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it nests too deeply"
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+
+
+def _check_depth(tokens: list[sqlglot.tokens.Token]) -> None:
+    """Refuse what would make a parser recurse deeply, before it does."""
+    open_ = in_a_row = 0
+    for token in tokens:
+        open_ += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        in_a_row = in_a_row + 1 if token.token_type in _BEFORE else 0
+        if max(open_, in_a_row) > MOST_OPEN:
+            raise PredicateError(f"the SQL nests more than {MOST_OPEN} deep: write it flatter")
+
+
+def _scope(select: exp.Select) -> Scope:
+    source = select.args.get("from_")
+    if source is None:
+        raise PredicateError("the SQL has no FROM: name the one table that is asked")
+    only(source, "this")
+    table = source.this
+    if type(table) is not exp.Table or type(table.this) is not exp.Identifier:
+        raise refused(table, "FROM is followed by the name of one table")
+    only(table, "this", "alias")
+    name = limits.check_name(table.this.this, "the table")
+    alias = table.args.get("alias")
+    if alias is None:
+        return Scope(name, name)
+    only(alias, "this")
+    return Scope(name, alias.this.this)
+
+
+def _where(select: exp.Select, scope: Scope) -> Predicate | None:
+    where = select.args.get("where")
+    if where is None:
+        return None
+    only(where, "this")
+    found = condition(where.this, scope)
+    limits.check(found)
+    return found
+
+
+def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
+    group = select.args.get("group")
+    if group is None:
+        return ()
+    only(group, "expressions")
+    columns = tuple(column_of(each, scope) for each in group.expressions)
+    if len(set(columns)) < len(columns):
+        raise PredicateError(f"GROUP BY names a column twice: {', '.join(columns)[:100]}")
+    return columns
+
+
+def _answer(
+    select: exp.Select, scope: Scope
+) -> tuple[tuple[str, ...] | None, tuple[Aggregate, ...], tuple[str, ...] | None]:
+    """Columns, aggregates, and the order of both where columns do not come first."""
+    items = select.expressions
+    stars = [item for item in items if isinstance(item, exp.Star)]
+    if stars:
+        only(stars[0])
+        if len(items) > 1 or select.args.get("group") is not None:
+            raise refused(stars[0], "* stands alone, without other columns and without GROUP BY")
+        return None, (), None
+    found = [_item(item, scope) for item in items]
+    columns = tuple(item for item in found if isinstance(item, str))
+    aggregates = tuple(item for item in found if isinstance(item, Aggregate))
+    names = tuple(item if isinstance(item, str) else item.name for item in found)
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise PredicateError(f"the answer would have two columns {twice!r}: name one of the aggregates by AS")
+    return columns, aggregates, None if names == (*columns, *(each.name for each in aggregates)) else names
+
+
+def _item(item: exp.Expression, scope: Scope) -> str | Aggregate:
+    name = None
+    if isinstance(item, exp.Alias):
+        only(item, "this", "alias")
+        name, item = limits.check_name(item.alias, "an aggregate"), item.this
+        if isinstance(item, exp.Column):
+            raise refused(item, "a column keeps its name; rename it in the answer")
+    if isinstance(item, exp.Column):
+        return column_of(item, scope)
+    function = _AGGREGATES.get(type(item))
+    if function is None:
+        raise refused(item, "columns, min, max, sum, count and avg of a column can be selected")
+    only(item, "this", "big_int")
+    column = None if function == "count" and _counts_rows(item.this) else column_of(item.this, scope)
+    return Aggregate(function, column, name or f"{function}({'*' if column is None else column})")
+
+
+def _counts_rows(argument: exp.Expression | None) -> bool:
+    """Whether it is the argument of count(*), count() or count(1)."""
+    if isinstance(argument, exp.Star):
+        only(argument)
+    return argument is None or isinstance(argument, exp.Star) or (type(argument) is exp.Literal and argument.is_int)
+
+
+def _limit(select: exp.Select) -> int | None:
+    limit = select.args.get("limit")
+    if limit is None:
+        return None
+    if type(limit) is not exp.Limit:
+        raise refused(limit, "write LIMIT and a number of rows")
+    only(limit, "expression")
+    rows = limit.expression
+    if type(rows) is not exp.Literal or rows.is_string or not rows.this.isdecimal() or len(rows.this) > 19:
+        raise refused(limit, "LIMIT is followed by a number of rows")
+    if int(rows.this) > MOST_ROWS:
+        raise refused(limit, f"LIMIT is at most {MOST_ROWS}")
+    return int(rows.this)
+
+
+def _check_groups(query: Query) -> None:
+    if not query.aggregated or query.columns is None:
+        return
+    beside = [column for column in query.columns if column not in query.group_by]
+    if beside:
+        raise PredicateError(
+            f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY, or leave it out"
+        )

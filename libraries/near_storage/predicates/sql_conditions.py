@@ -1,0 +1,215 @@
+"""What may stand in WHERE, as a filter: comparisons of a column with a constant and what joins them.
+
+It knows sqlglot's tree and no schema; `sql.py` reads the statement around it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from libraries.near_storage.errors import PredicateError
+from libraries.near_storage.predicates.sql_literals import literal_of
+from libraries.near_storage.predicates.tree import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    Prefix,
+)
+from libraries.near_storage.predicates.values import literal
+
+_OPERATORS: dict[type[exp.Expression], Operator] = {
+    exp.EQ: "==",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_FLIPPED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The one table, and the name by which its columns may be called: its alias, or its own."""
+
+    table: str
+    alias: str
+
+
+def refused(node: exp.Expression, instead: str) -> PredicateError:
+    """The error for a piece of SQL that is not answered: what it is, what is, and the other way."""
+    return PredicateError(
+        f"{_shown(node)} is not answered near the storage: {instead}. For all of SQL give connect(...).dataset(table) "
+        "to DuckDB, Polars or pyarrow"
+    )
+
+
+def only(node: exp.Expression, *allowed: str) -> None:
+    """Refuse a node that says anything beside the arguments that the caller looks at."""
+    for name, value in node.args.items():
+        if name not in allowed and value not in (None, False, []):
+            place = value if isinstance(value, exp.Expression) else node
+            raise refused(place, f"leave its {name.strip('_').upper()} out")
+
+
+def condition(node: exp.Expression, scope: Scope) -> Predicate:
+    """The filter that a condition is; raises PredicateError."""
+    node = _bare(node)
+    kind = type(node)
+    if kind in (exp.And, exp.Or):
+        parts = tuple(condition(part, scope) for part in _chain(node))
+        return And(parts) if kind is exp.And else Or(parts)
+    if kind is exp.Not:
+        only(node, "this")
+        return Not(condition(node.this, scope))
+    if kind in _OPERATORS:
+        only(node, "this", "expression")
+        return _comparison(node, scope)
+    if kind is exp.Column:
+        return Comparison("==", column_of(node, scope), literal(True))
+    if kind in (exp.Boolean, exp.Null):
+        return Constant(None if kind is exp.Null else bool(node.this))
+    if kind is exp.Is:
+        return _is_null(node, scope)
+    if kind is exp.In:
+        return _in(node, scope)
+    if kind is exp.Between:
+        return _between(node, scope)
+    if kind is exp.Like:
+        return _like(node, None, scope)
+    if kind is exp.Escape and type(node.this) is exp.Like:
+        return _escaped_like(node, scope)
+    raise refused(node, "WHERE compares columns with constants, by AND, OR, NOT, BETWEEN, IN, IS NULL, LIKE 'prefix%'")
+
+
+def column_of(node: exp.Expression, scope: Scope) -> str:
+    """The name of the column that an expression is; raises PredicateError."""
+    node = _bare(node)
+    if type(node) is not exp.Column or type(node.this) is not exp.Identifier:
+        raise refused(node, "a column of the table must stand here")
+    only(node, "this", "table")
+    qualifier = node.args.get("table")
+    if qualifier is not None and qualifier.this != scope.alias:
+        raise refused(
+            node,
+            f"{scope.alias} is the only table, and columns inside of columns are filtered at the client; "
+            f'a name with a dot is written "{qualifier.this[:60]}.{node.this.this[:60]}"',
+        )
+    return str(node.this.this)
+
+
+def _bare(node: exp.Expression) -> exp.Expression:
+    while type(node) is exp.Paren:
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def _chain(node: exp.Expression) -> list[exp.Expression]:
+    """All operands of a chain of one connective, from left to right. Not recursive: chains are long."""
+    operands = []
+    waiting = [node]
+    while waiting:
+        part = _bare(waiting.pop())
+        if type(part) is type(node):
+            only(part, "this", "expression")
+            waiting += [part.expression, part.this]
+        else:
+            operands.append(part)
+    return operands
+
+
+def _constant(node: exp.Expression) -> Literal:
+    found = literal_of(node)
+    if found is None:
+        raise refused(
+            node, "a constant must stand here: a number, 'text', TRUE, NULL, DATE '2020-12-31', TIMESTAMP '...'"
+        )
+    return found
+
+
+def _comparison(node: exp.Expression, scope: Scope) -> Predicate:
+    left, right = _bare(node.this), _bare(node.expression)
+    operator = _OPERATORS[type(node)]
+    if type(left) is exp.Column:
+        return Comparison(operator, column_of(left, scope), _constant(right))
+    if type(right) is exp.Column:
+        return Comparison(_FLIPPED[operator], column_of(right, scope), _constant(left))
+    raise refused(node, "a column is compared with a constant")
+
+
+def _negated(node: exp.Expression, found: Predicate) -> Predicate:
+    return Not(found) if node.args.get("negate") else found
+
+
+def _is_null(node: exp.Expression, scope: Scope) -> Predicate:
+    only(node, "this", "expression", "negate")
+    if type(node.expression) is not exp.Null:
+        raise refused(node, "IS is followed by NULL or NOT NULL")
+    return _negated(node, IsNull(column_of(node.this, scope)))
+
+
+def _in(node: exp.Expression, scope: Scope) -> Predicate:
+    only(node, "this", "expressions")
+    if not node.expressions:
+        raise refused(node, "IN is followed by constants in brackets")
+    return In(column_of(node.this, scope), tuple(_constant(each) for each in node.expressions))
+
+
+def _between(node: exp.Expression, scope: Scope) -> Predicate:
+    only(node, "this", "low", "high")
+    column = column_of(node.this, scope)
+    low, high = _constant(node.args["low"]), _constant(node.args["high"])
+    return And((Comparison(">=", column, low), Comparison("<=", column, high)))
+
+
+def _escaped_like(node: exp.Expression, scope: Scope) -> Predicate:
+    only(node, "this", "expression")
+    escape = node.expression
+    if type(escape) is not exp.Literal or not escape.is_string or len(escape.this) != 1:
+        raise refused(node, "ESCAPE is followed by one character")
+    return _like(node.this, escape.this, scope)
+
+
+def _like(node: exp.Expression, escape: str | None, scope: Scope) -> Predicate:
+    only(node, "this", "expression", "negate")
+    pattern = node.expression
+    if type(pattern) is not exp.Literal or not pattern.is_string:
+        raise refused(node, "LIKE is followed by 'prefix%'")
+    column = column_of(node.this, scope)
+    text, rest = _before_wildcard(pattern.this, escape, node)
+    if rest.strip("%"):
+        raise refused(node, "LIKE takes one % at the end of its pattern, and no _")
+    found: Predicate = Prefix(column, text) if rest else Comparison("==", column, literal(text))
+    return _negated(node, found)
+
+
+def _before_wildcard(pattern: str, escape: str | None, node: exp.Expression) -> tuple[str, str]:
+    """The text up to the first wildcard, escapes taken out, and what is left from there."""
+    text: list[str] = []
+    position = 0
+    while position < len(pattern) and (pattern[position] == escape or pattern[position] not in "%_"):
+        if pattern[position] == escape:
+            position += 1
+            if position == len(pattern):
+                raise refused(node, "the pattern ends in its ESCAPE character")
+        text.append(pattern[position])
+        position += 1
+    return "".join(text), pattern[position:]
+
+
+def _shown(node: exp.Expression) -> str:
+    try:
+        text = " ".join(node.sql(dialect="duckdb", comments=False).split())
+    except (RecursionError, ValueError, KeyError):
+        text = type(node).__name__.upper()
+    return f"`{text if len(text) <= 100 else text[:100] + ' ...'}`"

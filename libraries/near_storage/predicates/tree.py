@@ -1,0 +1,109 @@
+"""The tree of a filter: operations, column names, typed literals. Data alone; it knows no schema, no file and no wire.
+
+A filter has SQL's three values: true, false, and null where a value that decides is null. Rows where it is true are
+kept, no others. NaN compares as in Arrow: unlike everything, itself included, so that only `!=` is true of it. -0.0
+equals 0.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+import pyarrow as pa
+
+Operator: TypeAlias = OneOf["==", "!=", "<", "<=", ">", ">="]
+OPERATORS: tuple[Operator, ...] = ("==", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A value in Python's terms with its Arrow type; `value` is None for null."""
+
+    value: object
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`column operator literal`; null where either is null."""
+
+    operator: Operator
+    column: str
+    literal: Literal
+
+
+@dataclass(frozen=True)
+class In:
+    """True where the column equals a literal, else null where the column or one of the literals is null, else false."""
+
+    column: str
+    literals: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """True or false, never null."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Text that begins with `text`, by its UTF-8 bytes; null where the column is null."""
+
+    column: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """`value` where the column is not null, null elsewhere: what is left of a comparison that the type decides."""
+
+    column: str
+    value: bool
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same for every row; None is null."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True)
+class And:
+    """Kleene's and: false if one part is false, else null if one is null, else true. No parts: true."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    """Kleene's or: true if one part is true, else null if one is null, else false. No parts: false."""
+
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Not:
+    """Kleene's not: null stays null."""
+
+    part: Predicate
+
+
+Predicate: TypeAlias = Comparison | In | IsNull | Prefix | Known | Constant | And | Or | Not
+
+
+def columns_of(predicate: Predicate) -> frozenset[str]:
+    """The names of all columns that the filter looks at."""
+    match predicate:
+        case And(parts) | Or(parts):
+            return frozenset().union(*(columns_of(part) for part in parts))
+        case Not(part):
+            return columns_of(part)
+        case Constant():
+            return frozenset()
+        case _:
+            return frozenset({predicate.column})

@@ -1,0 +1,212 @@
+"""Literals: what `Literal.value` holds for each Arrow type, made from Python's values and Arrow's scalars, and checked.
+
+    bool -> bool                     string, large_string, string_view -> str (valid UTF-8)
+    integers of all widths -> int    binary of all kinds -> bytes
+    float16, float32, float64 -> float, exactly a value of that width
+    decimals -> decimal.Decimal, exactly a value of that precision and scale
+    dates, times, timestamps, durations -> int, the count in the type's own unit, from 1970 (in UTC if there is a zone)
+    null, and every null -> None
+
+It knows no columns, no rows and no wire.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import struct
+from decimal import Decimal
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from libraries.near_storage.errors import PredicateError
+from libraries.near_storage.predicates.kinds import COUNTED, Kind, integer_range, kind_of, units_per_second
+from libraries.near_storage.predicates.tree import Literal
+
+MOST_DIGITS = 76
+"""What the widest of Arrow's decimals holds."""
+
+_FLOAT_FORMATS = {16: "<e", 32: "<f", 64: "<d"}
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def literal(value: object) -> Literal:
+    """A literal of the type that a Python value has by itself; Arrow's scalars keep their type.
+
+    int: int64, else uint64, else a decimal; Decimal: a decimal of just its digits; datetime: microseconds, with zone
+    UTC if it is aware; date: date32; time: time64 of microseconds; timedelta: microseconds. Raises PredicateError.
+    """
+    match value:
+        case None:
+            return Literal(None, pa.null())
+        case pa.Scalar():
+            return from_scalar(value)
+        case bool():
+            return Literal(value, pa.bool_())
+        case int():
+            return _integer(value)
+        case float():
+            return Literal(value, pa.float64())
+        case Decimal():
+            return decimal_literal(value)
+        case str():
+            return checked(Literal(value, pa.string()))
+        case bytes():
+            return Literal(value, pa.binary())
+        case datetime.datetime():
+            return _moment(value)
+        case datetime.date():
+            return Literal(value.toordinal() - _EPOCH.toordinal(), pa.date32())
+        case datetime.time() if value.tzinfo is None:
+            since = datetime.datetime.combine(_EPOCH.date(), value) - _EPOCH
+            return Literal(since // _MICROSECOND, pa.time64("us"))
+        case datetime.timedelta():
+            return checked(Literal(value // _MICROSECOND, pa.duration("us")))
+    raise PredicateError(
+        f"a literal of {type(value).__name__} is not known: give a number, text, bytes, a date or a time"
+    )
+
+
+def from_scalar(scalar: pa.Scalar) -> Literal:
+    """The literal of an Arrow scalar, of its value if it comes from a dictionary. Raises PredicateError."""
+    if pat.is_dictionary(scalar.type):
+        return from_scalar(scalar.value)
+    kind = kind_of(scalar.type)
+    if kind is None:
+        raise PredicateError(f"a literal of type {scalar.type} has no order: filter such columns at the client")
+    if not scalar.is_valid:
+        return Literal(None, scalar.type)
+    value = scalar.value if kind in COUNTED else scalar.as_py()
+    return checked(Literal(float(value) if kind is Kind.FLOAT else value, scalar.type))
+
+
+def decimal_literal(value: Decimal) -> Literal:
+    """A written number as a decimal of just its digits: decimal128 up to 38, decimal256 up to 76.
+
+    Raises PredicateError if it has more digits, or is no finite number.
+    """
+    digits, scale = _digits_and_scale(value)
+    if digits > MOST_DIGITS:
+        raise PredicateError(
+            f"the number {_shown(value)} has {digits} digits, at most {MOST_DIGITS} are kept: write fewer"
+        )
+    return Literal(value, pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(digits, scale))
+
+
+def checked(literal: Literal) -> Literal:
+    """The literal itself if its value is one of its type; raises PredicateError."""
+    if literal.value is not None and not _fits(literal):
+        raise PredicateError(f"{_shown(literal.value)} is no value of {literal.type}: give one that this type holds")
+    return literal
+
+
+def is_nan(literal: Literal) -> bool:
+    """Whether it is a float that is no number."""
+    return isinstance(literal.value, float) and math.isnan(literal.value)
+
+
+def exact(literal: Literal) -> Fraction:
+    """The number that the literal is, of counted types its seconds. Not for text, bytes, null, NaN, infinities."""
+    if kind_of(literal.type) in COUNTED:
+        units, seconds = units_per_second(literal.type)
+        return Fraction(literal.value * seconds, units)  # type: ignore[operator]
+    return Fraction(literal.value)  # type: ignore[call-overload]
+
+
+def nearest_float(number: Fraction, bits: int) -> float:
+    """The float of 16, 32 or 64 bits nearest to a number (ties to even); the largest finite one if it lies beyond.
+
+    Correct for all inputs: rounding goes through integers, never through a wider float first.
+    """
+    precision, lowest, largest = {16: (11, -24, 65504.0), 32: (24, -149, 3.4028234663852886e38)}.get(
+        bits, (53, -1074, 1.7976931348623157e308)
+    )
+    if abs(number) >= Fraction(largest):
+        return largest if number > 0 else -largest
+    if number == 0:
+        return 0.0
+    size = abs(number)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    step = max(exponent - precision + 1, lowest)
+    rounded = math.ldexp(round(number / Fraction(2) ** step), step)
+    return min(max(rounded, -largest), largest)
+
+
+def _integer(value: int) -> Literal:
+    for type in (pa.int64(), pa.uint64()):
+        low, high = integer_range(type)
+        if low <= value <= high:
+            return Literal(value, type)
+    return decimal_literal(Decimal(value))
+
+
+def _moment(value: datetime.datetime) -> Literal:
+    if value.tzinfo is None:
+        return Literal((value - _EPOCH) // _MICROSECOND, pa.timestamp("us"))
+    since = value - _EPOCH.replace(tzinfo=datetime.UTC)
+    return Literal(since // _MICROSECOND, pa.timestamp("us", "UTC"))
+
+
+def _digits_and_scale(value: Decimal) -> tuple[int, int]:
+    """Digits that a decimal of non-negative scale needs, and that scale, without writing them out: think of 1e99999."""
+    if not value.is_finite():
+        raise PredicateError(f"{value} is no decimal number: give NaN and infinities as floats")
+    parts = value.as_tuple()
+    exponent = int(parts.exponent)
+    scale = max(-exponent, 0)
+    return max(len(parts.digits) + max(exponent, 0), scale, 1), scale
+
+
+def _fits(literal: Literal) -> bool:
+    value, type = literal.value, literal.type
+    match kind_of(type):
+        case Kind.BOOL:
+            return isinstance(value, bool)
+        case Kind.INTEGER | Kind.DATE | Kind.TIME | Kind.TIMESTAMP | Kind.DURATION:
+            return _is_integer(value) and integer_range(type)[0] <= value <= integer_range(type)[1]  # type: ignore[operator]
+        case Kind.FLOAT:
+            return isinstance(value, float) and _is_float_of(value, type.bit_width)
+        case Kind.DECIMAL:
+            return isinstance(value, Decimal) and _is_decimal_of(value, type)
+        case Kind.TEXT:
+            return isinstance(value, str) and is_utf8(value)
+        case Kind.BINARY:
+            right_length = not pat.is_fixed_size_binary(type) or (
+                isinstance(value, bytes) and len(value) == type.byte_width
+            )
+            return isinstance(value, bytes) and right_length
+    return False
+
+
+def is_utf8(text: str) -> bool:
+    """Whether the text can be written as UTF-8: lone surrogates cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_float_of(value: float, bits: int) -> bool:
+    if not math.isfinite(value):
+        return True
+    try:
+        return struct.unpack(_FLOAT_FORMATS[bits], struct.pack(_FLOAT_FORMATS[bits], value))[0] == value
+    except OverflowError:
+        return False
+
+
+def _is_decimal_of(value: Decimal, type: pa.DataType) -> bool:
+    if not value.is_finite() or _digits_and_scale(value)[0] > 10 * MOST_DIGITS:
+        return False
+    unscaled = Fraction(value) * Fraction(10) ** type.scale
+    return unscaled.denominator == 1 and abs(unscaled.numerator) < 10**type.precision
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if not isinstance(value, Decimal) else str(value)
+    return text if len(text) <= 60 else text[:60] + "..."

@@ -1,0 +1,59 @@
+"""Which leaf columns of a Parquet file hold which columns of the table, by number.
+
+Numbers, not dotted names: a column called `a.b` and a field b of a struct a have one dotted name, and pyarrow's own
+choice by names gives both. It knows Arrow schemas and no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from libraries.near_storage.errors import RequestError
+
+
+def leaf_count(type_: pa.DataType) -> int:
+    """How many leaf columns Parquet stores for an Arrow type."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return leaf_count(type_.storage_type)
+    if pa.types.is_nested(type_):
+        return sum(leaf_count(type_.field(number).type) for number in range(type_.num_fields))
+    return 1
+
+
+class Leaves:
+    """The leaf columns of a table's top-level columns, counted once: schemas of pyarrow are slow to walk."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._names: list[str] = schema.names
+        self._of: dict[str, range] = {}
+        self._twice: set[str] = set()
+        start = 0
+        for field in schema:
+            stop = start + leaf_count(field.type)
+            if field.name in self._of:
+                self._twice.add(field.name)
+            self._of[field.name] = range(start, stop)
+            start = stop
+
+    def of(self, names: Iterable[str]) -> list[int]:
+        """The numbers of the leaf columns of these top-level columns, ascending, as pyarrow and the footer count them.
+
+        RequestError for a name that the table lacks, or has twice.
+        """
+        found = []
+        for name in names:
+            leaves = self._of.get(name)
+            if leaves is None:
+                some = ", ".join(map(repr, self._names[:20]))
+                raise RequestError(f"no column {name!r} in the table; it has {some}")
+            if name in self._twice:
+                raise RequestError(f"the table has two columns called {name!r}: neither can be asked for")
+            found.append(leaves)
+        return sorted(leaf for leaves in set(found) for leaf in leaves)
+
+
+def leaves_of(schema: pa.Schema, names: Iterable[str]) -> list[int]:
+    """The same for a schema of which no more is asked."""
+    return Leaves(schema).of(names)

@@ -1,0 +1,139 @@
+"""Column chunks decoded by pyarrow: the original footer over chunks alone, and nothing else of the file.
+
+pyarrow sees a file object that answers for exactly the chunks it is given; whatever else pyarrow asks for is
+DamagedError, never zeros. A buffer of the file's size with holes decodes as fast, but takes a copy of every chunk and
+would give zeros for what is missing. It knows neither predicates nor where chunks come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from libraries.near_storage.errors import DamagedError, RequestError
+from libraries.near_storage.reading.footers import ParsedFooter
+
+BATCH_ROWS = 65_536
+"""Most rows of a batch, as pyarrow's own default."""
+
+BATCH_BYTES = 16 << 20
+"""Most bytes of a batch as Parquet counts them before compression. What is decoded may be more: see `slices`."""
+
+ROUNDING_BYTES = 16
+"""More than what the bitmaps of a column's slice may have beyond their share."""
+
+Chunk: TypeAlias = "pa.Buffer | memoryview | bytes"
+ReadChunk: TypeAlias = Callable[[int, int], Chunk]
+"""(offset in the file, bytes) -> the chunk that lies there, whole and checked; DamagedError if there is none."""
+
+_END = 1 << 62
+
+
+class ChunkFile:
+    """A file for pyarrow in which only chunks can be read, each in one piece."""
+
+    closed = False
+
+    def __init__(self, read_chunk: ReadChunk) -> None:
+        self._read_chunk = read_chunk
+        self._position = 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """The end is far beyond every chunk: pyarrow asks for it to tell chunks outside the file, which we did."""
+        self._position = offset + (0, self._position, _END)[whence]
+        return self._position
+
+    def tell(self) -> int:
+        """Where the next read begins."""
+        return self._position
+
+    def read(self, nbytes: int = -1) -> Chunk:
+        """The chunk at the position; pyarrow shares its memory."""
+        chunk = self._read_chunk(self._position, nbytes)
+        self._position += nbytes
+        return chunk
+
+    def close(self) -> None:
+        """Nothing to close: whoever gave the chunks owns them."""
+        self.closed = True
+
+
+class Decoder:
+    """Decodes row groups of one file. Not for several threads at once."""
+
+    def __init__(self, footer: ParsedFooter, read_chunk: ReadChunk) -> None:
+        self._metadata = footer.metadata
+        # With pre_buffer, pyarrow would read over the gaps between chunks.
+        file = pq.ParquetFile(pa.PythonFile(ChunkFile(read_chunk), mode="r"), metadata=self._metadata, pre_buffer=False)
+        # pyarrow's public methods choose columns by dotted names, which are not unique (see `columns`).
+        self._reader = file.reader
+
+    def batches(
+        self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of `groups`, in their order, of the columns that have `leaves`; batches of `batch_rows` and a rest.
+
+        Without leaves the batches have rows and no columns. DamagedError for pages that do not decode, RequestError
+        for what pyarrow does not support.
+        """
+        try:
+            yield from self._reader.iter_batches(batch_rows, row_groups=groups, column_indices=leaves, use_threads=True)
+        except pa.ArrowNotImplementedError as error:
+            raise RequestError(f"row group {groups[0]}: pyarrow cannot read it: {str(error)[:200]}") from error
+        except (pa.ArrowException, OSError) as error:
+            raise DamagedError(f"row group {groups[0]}: does not decode: {str(error)[:200]}") from error
+
+
+def stretches(
+    metadata: pq.FileMetaData,
+    groups: Sequence[int],
+    leaves: Sequence[int],
+    batch_rows: int = BATCH_ROWS,
+    batch_bytes: int = BATCH_BYTES,
+) -> Iterator[tuple[list[int], int]]:
+    """Row groups that are decoded together, and how many rows a batch of them may have.
+
+    Small groups are put together up to the bounds, since each call of pyarrow has its cost; of a group beyond them a
+    batch has as many rows as fit.
+    """
+    together: list[int] = []
+    rows = held = 0
+    for group in groups:
+        info = metadata.row_group(group)
+        size = sum(info.column(leaf).total_uncompressed_size for leaf in leaves)
+        if together and (rows + info.num_rows > batch_rows or held + size > batch_bytes):
+            yield together, _fitting(rows, held, batch_rows, batch_bytes)
+            together, rows, held = [], 0, 0
+        together.append(group)
+        rows, held = rows + info.num_rows, held + size
+    if together:
+        yield together, _fitting(rows, held, batch_rows, batch_bytes)
+
+
+def _fitting(rows: int, held: int, batch_rows: int, batch_bytes: int) -> int:
+    return max(1, min(batch_rows, rows * batch_bytes // max(1, held)))
+
+
+def slices(batch: pa.RecordBatch, most_bytes: int = 2 * BATCH_BYTES) -> Iterator[pa.RecordBatch]:
+    """The batch in slices of at most `most_bytes` each, as far as slicing can do that: one row, or a dictionary, stays.
+
+    Few bytes of a dictionary may decode to many: only the decoded batch tells.
+    """
+    size = batch.nbytes
+    if size <= most_bytes or batch.num_rows <= 1:
+        yield batch
+        return
+    # What every slice has, however few its rows are: dictionaries. The rest may be as much, or what they leave.
+    fixed = batch.slice(0, 0).nbytes
+    allowed = max(most_bytes - fixed, fixed)
+    if size - fixed <= allowed:
+        yield batch
+        return
+    # Bits are counted by whole bytes in each slice, which must not make two of it.
+    rounding = min(allowed // 2, ROUNDING_BYTES * batch.num_columns)
+    rows = max(1, batch.num_rows * (allowed - rounding) // (size - fixed))
+    for start in range(0, batch.num_rows, rows):
+        yield from slices(batch.slice(start, rows), most_bytes)

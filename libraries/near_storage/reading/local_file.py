@@ -1,0 +1,90 @@
+"""One Parquet file of a folder with what is known of it, and whether it is still that file when it is opened.
+
+It knows nothing of queries. Files of nodes are partitions (see `storing`), which nobody replaces.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from libraries.near_storage.errors import StaleError
+from libraries.near_storage.parquet import compact, footer
+from libraries.near_storage.parquet.compact import CompactMetadata
+from libraries.near_storage.reading import digests, ranges
+from libraries.near_storage.reading.footers import parse
+from libraries.near_storage.storing.describing import PartitionInfo, blake2b
+
+Identity: TypeAlias = tuple[int, int, int, int]
+"""Device, inode, bytes and nanoseconds of the last change: another one is another file, or one that was written to."""
+
+
+def identity_of(found: os.stat_result) -> Identity:
+    """Which file it is, and in which state."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file and its description. `digests` are [row groups, leaf columns], `footer_digest` is blake2b-256 in hex."""
+
+    path: Path
+    identity: Identity
+    schema: pa.Schema
+    compact: CompactMetadata
+    digests: digests.Digests
+    footer_start: int
+    footer_digest: str
+
+    @classmethod
+    def prepare(cls, path: Path) -> LocalFile:
+        """Read the footer and digest all chunks. FooterError for what is no Parquet file that we read."""
+        with path.open("rb") as file:
+            original = footer.read_footer(file)
+            identity = identity_of(os.fstat(file.fileno()))
+            end = _read(file.fileno(), original.start, original.file_bytes)
+            described = compact.from_footer(original)
+            chunk_digests = digests.of_file(file.fileno(), described)
+        schema = parse(end).schema.remove_metadata()
+        return cls(path, identity, schema, described, chunk_digests, original.start, blake2b(end).hexdigest())
+
+    @classmethod
+    def of(cls, path: Path, info: PartitionInfo) -> LocalFile:
+        """A file of which a description is kept; nothing of it is read. StaleError if it has another size."""
+        identity = identity_of(path.stat())
+        if identity[2] != info.stored_bytes:
+            raise StaleError(f"{path.name}: has {identity[2]} bytes, {info.stored_bytes} were stored; store it anew")
+        start = info.stored_bytes - info.footer_bytes
+        return cls(path, identity, info.schema, info.compact, info.chunk_digests, start, info.footer_digest)
+
+    @property
+    def stored_bytes(self) -> int:
+        """The size of the file."""
+        return self.identity[2]
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """A descriptor for reading. StaleError if another file lies there, or if this one was written to."""
+        fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if identity_of(os.fstat(fd)) != self.identity:
+                raise StaleError(f"{self.path.name}: was replaced or changed since it was prepared; prepare it again")
+            yield fd
+        finally:
+            os.close(fd)
+
+    def footer_bytes(self, fd: int) -> bytes:
+        """The end of the file: the footer, its length and `PAR1`."""
+        return _read(fd, self.footer_start, self.stored_bytes)
+
+
+def _read(fd: int, start: int, stop: int) -> bytes:
+    content = bytearray(stop - start)
+    ranges.fill(fd, start, [memoryview(content)])
+    return bytes(content)

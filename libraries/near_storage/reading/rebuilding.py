@@ -1,0 +1,157 @@
+"""Direct byte-range access (V2) at the client: a readable Parquet from the original footer and parts of the file.
+
+Nothing is decoded before its digest is checked, and a stretch of row groups is decoded when all its chunks are there,
+each once. It knows no predicate and no network: rows come out as they were stored, filtering is the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from libraries.near_storage.errors import DamagedError
+from libraries.near_storage.reading.by_ranges import PARTS, Part, each
+from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Decoder, stretches
+from libraries.near_storage.reading.footers import ParsedFooter
+
+
+def batches(
+    footer: ParsedFooter,
+    parts: Iterable[pa.RecordBatch],
+    groups: Sequence[int],
+    columns: Sequence[str],
+    digests: npt.NDArray[np.uint64] | None = None,
+    batch_rows: int = BATCH_ROWS,
+    batch_bytes: int = BATCH_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of `groups` of one file, in that order, of top-level `columns` in the order of the file.
+
+    `parts` are batches of `by_ranges.PARTS` for exactly `groups` and the leaves of `columns`, group after group.
+    `digests` are those that the catalog knows, [row groups, leaf columns]; without them a part's own are believed.
+    Held at a time: the chunks of one stretch of row groups (one group, or small ones up to `batch_bytes`) and a batch.
+    DamagedError if a digest differs, or a part is missing, doubled or not one of those asked for.
+    """
+    received = Received()
+    decoder = Decoder(footer, received.chunk)
+    leaves = footer.leaves.of(columns)
+    rows = (part for batch in parts for part in each(_valid(batch)))
+    for together, fitting in stretches(footer.metadata, groups, leaves, batch_rows, batch_bytes):
+        received.expect(footer, together, leaves, digests)
+        while received.missing:
+            part = next(rows, None)
+            if part is None:
+                raise DamagedError(
+                    f"the stream ended early: {received.missing} of the chunks of row groups {together[0]} to "
+                    f"{together[-1]} did not come; ask for the rest again"
+                )
+            received.add(part)
+        yield from decoder.batches(together, leaves, fitting)
+    if (part := next(rows, None)) is not None:
+        raise DamagedError(f"{_where(part)}: came after all that was asked for")
+
+
+def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
+    if not batch.schema.equals(PARTS):
+        raise DamagedError(f"parts came with columns {batch.schema.names}, {PARTS.names} are meant; compare versions")
+    try:
+        batch.validate()
+    except pa.ArrowInvalid as error:
+        raise DamagedError(f"a batch of parts is broken: {str(error)[:200]}") from error
+    if any(column.null_count for column in batch.columns):
+        raise DamagedError("a batch of parts has nulls, which a node never sends; ask another replica")
+    return batch
+
+
+def _where(part: Part) -> str:
+    return f"row group {part.row_group}, column {part.column}, byte {part.offset}"
+
+
+@dataclass
+class _Expected:
+    """A chunk on its way."""
+
+    start: int
+    length: int
+    digest: int | None
+    pieces: list[memoryview] = field(default_factory=list)
+    received: int = 0
+    hashing: xxhash.xxh64 | None = None
+
+
+class Received:
+    """Checked chunks of the row groups that are decoded next."""
+
+    def __init__(self) -> None:
+        self._expected: dict[tuple[int, int], _Expected] = {}
+        # pyarrow itself writes the chunks of an empty group at one place, so several chunks may share theirs.
+        self._whole: dict[tuple[int, int], list[_Expected]] = {}
+
+    @property
+    def missing(self) -> int:
+        """Chunks that are still to come."""
+        return len(self._expected)
+
+    def expect(
+        self,
+        footer: ParsedFooter,
+        groups: Sequence[int],
+        leaves: Sequence[int],
+        digests: npt.NDArray[np.uint64] | None = None,
+    ) -> None:
+        """Wait for these chunks; those before are dropped. Places come from the footer, never from the parts."""
+        self._whole.clear()
+        for group in groups:
+            info = footer.metadata.row_group(group)
+            for leaf in leaves:
+                chunk = info.column(leaf)
+                start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
+                if dictionary is not None and 0 < dictionary < start:
+                    start = dictionary
+                digest = None if digests is None else int(digests[group, leaf])
+                self._expected[group, leaf] = _Expected(start, chunk.total_compressed_size, digest)
+
+    def add(self, part: Part) -> None:
+        """Take a part. DamagedError if it was not expected, or if its chunk is whole and has another digest."""
+        key = part.row_group, part.column
+        chunk = self._expected.get(key)
+        if chunk is None:
+            raise DamagedError(f"{_where(part)}: came twice, out of order, or was not asked for")
+        if part.offset != chunk.start + chunk.received:
+            raise DamagedError(f"{_where(part)}: byte {chunk.start + chunk.received} of the file comes next")
+        if chunk.digest is None:
+            chunk.digest = part.digest
+        if part.digest != chunk.digest:
+            raise DamagedError(f"{_where(part)}: the node's digest is not the one that was stored; check the node")
+        chunk.received += len(part.data)
+        if chunk.received > chunk.length:
+            raise DamagedError(f"{_where(part)}: {len(part.data)} bytes reach beyond the chunk, {chunk.length} long")
+        chunk.pieces.append(part.data)
+        if chunk.received < chunk.length:
+            if chunk.hashing is None:
+                chunk.hashing = xxhash.xxh64()
+            chunk.hashing.update(part.data)
+            return
+        if _digest(chunk) != chunk.digest:
+            raise DamagedError(f"{_where(part)}: bytes changed since they were stored; ask another replica")
+        self._whole.setdefault((chunk.start, chunk.length), []).append(chunk)
+        del self._expected[key]
+
+    def chunk(self, offset: int, nbytes: int) -> Chunk:
+        """The chunk at `offset`, for the decoder; its memory is given up. DamagedError if it is not a whole chunk."""
+        chunks = self._whole.get((offset, nbytes))
+        if not chunks:
+            raise DamagedError(f"the footer leads to {nbytes} bytes at {offset}, which are no chunk that was asked for")
+        pieces = chunks.pop().pieces
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _digest(chunk: _Expected) -> int:
+    if chunk.hashing is None:
+        return xxhash.xxh64_intdigest(chunk.pieces[0])
+    chunk.hashing.update(chunk.pieces[-1])
+    return chunk.hashing.intdigest()

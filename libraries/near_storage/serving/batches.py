@@ -1,0 +1,150 @@
+"""How decoded rows (V1) travel: types that a stream of Flight can carry, memory as it arrives, digests over it.
+
+Flight's streams of batches beside notes carry no dictionaries, so that values go in their place. It knows no Parquet
+and no request.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from libraries.near_storage.errors import DamagedError, RequestError
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type of the same values without dictionaries."""
+    if pa.types.is_dictionary(type_):
+        return plain_type(type_.value_type)
+    if pa.types.is_map(type_):
+        return pa.map_(plain_type(type_.key_type), plain_type(type_.item_type), type_.keys_sorted)
+    if pa.types.is_struct(type_):
+        return pa.struct([_plain_field(type_.field(number)) for number in range(type_.num_fields)])
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(_plain_field(type_.value_field), type_.list_size)
+    if pa.types.is_large_list(type_):
+        return pa.large_list(_plain_field(type_.value_field))
+    if pa.types.is_list(type_):
+        return pa.list_(_plain_field(type_.value_field))
+    return type_
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(plain_type(field.type))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema in which rows of `schema` travel."""
+    return pa.schema([_plain_field(field) for field in schema])
+
+
+def to_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows with the types of `schema`, a `plain_schema`. RequestError if Arrow cannot turn one into the other."""
+    return _cast(batch, schema)
+
+
+def from_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows that came, with the table's own types."""
+    return _cast(batch, schema)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for column, field in zip(batch.columns, schema, strict=True):
+        if not column.type.equals(field.type):
+            try:
+                column = column.cast(field.type)
+            except pa.ArrowException as error:
+                raise RequestError(
+                    f"column {field.name!r}: rows of type {field.type} cannot be sent ({str(error)[:100]}); "
+                    "ask for the way v2"
+                ) from None
+        columns.append(column)
+    if not columns:
+        return batch
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+_WIDTHS = {
+    type.id: type.bit_width // 8
+    for type in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("us")),
+        *(pa.timestamp("us"), pa.duration("us")),
+    )
+}
+"""Bytes of a value, by the number of its type, of types that have one buffer of values."""
+
+
+def _values(column: pa.Array) -> memoryview | None:
+    """The values of a column that is nothing else: of one width, and none of them null. They are sent as they lie."""
+    width = _WIDTHS.get(column.type.id)
+    if width is None or column.null_count:
+        return None
+    stored = column.buffers()[1]
+    if stored is None:
+        return memoryview(b"")
+    return memoryview(stored)[column.offset * width : (column.offset + len(column)) * width]
+
+
+def without_empty_masks(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows without bitmaps that say of plain values that none is null: decoders make them, none is sent."""
+    columns = [
+        pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], 0, column.offset)
+        if column.type.id in _WIDTHS and not column.null_count
+        else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema) if columns else batch
+
+
+def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows in memory that is cut and padded as it will arrive. Columns of plain values are not copied."""
+    columns = batch.columns
+    copied = [number for number, column in enumerate(columns) if _values(column) is None]
+    if not copied:
+        return batch
+    some = batch.select(copied)
+    some = pa.ipc.read_record_batch(some.serialize(), some.schema)
+    for number, column in zip(copied, some.columns, strict=True):
+        columns[number] = column
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def digest_of(batch: pa.RecordBatch) -> int:
+    """xxh3 (64 bits) over lengths, null counts and memory of a batch that is settled, or came from one that was."""
+    columns = batch.columns
+    counts = np.array([batch.num_rows, *(column.null_count for column in columns)], "<i8")
+    hashing = xxhash.xxh3_64(counts.tobytes())
+    for column in columns:
+        values = _values(column)
+        if values is not None:
+            hashing.update(values)
+            continue
+        for buffer in column.buffers():
+            if buffer is None:
+                hashing.update(b"\0")
+            else:
+                hashing.update(buffer.size.to_bytes(8, "little"))
+                hashing.update(buffer)
+    return hashing.intdigest()
+
+
+def check(batch: pa.RecordBatch, digest: int) -> None:
+    """DamagedError unless the batch is the one that was sent. Nothing of it is used before."""
+    try:
+        batch.validate()
+        right = digest_of(batch) == digest
+    except (pa.ArrowException, ValueError) as error:
+        raise DamagedError(f"a batch is broken: {str(error)[:200]}") from None
+    if not right:
+        raise DamagedError("a batch changed on its way: its digest differs")
+    if any(pa.types.is_nested(field.type) for field in batch.schema):
+        # Lengths inside nested columns are in no buffer, so the digest does not see them.
+        try:
+            batch.validate(full=True)
+        except pa.ArrowException as error:
+            raise DamagedError(f"a batch is broken: {str(error)[:200]}") from None

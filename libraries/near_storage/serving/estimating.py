@@ -1,0 +1,77 @@
+"""How many bytes each way would send, before anything is read: what the catalog chooses by.
+
+Selectivities are the constants of System R (Selinger et al., Access Path Selection, SIGMOD 1979, table 1), for row
+groups of which some rows may match; groups that match as a whole, or not at all, are known. It knows no tables by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from libraries.near_storage.parquet.compact import CompactMetadata
+from libraries.near_storage.predicates.tree import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Known,
+    Not,
+    Or,
+    Predicate,
+    Prefix,
+)
+from libraries.near_storage.reading.columns import leaves_of
+
+EQUAL, RANGE, MOST_OF_LIST = 1 / 10, 1 / 3, 1 / 2
+GROWTH = 2
+"""Text decoded is taken to be so many times as long as its chunk is stored: codecs and dictionaries do more or less."""
+LEAST_TEXT_BYTES = 8
+
+
+def selectivity(where: Predicate | None) -> float:
+    """The share of rows for which the filter is taken to be true, from 0 to 1."""
+    match where:
+        case None:
+            return 1.0
+        case And(parts):
+            return float(np.prod([selectivity(part) for part in parts]))
+        case Or(parts):
+            return 1.0 - float(np.prod([1.0 - selectivity(part) for part in parts]))
+        case Not(part):
+            return 1.0 - selectivity(part)
+        case Comparison("==") | IsNull() | Prefix():
+            return EQUAL
+        case Comparison("!="):
+            return 1.0 - EQUAL
+        case In(_, literals):
+            return min(MOST_OF_LIST, EQUAL * len(literals))
+        case Known(_, value) | Constant(value):
+            return 1.0 if value else 0.0
+        case _:
+            return RANGE
+
+
+def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetadata) -> float:
+    """About how many bytes a row of these columns has on the wire: fixed widths, and what text was stored as."""
+    stored = metadata.chunks["length"].sum(axis=0, dtype=np.int64)
+    rows = max(1, int(metadata.rows.sum()))
+    total = 0.0
+    for name in columns:
+        type_ = schema.field(name).type
+        try:
+            total += type_.bit_width / 8
+        except ValueError:
+            own = float(stored[leaves_of(schema, (name,))].sum()) / rows
+            total += 4 + max(LEAST_TEXT_BYTES, GROWTH * own)
+    return total
+
+
+def chunk_bytes(metadata: CompactMetadata, groups: npt.NDArray[np.int64], leaves: Sequence[int]) -> int:
+    """The bytes of the chunks of row groups (numbers among all of `metadata`) and leaf columns, as stored."""
+    lengths = metadata.chunks["length"]
+    return sum(int(lengths[groups, leaf].sum(dtype=np.int64)) for leaf in leaves)

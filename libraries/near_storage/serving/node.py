@@ -1,0 +1,212 @@
+"""A storage node: partitions in a folder of its own, stored, read, copied and removed over Flight.
+
+Clients show tickets that the catalog signed, servers of the cluster show the cluster's token. What is sent for a ticket
+is made in `answering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from libraries.near_storage.errors import (
+    NotFoundError,
+    RequestError,
+    StaleError,
+    UnavailableError,
+)
+from libraries.near_storage.reading import by_ranges
+from libraries.near_storage.serving import clock, security, usage
+from libraries.near_storage.serving.answering import Answering, Stream
+from libraries.near_storage.serving.calling import Caller
+from libraries.near_storage.serving.guard import GuardedServer, from_flight
+from libraries.near_storage.serving.limits import Gate, Limits
+from libraries.near_storage.serving.protocol import (
+    UPLOAD_BATCH_BYTES,
+    Copy,
+    Health,
+    Message,
+    NodeAddress,
+    OfDigest,
+    Registered,
+    Removing,
+    Report,
+    Reported,
+    Statistics,
+    decode,
+    encode,
+)
+from libraries.near_storage.serving.security import Tls
+from libraries.near_storage.serving.tickets import open_ticket, sign_receipt
+from libraries.near_storage.storing.partitions import PartitionStore
+
+UPLOAD = pa.schema([pa.field("data", pa.large_binary(), nullable=False)])
+"""An upload: the bytes of a Parquet file in pieces of at most `UPLOAD_BATCH_BYTES`, one row each."""
+ENDING_S = 10.0
+"""Streams that are under way when a server is told to end have so many seconds."""
+COPY_S = 3600.0
+"""How long a node may take to fetch one partition from another."""
+
+
+class StorageNode(GuardedServer):
+    """The Flight server of one node; it answers from construction on. `close` ends it and gives the folder up."""
+
+    def __init__(
+        self,
+        store: PartitionStore,
+        name: str,
+        secret: bytes,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: Tls | None = None,
+        tls_roots: bytes | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        security.check_secret(secret)
+        self.name = name
+        self._store = store
+        self._secret = secret
+        self._limits = limits or Limits()
+        self.gate = Gate(self._limits)
+        self._answering = Answering(store, self._limits)
+        self.sent = self._answering.sent
+        token = security.cluster_token(secret)
+        self.peers = Caller(token, tls_roots)
+        self._actions: dict[str, Callable[[memoryview], Message | bytes]] = {
+            "statistics": self._statistics,
+            "report": self._report,
+            "describe": self._describe,
+            "remove": self._remove,
+            "copy": self._copy,
+        }
+        super().__init__(host, port, tls, {security.hash_token(token): "cluster"})
+
+    def close(self, within_s: float = ENDING_S) -> bool:
+        """Stop answering, and give the folder up. False if a stream still hangs after `within_s` seconds."""
+        ended = self.end(within_s)
+        self.peers.close()
+        self._store.close()
+        return ended
+
+    def register(self, catalog: str, location: str | None = None) -> None:
+        """Tell the catalog where this node is; the folder belongs to that catalog from now on.
+
+        `location` is the address that clients use, if it is another than the node's own. Errors of ours.
+        """
+        message = NodeAddress(self.name, location or self.location)
+        registered = self.peers.ask(catalog, "register", message, Registered)
+        self._store.claim(registered.catalog)
+
+    # --- what GuardedServer asks for ---------------------------------------------------------------------
+
+    def answer_get(self, context: flight.ServerCallContext, ticket: bytes) -> Stream:
+        """Rows, chunks or files for a ticket of the catalog."""
+        grant, wish = open_ticket(self._secret, ticket, clock.now_s(), ("v1", "v2", "all"))
+        try:
+            with self.gate.admitting():
+                schema, batches = self._answering.stream(grant, wish)
+        except NotFoundError as error:
+            raise StaleError(str(error)) from None
+        return schema, self._admitted(batches)
+
+    def _admitted(self, batches: Iterator[tuple[pa.RecordBatch, bytes]]) -> Iterator[tuple[pa.RecordBatch, bytes]]:
+        # The place is taken when the first batch is asked for: a stream that nobody begins to read takes none.
+        with self.gate.admitting():
+            try:
+                yield from batches
+            except NotFoundError as error:
+                raise StaleError(str(error)) from None
+
+    def answer_put(
+        self,
+        context: flight.ServerCallContext,
+        command: bytes,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.FlightMetadataWriter,
+    ) -> None:
+        """Store the partition that a permit names; the receipt goes back when it is on the disk."""
+        grant, _ = open_ticket(self._secret, command, clock.now_s(), ("put",))
+        if not reader.schema.equals(UPLOAD):
+            raise RequestError(f"upload: columns {reader.schema.names}, one of large_binary called 'data' is meant")
+        (piece,) = grant.pieces
+        limit_bytes = min(grant.stored_bytes, self._limits.partition_bytes)
+        if grant.stored_bytes > limit_bytes:
+            raise RequestError(
+                f"upload: a partition of {grant.stored_bytes:,} bytes, this node takes {limit_bytes:,}: split the table"
+            )
+        with self.gate.admitting():
+            info = self._store.put(_uploaded(reader), piece.digest, limit_bytes)
+        writer.write(pa.py_buffer(sign_receipt(self._secret, grant.upload, self.name, info.encode())))
+
+    def answer_action(self, context: flight.ServerCallContext, name: str, body: memoryview) -> bytes:
+        """Health is told to everybody, the rest is for servers of the cluster."""
+        if name == "health":
+            return encode(Health("node", self.name))
+        security.require(context, "cluster")
+        action = self._actions.get(name)
+        if action is None:
+            raise RequestError(f"{name!r}: no action of a node ({', '.join(self._actions)})")
+        reply = action(body)
+        return reply if isinstance(reply, bytes) else encode(reply)
+
+    # --- actions -----------------------------------------------------------------------------------------
+
+    def _statistics(self, body: memoryview) -> Statistics:
+        return Statistics(*usage.of_this_process(), self.sent.batch_bytes, self.gate.admitted, self.gate.most_inside)
+
+    def _report(self, body: memoryview) -> Reported:
+        asked = decode(Report, body)
+        with self.gate.admitting():
+            report = self._store.report(clock.now_s(), asked.verify)
+        held = {digest: (found.stored_bytes, found.age_s) for digest, found in report.held.items()}
+        return Reported(held, tuple(sorted(report.damaged)))
+
+    def _describe(self, body: memoryview) -> bytes:
+        with self.gate.admitting():
+            return self._store.info(decode(OfDigest, body).digest).encode()
+
+    def _remove(self, body: memoryview) -> bytes:
+        asked = decode(Removing, body)
+        self._store.remove(asked.digest, asked.number)
+        return b""
+
+    def _copy(self, body: memoryview) -> bytes:
+        """Fetch a partition from another node; what is known of it, when it is on the disk."""
+        asked = decode(Copy, body)
+        with self.gate.admitting():
+            info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes)
+        return info.encode()
+
+    def _from_node(self, asked: Copy) -> Iterator[memoryview]:
+        client = self.peers.client(asked.location)
+        try:
+            for chunk in client.do_get(flight.Ticket(asked.ticket), self.peers.options(COPY_S, with_token=False)):
+                if chunk.data is not None and chunk.data.num_rows:
+                    yield from (part.data for part in by_ranges.each(chunk.data))
+        except (pa.ArrowException, OSError) as error:
+            raise from_flight(error) from None
+
+
+def _uploaded(reader: flight.MetadataRecordBatchReader) -> Iterator[memoryview]:
+    """The bytes of an upload, piece by piece."""
+    while True:
+        try:
+            batch = reader.read_chunk().data
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError) as error:
+            raise UnavailableError(f"upload: broke off ({type(error).__name__})") from None
+        if batch is None:
+            raise RequestError("upload: a message without data")
+        if batch.nbytes > UPLOAD_BATCH_BYTES + (1 << 16):
+            raise RequestError(f"upload: a message of {batch.nbytes} bytes, at most {UPLOAD_BATCH_BYTES} are taken")
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid:
+            raise RequestError("upload: a message that is no valid batch") from None
+        for value in batch.column(0):
+            if not value.is_valid:
+                raise RequestError("upload: a null among the pieces")
+            yield memoryview(value.as_buffer())

@@ -1,0 +1,252 @@
+"""From a query to endpoints: which row groups of which partitions, in which way, from which nodes.
+
+The catalog's compact metadata of all partitions is pruned at once. Between the ways the rule is: aggregates are made at
+the node; otherwise the way that is estimated to send fewer bytes (`estimating`), V1 for an answer of few bytes, because
+V2 needs footers first. It knows no Flight, no signature and no SQLite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.near_storage import aggregates
+from libraries.near_storage.errors import RequestError, UnavailableError
+from libraries.near_storage.parquet.compact import CompactMetadata
+from libraries.near_storage.predicates import binding
+from libraries.near_storage.query import Query
+from libraries.near_storage.reading.choosing import Chosen, choose
+from libraries.near_storage.reading.columns import leaves_of
+from libraries.near_storage.serving import estimating
+from libraries.near_storage.serving.answering import needed_columns
+from libraries.near_storage.serving.protocol import Ask, Piece, Plan, Share, Way, pack_schema, to_runs
+from libraries.near_storage.storing.catalog import Partition, TableVersion
+from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.uploads import Node
+
+FEW_BYTES = 1 << 20
+"""An answer of at most so many bytes comes by V1."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One stream: what its client must know, and the nodes that can send it, the preferred one first."""
+
+    nodes: tuple[Node, ...]
+    share: Share
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The answer to a query's question where to read."""
+
+    query: Query
+    table_schema: pa.Schema
+    plan: Plan
+    endpoints: tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A version with what is known of its partitions."""
+
+    version: TableVersion
+    metadata: CompactMetadata
+    info: Callable[[str], PartitionInfo]
+
+
+def plan(table: Table, query: Query, ask: Ask) -> Planned:
+    """Choose row groups, way and nodes. PredicateError and RequestError for what cannot be asked of this table."""
+    schema = table.version.schema
+    bound = bind(query, schema)
+    chosen = _limited(table, choose(table.metadata, bound.where), bound)
+    if ask.positions is not None:
+        wanted = frozenset(ask.positions)
+        chosen = [each for each in chosen if each.file in wanted]
+    counted = _Counted()
+    if ask.way != "all" and bound.aggregated and aggregates.counts_rows(aggregates.plan(bound, schema)):
+        chosen, counted = _counted(table, chosen)
+    needed = needed_columns(bound, schema)
+    leaves = tuple(leaves_of(schema, needed))
+    figures = _figures(table, bound, chosen, leaves)
+    way, reason = (ask.way, "asked for") if ask.way is not None else _choose_way(bound, figures, counted)
+    if way == "all" or (way == "v1" and ask.footers == "parsed"):
+        chosen = _every_partition(table, chosen, ask)
+    endpoints = _endpoints(table, chosen, way, leaves, ask)
+    told = Plan(
+        table=table.version.table,
+        version=table.version.number,
+        way=way,
+        reason=reason,
+        schema=pack_schema(schema),
+        partitions=len(table.version.partitions),
+        partitions_read=len(chosen),
+        groups=len(table.metadata.rows),
+        groups_read=sum(len(each.groups) for each in chosen),
+        groups_unfiltered=sum(int(each.all_match.sum()) for each in chosen),
+        rows=figures.rows,
+        table_bytes=table.version.stored_bytes,
+        v1_bytes=figures.v1_bytes,
+        v2_bytes=figures.v2_bytes,
+        groups_counted=counted.groups,
+        rows_counted=counted.rows,
+    )
+    return Planned(bound, schema, told, tuple(endpoints))
+
+
+def bind(query: Query, schema: pa.Schema) -> Query:
+    """The query with its filter bound to the table. PredicateError, RequestError for columns that there are not."""
+    if query.aggregated:
+        aggregates.plan(query, schema)
+    else:
+        leaves_of(schema, frozenset(schema.names if query.columns is None else query.columns))
+    return query if query.where is None else replace(query, where=binding.bind(query.where, schema))
+
+
+@dataclass(frozen=True)
+class _Figures:
+    rows: int
+    v1_bytes: int
+    v2_bytes: int
+
+
+def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Sequence[int]) -> _Figures:
+    """Rows of the row groups that are read, and what the two ways would send."""
+    metadata, schema = table.metadata, table.version.schema
+    groups, all_match = _places(metadata, chosen)
+    rows = metadata.rows[groups]
+    matching = float(rows[all_match].sum()) + float(rows[~all_match].sum()) * estimating.selectivity(query.where)
+    if query.aggregated:
+        v1_bytes = 0.0
+    else:
+        columns = schema.names if query.columns is None else query.columns
+        limit = matching if query.limit is None else min(matching, query.limit)
+        v1_bytes = limit * estimating.row_bytes(schema, columns, metadata)
+    footers = sum(table.info(table.version.partitions[each.file].digest).footer_bytes for each in chosen)
+    return _Figures(int(rows.sum()), int(v1_bytes), estimating.chunk_bytes(metadata, groups, leaves) + footers)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Row groups of which nothing but the number of rows is asked, and the rows in them."""
+
+    groups: int = 0
+    rows: int = 0
+
+
+def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Counted]:
+    """What is left to read when rows are to be counted, and what is counted: row groups of which all rows match."""
+    groups, all_match = _places(table.metadata, chosen)
+    left = [Chosen(each.file, each.groups[~each.all_match], each.all_match[~each.all_match]) for each in chosen]
+    counted = _Counted(int(all_match.sum()), int(table.metadata.rows[groups[all_match]].sum()))
+    return [each for each in left if len(each.groups)], counted
+
+
+def _choose_way(query: Query, figures: _Figures, counted: _Counted) -> tuple[Way, str]:
+    if counted.groups and not figures.rows:
+        return "v1", "the catalog knows how many rows there are"
+    if query.aggregated:
+        return "v1", "aggregates are made at the nodes"
+    rows, chunks = f"about {figures.v1_bytes:,} bytes of rows", f"{figures.v2_bytes:,} bytes of chunks and footers"
+    if figures.v1_bytes <= FEW_BYTES:
+        return "v1", f"the answer is small: {rows}"
+    if figures.v1_bytes <= figures.v2_bytes:
+        return "v1", f"{rows} are fewer than {chunks}"
+    return "v2", f"{chunks} are fewer than {rows}"
+
+
+def _places(metadata: CompactMetadata, chosen: Sequence[Chosen]) -> tuple[np.ndarray, np.ndarray]:
+    """Chosen row groups as places among all of the table, and of each whether all of its rows match."""
+    if not chosen:
+        return np.zeros(0, np.int64), np.zeros(0, bool)
+    firsts = np.searchsorted(metadata.file, [each.file for each in chosen])
+    groups = np.concatenate([first + each.groups for first, each in zip(firsts, chosen, strict=True)])
+    return groups, np.concatenate([each.all_match for each in chosen])
+
+
+def _limited(table: Table, chosen: list[Chosen], query: Query) -> list[Chosen]:
+    """Without the row groups that come after enough rows that surely match: a LIMIT does not need them."""
+    if query.limit is None or query.aggregated or not chosen:
+        return chosen
+    groups, all_match = _places(table.metadata, chosen)
+    sure = np.cumsum(np.where(all_match, table.metadata.rows[groups], 0))
+    kept = int(np.searchsorted(sure, query.limit)) + 1 if query.limit else 0
+    found: list[Chosen] = []
+    for each in chosen:
+        some = slice(0, max(0, kept))
+        if len(each.groups[some]):
+            found.append(Chosen(each.file, each.groups[some], each.all_match[some]))
+        kept -= len(each.groups)
+    return found
+
+
+def _every_partition(table: Table, chosen: Sequence[Chosen], ask: Ask) -> list[Chosen]:
+    """All partitions, those without chosen row groups too."""
+    known = {each.file: each for each in chosen}
+    files = range(len(table.version.partitions)) if ask.positions is None else sorted(set(ask.positions))
+    none = Chosen(0, np.zeros(0, np.int64), np.zeros(0, bool))
+    return [known.get(file, replace(none, file=file)) for file in files if file < len(table.version.partitions)]
+
+
+def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[int, ...], ask: Ask) -> list[Endpoint]:
+    """Partitions that the same nodes can send, in the same order of preference, are one stream."""
+    partitions = [table.version.partitions[each.file] for each in chosen]
+    together: dict[tuple[Node, ...] | int, tuple[tuple[Node, ...], list[Chosen]]] = {}
+    for each, nodes in zip(chosen, _preferred(partitions, ask), strict=True):
+        together.setdefault(each.file if ask.split else nodes, (nodes, []))[1].append(each)
+    return [Endpoint(nodes, _share(table, some, nodes, way, leaves)) for nodes, some in together.values()]
+
+
+def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ...]]:
+    """The replicas of each partition, the one to ask first in front: so that all nodes send about as many bytes.
+
+    If there are at least as many sets of replicas as nodes, a set has one order: that makes one stream a node.
+    """
+    sets = {partition.nodes for partition in partitions}
+    names = {node.name for nodes in sets for node in nodes}
+    by_set = len(sets) >= len(names)
+    weights: dict[tuple[Node, ...], int] = dict.fromkeys(sets, 0)
+    for partition in partitions:
+        weights[partition.nodes] += partition.stored_bytes
+    sending = dict.fromkeys(names, 0)
+    fixed: dict[tuple[Node, ...], tuple[Node, ...]] = {}
+    found = []
+    for partition in partitions:
+        if partition.nodes in fixed:
+            found.append(fixed[partition.nodes])
+            continue
+        ordered = tuple(sorted(partition.nodes, key=lambda node: (node.name in ask.avoid, sending[node.name])))
+        if not ordered:
+            raise UnavailableError(f"partition {partition.position}: no node is known to hold it; repair the store")
+        sending[ordered[0].name] += weights[partition.nodes] if by_set else partition.stored_bytes
+        if by_set:
+            fixed[partition.nodes] = ordered
+        found.append(ordered)
+    return found
+
+
+def _share(table: Table, chosen: Sequence[Chosen], nodes: tuple[Node, ...], way: Way, leaves: tuple[int, ...]) -> Share:
+    pieces = []
+    infos = []
+    for each in chosen:
+        digest = table.version.partitions[each.file].digest
+        groups = each.groups.tolist()
+        pieces.append(Piece(each.file, digest, to_runs(groups), to_runs(each.groups[each.all_match].tolist())))
+        infos.append(table.info(digest))
+    names = tuple(node.name for node in nodes)
+    if way != "v2":
+        return Share(names, tuple(pieces))
+    chunks = tuple(
+        np.ascontiguousarray(info.chunk_digests[np.ix_(each.groups, np.asarray(leaves, np.int64))], "<u8").tobytes()
+        for info, each in zip(infos, chosen, strict=True)
+    )
+    return Share(names, tuple(pieces), leaves, tuple(info.footer_digest for info in infos), chunks)
+
+
+def check_positions(ask: Ask) -> None:
+    """RequestError if partitions are named without their version, or by no number."""
+    if ask.positions is not None and (ask.version is None or any(position < 0 for position in ask.positions)):
+        raise RequestError("partitions are asked for by number from 0 on, together with the version that they are of")

@@ -1,0 +1,119 @@
+"""A catalog or a node as a process of its own: from files and addresses to a server that runs until it is told to end.
+
+It prints nothing; who starts it is told the address by a call, when requests are answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from libraries.near_storage.errors import BusyError, RequestError, UnavailableError
+from libraries.near_storage.serving.catalog_server import CatalogServer
+from libraries.near_storage.serving.limits import Limits
+from libraries.near_storage.serving.node import StorageNode
+from libraries.near_storage.serving.security import Tls
+from libraries.near_storage.serving.tickets import LIFETIME_S
+from libraries.near_storage.storing.catalog import Catalog
+from libraries.near_storage.storing.partitions import PartitionStore
+
+LOG = logging.getLogger("near_storage")
+
+REGISTER_EVERY_S = 1.0
+"""A node that finds no catalog asks again after so many seconds."""
+
+Ready = Callable[[str], None]
+
+
+def serve_catalog(
+    folder: Path,
+    secret: bytes,
+    tokens: Collection[str],
+    host: str = "127.0.0.1",
+    port: int = 0,
+    replicas: int = 2,
+    tls: Tls | None = None,
+    tls_roots: bytes | None = None,
+    limits: Limits | None = None,
+    grace_s: float = 3600.0,
+    orphan_age_s: float = 3600.0,
+    ready: Ready | None = None,
+) -> None:
+    """Serve the catalog in `folder` until SIGTERM or SIGINT.
+
+    `secret` is the cluster's, `tokens` are hashes of the clients' (`security.hash_token`); `tls_roots` are PEM
+    certificates by which the nodes are trusted. `ready` is called with the address once requests are answered. Errors
+    of ours if the folder, the address or a file cannot be used. To be called from the main thread.
+    """
+    if grace_s < LIFETIME_S:
+        raise RequestError(f"a grace of {grace_s:g} s is shorter than the life of a ticket, {LIFETIME_S} s; take more")
+    stopping = _stop_signals()
+    catalog = Catalog(folder, replicas, grace_s)
+    server = CatalogServer(catalog, secret, tokens, host, port, tls, tls_roots, limits, orphan_age_s)
+    if ready is not None:
+        ready(server.location)
+    stopping.wait()
+    _end(server)
+
+
+def serve_node(
+    folder: Path,
+    secret: bytes,
+    name: str,
+    catalog: str,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    advertise: str | None = None,
+    tls: Tls | None = None,
+    tls_roots: bytes | None = None,
+    limits: Limits | None = None,
+    ready: Ready | None = None,
+) -> None:
+    """Serve the partitions in `folder` until SIGTERM or SIGINT, under a name that stays the node's for ever.
+
+    The node registers at `catalog` (and waits for one that is not there yet) under the address `advertise`, which is
+    its own if none is given; then `ready` is called with its own address. `tls_roots` are PEM certificates by which
+    catalog and other nodes are trusted. Errors of ours if the folder, the address or the name cannot be used. To be
+    called from the main thread.
+    """
+    stopping = _stop_signals()
+    store = PartitionStore(folder)
+    server = StorageNode(store, name, secret, host, port, tls, tls_roots, limits)
+    try:
+        if _registered(server, catalog, advertise, stopping):
+            if ready is not None:
+                ready(server.location)
+            stopping.wait()
+    finally:
+        _end(server)
+
+
+def _registered(server: StorageNode, catalog: str, advertise: str | None, stopping: threading.Event) -> bool:
+    """Whether the node was registered before it was told to stop."""
+    while not stopping.is_set():
+        try:
+            server.register(catalog, advertise)
+            return True
+        except (UnavailableError, BusyError) as error:
+            LOG.warning("node %s waits for the catalog: %s", server.name, error)
+            stopping.wait(REGISTER_EVERY_S)
+    return False
+
+
+def _stop_signals() -> threading.Event:
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def _end(server: CatalogServer | StorageNode) -> None:
+    if server.close():
+        return
+    # What hangs in a call to a client that no longer reads cannot be ended from here; all that was stored is synced.
+    LOG.warning("streams that hang were cut off")
+    os._exit(0)

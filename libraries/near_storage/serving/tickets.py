@@ -1,0 +1,137 @@
+"""Tickets: what a node may be asked, signed by the cluster's secret, for a short time.
+
+A ticket is HMAC-SHA256 (RFC 2104) over a JSON grant, so that nodes need no list of users: who shows a ticket was let in
+by the catalog a minute ago. Behind the signed part a client may add, unsigned, from where on it wants the rest: that
+only makes the answer shorter. It knows no socket and no disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from typing import Literal
+
+import msgspec
+
+from libraries.near_storage.errors import RequestError, UnauthenticatedError
+from libraries.near_storage.serving.protocol import (
+    REQUEST_BYTES,
+    Footers,
+    Message,
+    Piece,
+    Position,
+    Way,
+    decode,
+    encode,
+)
+
+LIFETIME_S = 60
+"""How long a ticket is good. A stream that has begun goes on; one that is resumed later needs a new ticket."""
+SECRET_BYTES = 32
+"""The least bytes of a cluster's secret."""
+
+_HEAD = struct.Struct("<4s32sI")
+_MAGIC = b"NST1"
+_EMPTY = msgspec.Raw(b"null")
+
+
+class Grant(Message, frozen=True):
+    """What is granted: to read pieces of one version of a table in one of the ways, or to put one partition.
+
+    `upload` and `stored_bytes` belong to put: the node takes exactly so many bytes, of that digest.
+    """
+
+    kind: Way | Literal["put"]
+    table: str
+    version: int
+    pieces: tuple[Piece, ...]
+    expires_s: float
+    query: msgspec.Raw = _EMPTY
+    footers: Footers = "cached"
+    filtered: bool = True
+    upload: str = ""
+    stored_bytes: int = 0
+
+
+class Wish(Message, frozen=True):
+    """The unsigned end of a ticket: go on after this position; leave out the footers of these partitions (V2)."""
+
+    after: Position | None = None
+    known: tuple[int, ...] = ()
+
+
+def _signature(secret: bytes, payload: bytes | memoryview) -> bytes:
+    return hmac.digest(secret, payload, hashlib.sha256)
+
+
+def issue(secret: bytes, grant: Grant) -> bytes:
+    """The ticket of a grant. RequestError if it is longer than a node takes."""
+    payload = encode(grant)
+    if _HEAD.size + len(payload) > REQUEST_BYTES:
+        raise RequestError(
+            f"the ticket of this query has {len(payload)} bytes, at most {REQUEST_BYTES} are allowed: "
+            "ask for split endpoints, or with a filter that leaves fewer row groups"
+        )
+    return _HEAD.pack(_MAGIC, _signature(secret, payload), len(payload)) + payload
+
+
+def with_wish(ticket: bytes, wish: Wish) -> bytes:
+    """The same ticket, from which the client wants less."""
+    length = _HEAD.unpack_from(ticket)[2]
+    return ticket[: _HEAD.size + length] + encode(wish)
+
+
+def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ...]) -> tuple[Grant, Wish]:
+    """What a ticket grants, and from where on.
+
+    UnauthenticatedError if it was not signed by this cluster, is no longer good, or is not of one of `kinds`;
+    RequestError if it is too long or its unsigned end is none of ours. The signature is compared in constant time and
+    before anything in it is decoded.
+    """
+    if len(ticket) > REQUEST_BYTES:
+        raise RequestError(f"ticket: {len(ticket)} bytes, at most {REQUEST_BYTES} are taken")
+    forged = UnauthenticatedError("ticket: not signed by this cluster; ask the catalog for one")
+    if len(ticket) < _HEAD.size:
+        raise forged
+    magic, signature, length = _HEAD.unpack_from(ticket)
+    payload = memoryview(ticket)[_HEAD.size : _HEAD.size + length]
+    signed = hmac.compare_digest(_signature(secret, payload), signature)
+    if magic != _MAGIC or len(payload) != length or not signed:
+        raise forged
+    grant = decode(Grant, payload)
+    if grant.expires_s <= now_s:
+        raise UnauthenticatedError(
+            f"ticket: expired {now_s - grant.expires_s:.0f} s ago; ask the catalog for a new one"
+        )
+    if grant.kind not in kinds:
+        raise UnauthenticatedError(f"ticket: good for {grant.kind}, not for {' or '.join(kinds)}")
+    rest = memoryview(ticket)[_HEAD.size + length :]
+    return grant, decode(Wish, rest) if rest else Wish()
+
+
+def sign_receipt(secret: bytes, upload: str, node: str, info: bytes) -> bytes:
+    """What a node gives back for a partition that it holds durably: the catalog believes nobody else.
+
+    The upload is signed too, so that a receipt is worth nothing in another one.
+    """
+    head = encode(_ReceiptHead(upload, node))
+    payload = struct.pack("<I", len(head)) + head + info
+    return _signature(secret, payload) + payload
+
+
+class _ReceiptHead(Message, frozen=True):
+    upload: str
+    node: str
+
+
+def open_receipt(secret: bytes, receipt: bytes | memoryview, most_bytes: int) -> tuple[str, str, bytes]:
+    """Upload, node, and the encoded `PartitionInfo` of a receipt; UnauthenticatedError if no node signed it."""
+    if len(receipt) > most_bytes:
+        raise RequestError(f"receipt: {len(receipt)} bytes, at most {most_bytes} are taken")
+    payload = memoryview(receipt)[32:]
+    if not hmac.compare_digest(_signature(secret, payload), bytes(receipt[:32])) or len(payload) < 4:
+        raise UnauthenticatedError("receipt: not signed by a node of this cluster")
+    (length,) = struct.unpack_from("<I", payload)
+    head = decode(_ReceiptHead, payload[4 : 4 + length])
+    return head.upload, head.node, bytes(payload[4 + length :])

@@ -1,0 +1,39 @@
+"""What this process used since it started, as Linux counts it: for measurements of a node from outside.
+
+It knows no request.
+"""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Usage(NamedTuple):
+    """CPU seconds of user and system, peak resident bytes, bytes that the device gave and took."""
+
+    cpu_s: float
+    peak_bytes: int
+    device_read_bytes: int
+    device_written_bytes: int
+
+
+def of_this_process() -> Usage:
+    """As of now. Where the system does not tell of devices (no /proc/self/io), these are -1."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    device = _device()
+    return Usage(
+        used.ru_utime + used.ru_stime,
+        used.ru_maxrss * 1024,
+        device.get("read_bytes", -1),
+        device.get("write_bytes", -1),
+    )
+
+
+def _device() -> dict[str, int]:
+    try:
+        lines = Path("/proc/self/io").read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: int(count) for name, _, count in (line.partition(": ") for line in lines)}

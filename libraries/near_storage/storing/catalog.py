@@ -1,0 +1,240 @@
+"""The catalog: which tables there are, of which partitions each version consists, and on which nodes these lie.
+
+Versions never change. A new one is switched in by one transaction when every replica of every partition was
+acknowledged as synced (`uploads`), so a reader sees the old or the new one. What was replaced or deleted stays readable
+for a grace time, and is then collected (`upkeep`). It knows neither Flight nor tickets; nodes are names and addresses.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from libraries.durable.calls import FileCalls, OSCalls
+from libraries.near_storage.errors import DamagedError, NotFoundError, RequestError, StaleError
+from libraries.near_storage.parquet import compact
+from libraries.near_storage.parquet.compact import CompactMetadata
+from libraries.near_storage.storing.database import Database
+from libraries.near_storage.storing.describing import PartitionInfo, decode_schema
+from libraries.near_storage.storing.names import check_digest, check_node, check_table, check_uri
+from libraries.near_storage.storing.recent import Recent
+from libraries.near_storage.storing.upkeep import Upkeep
+from libraries.near_storage.storing.uploads import Node, Uploads
+
+METADATA_LIMIT_BYTES = 1 << 30
+INFO_LIMIT_BYTES = 256 << 20
+VERSIONS_LIMIT_BYTES = 64 << 20
+PARTITION_BYTES = 700
+"""About what a `Partition` with two nodes takes in memory."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition of a version, and the nodes that hold it."""
+
+    position: int
+    digest: str
+    stored_bytes: int
+    rows: int
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class TableVersion:
+    """One version of a table: `partitions` in the table's order, counted from 0."""
+
+    table: str
+    number: int
+    schema: pa.Schema
+    rows: int
+    stored_bytes: int
+    partitions: tuple[Partition, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes of memory that it takes."""
+        return PARTITION_BYTES * len(self.partitions)
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """A table as a list of tables shows it."""
+
+    table: str
+    number: int
+    rows: int
+    stored_bytes: int
+    partitions: int
+
+
+class Catalog:
+    """The catalog in a folder that this process owns (`BusyError` if another has it). Safe for threads.
+
+    `replicas` is how many nodes must hold each partition of what is uploaded from now on. `grace_s` seconds is for how
+    long a replaced or deleted version can be read: at least the life of a ticket, and tickets are for current versions
+    alone. An upload of which nothing was heard for `upload_idle_s` seconds is given up by `upkeep.collect`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        replicas: int = 2,
+        grace_s: float = 3600.0,
+        upload_idle_s: float = 3600.0,
+        clock: Callable[[], float] = time.time,
+        calls: FileCalls | None = None,
+    ) -> None:
+        if replicas < 1:
+            raise RequestError(f"{replicas} replicas were asked for: at least 1 is needed.")
+        self._database = Database(folder, calls or OSCalls())
+        self._grace_s = grace_s
+        self._clock = clock
+        self._infos: Recent[PartitionInfo] = Recent(INFO_LIMIT_BYTES)
+        self._metadata: Recent[CompactMetadata] = Recent(METADATA_LIMIT_BYTES)
+        self._versions: Recent[TableVersion] = Recent(VERSIONS_LIMIT_BYTES)
+        self.uploads = Uploads(self._database, replicas, clock)
+        self.upkeep = Upkeep(self._database, replicas, grace_s, upload_idle_s, clock)
+        with self._database.reading() as connection:
+            (self.identity,) = connection.execute("SELECT identity FROM catalog").fetchone()
+
+    def close(self) -> None:
+        """Give the folder up."""
+        self._database.close()
+
+    # --- nodes -------------------------------------------------------------------------------------------
+
+    def register_node(self, name: str, uri: str) -> None:
+        """A node of this name is at this address from now on."""
+        if Node(check_node(name), check_uri(uri)) in self.nodes():
+            return
+        with self._database.transaction(moves=True) as connection:
+            connection.execute(
+                "INSERT INTO nodes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET uri = excluded.uri", (name, uri)
+            )
+
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes that registered, by name."""
+        with self._database.reading() as connection:
+            return tuple(Node(*row) for row in connection.execute("SELECT name, uri FROM nodes ORDER BY name"))
+
+    def forget_node(self, name: str) -> None:
+        """A node is gone for good. Its partitions count as lost, and `upkeep` has them copied from where they are.
+
+        Raises `RequestError` while some partition is on this node alone, or an upload uses it; `NotFoundError` if there
+        is no such node.
+        """
+        with self._database.transaction(moves=True) as connection:
+            (alone,) = connection.execute(
+                """SELECT count(*) FROM replicas WHERE node = ?1
+                   AND NOT EXISTS (SELECT * FROM replicas other WHERE other.digest = replicas.digest AND node <> ?1)
+                   AND digest IN (SELECT digest FROM version_partitions)""",
+                (check_node(name),),
+            ).fetchone()
+            if alone:
+                raise RequestError(f"Node {name} has the only copy of {alone} partitions: repair the store first.")
+            if connection.execute("SELECT * FROM placements WHERE node = ?", (name,)).fetchone():
+                raise RequestError(f"An upload in progress uses node {name}: wait for it, or abort it.")
+            for table in ("replicas", "removals"):
+                connection.execute(f"DELETE FROM {table} WHERE node = ?", (name,))
+            if connection.execute("DELETE FROM nodes WHERE name = ?", (name,)).rowcount == 0:
+                raise NotFoundError(f"There is no node {name}.")
+
+    # --- tables ------------------------------------------------------------------------------------------
+
+    def tables(self) -> tuple[TableSummary, ...]:
+        """All tables with their current versions, by name."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                """SELECT table_name, number, rows, stored_bytes,
+                          (SELECT count(*) FROM version_partitions WHERE version = number)
+                   FROM versions WHERE replaced_s IS NULL ORDER BY table_name"""
+            ).fetchall()
+        return tuple(TableSummary(*row) for row in rows)
+
+    def current(self, table: str) -> TableVersion:
+        """The version of a table that is current now; `NotFoundError` if there is no such table."""
+        with self._database.reading() as connection:
+            found = connection.execute(
+                "SELECT number FROM versions WHERE table_name = ? AND replaced_s IS NULL", (check_table(table),)
+            ).fetchone()
+            if found is None:
+                raise NotFoundError(f"There is no table {table}: 'store list' shows those that there are.")
+            return self._version(connection, found[0])
+
+    def version(self, table: str, number: int) -> TableVersion:
+        """A version that is current, or was within the grace time; `StaleError` for any other."""
+        with self._database.reading() as connection:
+            found = connection.execute(
+                "SELECT replaced_s FROM versions WHERE number = ? AND table_name = ?", (number, check_table(table))
+            ).fetchone()
+            if found is None or (found[0] is not None and found[0] + self._grace_s <= self._clock()):
+                raise StaleError(f"Version {number} of table {table} is no longer served: ask for the current one.")
+            return self._version(connection, number)
+
+    def delete(self, table: str) -> None:
+        """Nobody finds the table from now on; `NotFoundError` if there is none. Its bytes go after the grace."""
+        with self._database.transaction() as connection:
+            gone = connection.execute(
+                "UPDATE versions SET replaced_s = ? WHERE table_name = ? AND replaced_s IS NULL",
+                (self._clock(), check_table(table)),
+            )
+            if gone.rowcount == 0:
+                raise NotFoundError(f"There is no table {table}: 'store list' shows those that there are.")
+
+    # --- what is known of partitions ---------------------------------------------------------------------
+
+    def info(self, digest: str) -> PartitionInfo:
+        """What is known of a partition; `DamagedError` if that is damaged: `restore_info` with what a node says."""
+        return self._infos.get(check_digest(digest), lambda: self._load_info(digest))
+
+    def restore_info(self, info: PartitionInfo) -> None:
+        """Put back a description that was damaged, as a node made it from the partition's bytes."""
+        with self._database.transaction() as connection:
+            changed = connection.execute(
+                "UPDATE partitions SET info = ? WHERE digest = ? AND stored_bytes = ? AND rows = ?",
+                (info.encode(), check_digest(info.digest), info.stored_bytes, info.rows),
+            )
+            if changed.rowcount == 0:
+                raise NotFoundError(f"There is no partition {info.digest} of {info.stored_bytes:,} bytes.")
+
+    def metadata(self, version: TableVersion) -> CompactMetadata:
+        """The compact metadata of all partitions together; `file` counts the version's partitions from 0."""
+        digests = [partition.digest for partition in version.partitions]
+        return self._metadata.get(
+            version.number, lambda: compact.together([self.info(digest).compact for digest in digests])
+        )
+
+    def _load_info(self, digest: str) -> PartitionInfo:
+        with self._database.reading() as connection:
+            found = connection.execute("SELECT info FROM partitions WHERE digest = ?", (digest,)).fetchone()
+        if found is None:
+            raise NotFoundError(f"There is no partition {digest}.")
+        info = PartitionInfo.decode(found[0])
+        if info.digest != digest:
+            raise DamagedError(f"The description of partition {digest} is that of another one.")
+        return info
+
+    def _version(self, connection: sqlite3.Connection, number: int) -> TableVersion:
+        """The version as it is; read once, and again when nodes or replicas have changed since."""
+        key = number, self._database.moves
+        return self._versions.get(key, lambda: self._read_version(connection, number))
+
+    def _read_version(self, connection: sqlite3.Connection, number: int) -> TableVersion:
+        table, schema, rows, stored_bytes = connection.execute(
+            "SELECT table_name, schema, rows, stored_bytes FROM versions WHERE number = ?", (number,)
+        ).fetchone()
+        partitions: dict[int, Partition] = {}
+        for position, digest, size, count, *node in connection.execute(
+            """SELECT position, digest, partitions.stored_bytes, partitions.rows, node, uri
+               FROM version_partitions JOIN partitions USING (digest) JOIN replicas USING (digest)
+               JOIN nodes ON node = name WHERE version = ? ORDER BY position, node""",
+            (number,),
+        ):
+            others = partitions[position].nodes if position in partitions else ()
+            partitions[position] = Partition(position, digest, size, count, (*others, Node(*node)))
+        return TableVersion(table, number, decode_schema(schema), rows, stored_bytes, tuple(partitions.values()))

@@ -1,0 +1,185 @@
+"""What is known of one partition without reading it: schema, compact metadata, the digests of its column chunks.
+
+Made once when a partition is stored, kept beside it and in the catalog, and rebuilt from the partition's bytes. It
+knows the Parquet file by a descriptor and the footer that was read of it, and neither folders nor the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from libraries.near_storage.errors import DamagedError, FooterError
+from libraries.near_storage.parquet.compact import CompactMetadata, from_footer, load
+from libraries.near_storage.parquet.footer import Footer
+from libraries.near_storage.parquet.isolation import read_footer_apart
+from libraries.near_storage.reading import digests, footers
+
+DIGEST_BYTES = 32
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionInfo:
+    """One partition's description. `encode` and `decode` carry it to the catalog and into the file beside it.
+
+    `digest` is the blake2b-256 of all `stored_bytes` bytes of the file, `footer_digest` that of its end: the Thrift
+    footer, its length in 4 bytes, and `PAR1`. `chunk_digests` has a row for each row group and a column for each leaf,
+    as `compact.chunks` has them.
+    """
+
+    digest: str
+    stored_bytes: int
+    rows: int
+    schema: pa.Schema
+    footer_digest: str
+    footer_bytes: int
+    compact: CompactMetadata
+    chunk_digests: digests.Digests
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it takes, without the schema."""
+        return self.compact.nbytes + self.chunk_digests.nbytes
+
+    @property
+    def leaves_digest(self) -> str:
+        """Digest of the leaf columns (paths and kinds): alike in all partitions of a table, which prune as one."""
+        return blake2b(msgspec.msgpack.encode(self.compact.columns)).hexdigest()
+
+    def same_content(self, other: PartitionInfo) -> bool:
+        """Whether two nodes mean the same bytes. Compact metadata may differ: nodes may be of two releases."""
+        return (
+            (self.digest, self.stored_bytes, self.rows) == (other.digest, other.stored_bytes, other.rows)
+            and (self.footer_digest, self.footer_bytes) == (other.footer_digest, other.footer_bytes)
+            and same_fields(self.schema, other.schema)
+            and np.array_equal(self.chunk_digests, other.chunk_digests)
+        )
+
+    def encode(self) -> bytes:
+        """Bytes that begin with the blake2b-256 digest of the rest."""
+        wire = _Wire(
+            FORMAT,
+            self.digest,
+            self.stored_bytes,
+            self.rows,
+            encode_schema(self.schema),
+            self.footer_digest,
+            self.footer_bytes,
+            self.compact.save(),
+            self.chunk_digests.shape[0],
+            self.chunk_digests.shape[1],
+            np.ascontiguousarray(self.chunk_digests, "<u8").tobytes(),
+        )
+        rest = msgspec.msgpack.encode(wire)
+        return blake2b(rest).digest() + rest
+
+    @staticmethod
+    def decode(data: bytes) -> PartitionInfo:
+        """The description in `data`; `DamagedError` if it is not what was encoded."""
+        rest = memoryview(data)[DIGEST_BYTES:]
+        if blake2b(rest).digest() != bytes(data[:DIGEST_BYTES]):
+            raise DamagedError("The description of a partition is damaged: its digest differs.")
+        try:
+            wire = msgspec.msgpack.decode(rest, type=_Wire)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise DamagedError(f"The description of a partition is of another kind ({error}).") from None
+        compact = load(wire.compact)
+        shape = (wire.row_groups, wire.columns)
+        if compact.chunks.shape != shape or len(wire.chunk_digests) != 8 * wire.row_groups * wire.columns:
+            raise DamagedError(f"The description of partition {wire.digest} disagrees with itself on its row groups.")
+        return PartitionInfo(
+            wire.digest,
+            wire.stored_bytes,
+            wire.rows,
+            decode_schema(wire.schema),
+            wire.footer_digest,
+            wire.footer_bytes,
+            compact,
+            np.frombuffer(wire.chunk_digests, "<u8").reshape(shape).astype(np.uint64, copy=False),
+        )
+
+
+class _Wire(msgspec.Struct, array_like=True, frozen=True):
+    format: int
+    digest: str
+    stored_bytes: int
+    rows: int
+    schema: bytes
+    footer_digest: str
+    footer_bytes: int
+    compact: bytes
+    row_groups: int
+    columns: int
+    chunk_digests: bytes
+
+    def __post_init__(self) -> None:
+        if self.format != FORMAT:
+            raise ValueError(f"format {self.format}, this release reads {FORMAT}")
+        if min(self.stored_bytes, self.rows, self.footer_bytes, self.row_groups, self.columns) < 0:
+            raise ValueError("a negative count")
+
+
+Describe: TypeAlias = Callable[[Path, str], PartitionInfo]
+"""Path and digest of a partition -> its description; `FooterError` if it is no Parquet file that we take."""
+
+
+def describe_apart(path: Path, digest: str) -> PartitionInfo:
+    """Describe a file whose footer nobody vouches for: a child process reads it first."""
+    footer = read_footer_apart(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return describe(descriptor, footer, digest)
+    finally:
+        os.close(descriptor)
+
+
+def describe(descriptor: int, footer: Footer, digest: str) -> PartitionInfo:
+    """The description of the open file, by its footer. `DamagedError` if the file ends early."""
+    end = os.pread(descriptor, footer.file_bytes - footer.start, footer.start)
+    try:
+        schema = footers.parse(end).schema.remove_metadata()
+    except DamagedError as error:
+        raise FooterError(f"The schema of the file cannot be read: {error}") from None
+    compact = from_footer(footer)
+    return PartitionInfo(
+        digest,
+        footer.file_bytes,
+        footer.rows,
+        schema,
+        blake2b(end).hexdigest(),
+        len(end),
+        compact,
+        digests.of_file(descriptor, compact),
+    )
+
+
+def blake2b(data: bytes | memoryview = b"") -> hashlib.blake2b:
+    """The digest of partitions, footers and descriptions: blake2b-256."""
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES)
+
+
+def same_fields(one: pa.Schema, other: pa.Schema) -> bool:
+    """Whether two partitions may lie in one table: names, order, types and nullability; metadata may differ."""
+    return bool(one.equals(other, check_metadata=False))
+
+
+def encode_schema(schema: pa.Schema) -> bytes:
+    """A schema in Arrow's IPC format."""
+    return schema.serialize().to_pybytes()
+
+
+def decode_schema(data: bytes) -> pa.Schema:
+    """The schema in `data`; `DamagedError` if there is none."""
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(data))
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedError(f"A stored schema cannot be read: {error}") from None

@@ -1,0 +1,40 @@
+"""Names that come from outside, checked before they touch a path or the catalog.
+
+It knows neither files nor SQLite.
+"""
+
+from __future__ import annotations
+
+import re
+
+from libraries.near_storage.errors import RequestError
+
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
+_URI = re.compile(r"grpc(\+tcp|\+tls|\+unix)?://[!-~]{1,500}", re.ASCII)
+
+
+def check_digest(digest: str) -> str:
+    """A blake2b-256 digest as 64 lower-case hex digits; `RequestError` for anything else."""
+    return _checked(_DIGEST, digest, "digest of a partition", "64 digits 0-9a-f")
+
+
+def check_table(name: str) -> str:
+    """A table's name; `RequestError` for anything but 1 to 128 letters, digits, `_`, `-` and `.`."""
+    return _checked(_NAME, name, "name of a table", "1 to 128 letters, digits, _ - ., the first no - or .")
+
+
+def check_node(name: str) -> str:
+    """A storage node's name, by the rule for tables; `RequestError` if it breaks it."""
+    return _checked(_NAME, name, "name of a node", "1 to 128 letters, digits, _ - ., the first no - or .")
+
+
+def check_uri(uri: str) -> str:
+    """Where Flight finds a node; `RequestError` if it is no address that Flight knows."""
+    return _checked(_URI, uri, "address of a node", "grpc://HOST:PORT or grpc+tls://HOST:PORT")
+
+
+def _checked(pattern: re.Pattern[str], text: str, what: str, allowed: str) -> str:
+    if not isinstance(text, str) or not pattern.fullmatch(text):
+        raise RequestError(f"The {what} {repr(text)[:80]} is not allowed: it must be {allowed}.")
+    return text

@@ -1,0 +1,1 @@
+"""What is held of Parquet's footers, codes, compact metadata and pruning."""

@@ -1,0 +1,212 @@
+"""Tables come, change and go; what nodes lose is found and mended."""
+
+import errno
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from libraries.durable.calls import OSCalls
+from libraries.near_storage.client.sources import partitions
+from libraries.near_storage.errors import (
+    FooterError,
+    FullError,
+    NotFoundError,
+    RequestError,
+    UnavailableError,
+)
+from libraries.near_storage.serving.node import StorageNode
+from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.storing.recent import Recent
+from tests.libraries.near_storage.serving.cluster import Cluster, cluster
+from tests.libraries.near_storage.storing.files import describe_here
+
+
+def rows(first: int, count: int = 300) -> pa.Table:
+    return pa.table({"a": list(range(first, first + count)), "b": [str(row) for row in range(count)]})
+
+
+@pytest.fixture
+def served(tmp_path: Path):
+    with cluster(tmp_path) as made:
+        yield made
+
+
+def test_a_table_is_put_replaced_and_deleted(served: Cluster):
+    client = served.client()
+    seen = []
+    assert client.put("t", rows(0), 100, progress=lambda done, total: seen.append((done, total))) == 1
+    assert [table.table for table in client.tables()] == ["t"]
+    assert client.query("SELECT * FROM t").equals(rows(0))
+    assert len(seen) == 3
+    assert seen[-1][0] == client.tables()[0].stored_bytes
+    batches = client.batches("SELECT * FROM t")
+    client.put("t", rows(1_000))
+    assert pa.Table.from_batches(batches).equals(rows(0))
+    assert client.query("SELECT * FROM t").equals(rows(1_000))
+    client.delete("t")
+    with pytest.raises(NotFoundError, match="no table t"):
+        client.query("SELECT * FROM t")
+    with pytest.raises(NotFoundError):
+        client.delete("t")
+    assert client.tables() == ()
+
+
+def test_files_are_stored_byte_for_byte(served: Cluster, tmp_path: Path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(3):
+        pq.write_table(rows(number * 300), folder / f"{number}.parquet", row_group_size=50)
+    client = served.client()
+    client.put("t", folder)
+    originals = sorted(path.read_bytes() for path in folder.iterdir())
+    for node in range(2):
+        assert sorted(path.read_bytes() for path in served.stored_files(node)) == originals
+    assert client.query("SELECT * FROM t")["a"].to_pylist() == list(range(900))
+    assert client.put("t", [folder / "2.parquet", folder / "0.parquet"], rows_per_partition=250) == 2
+    assert client.query("SELECT a FROM t")["a"].to_pylist() == [*range(600, 900), *range(300)]
+    assert client.tables()[0].partitions == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "parts"), [(300, 100, 3), (301, 100, 4), (99, 100, 1), (0, 100, 1), (30, 1, 30)]
+)
+def test_rows_are_cut_into_partitions(tmp_path: Path, count: int, size: int, parts: int):
+    path = tmp_path / "x.parquet"
+    pq.write_table(rows(0, count), path, row_group_size=70)
+    for source in (rows(0, count), path):
+        cut = [pq.read_table(part) for part in partitions(source, size)]
+        assert len(cut) == parts
+        assert pa.concat_tables(cut).equals(rows(0, count))
+        assert all(part.num_rows == size for part in cut[:-1])
+
+
+def test_what_cannot_be_put(served: Cluster, tmp_path: Path):
+    client = served.client()
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1" + os.urandom(500) + b"PAR1")
+    with pytest.raises(FooterError):
+        client.put("t", broken)
+    with pytest.raises(FooterError):
+        client.put("t", broken, rows_per_partition=10)
+    other = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"c": [1]}), other)
+    good = tmp_path / "good.parquet"
+    pq.write_table(rows(0), good)
+    with pytest.raises(RequestError, match="other columns"):
+        client.put("t", [good, other])
+    for source, rows_per_partition in ((tmp_path / "none", None), ([], None), (good, 0)):
+        with pytest.raises(RequestError):
+            client.put("t", source, rows_per_partition)
+    for name in ("../etc/passwd", "/etc/passwd", "", "a b", "x" * 300, "a\0b"):
+        with pytest.raises(RequestError, match="name of a table"):
+            client.put(name, good)
+    assert client.tables() == ()
+    served.catalog.maintaining.repair(False)
+    assert served.stored_files(0) == served.stored_files(1) == []
+
+
+class FullDisk(OSCalls):
+    def write(self, descriptor: int, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/disk")
+
+
+def test_a_full_disk(served: Cluster, tmp_path: Path):
+    served.nodes[1].close()
+    store = PartitionStore(tmp_path / "node1", calls=FullDisk(), describe=describe_here)
+    full = StorageNode(store, "node1", served.secret)
+    # The folder knows its catalog already, so that nothing has to be written to register.
+    full.register(served.uri)
+    client = served.client()
+    with pytest.raises(FullError, match="disk is full") as told:
+        client.put("t", rows(0))
+    assert "srv" not in str(told.value)
+    assert client.tables() == ()
+    assert list((tmp_path / "node1").glob("*.part*")) == []
+    full.close()
+
+
+def test_a_node_that_is_gone_while_a_table_is_put(tmp_path: Path):
+    with cluster(tmp_path, nodes=3) as served:
+        client = served.client()
+        served.nodes[0].close()
+        assert client.put("t", rows(0), 50) == 1
+        assert client.query("SELECT * FROM t").equals(rows(0))
+        served.nodes[1].close()
+        with pytest.raises(UnavailableError, match="nodes were lost"):
+            client.put("u", rows(5), 50)
+        assert [table.table for table in client.tables()] == ["t"]
+        assert client.query("SELECT * FROM t").equals(rows(0))
+
+
+def test_fewer_nodes_than_replicas(tmp_path: Path):
+    with cluster(tmp_path, nodes=1, replicas=2) as served, pytest.raises(RequestError, match="2 replicas"):
+        served.client().put("t", rows(0))
+
+
+def test_what_is_lost_or_damaged_is_mended(served: Cluster):
+    client = served.client()
+    client.put("t", rows(0), 60)
+    lost, damaged, *_ = served.stored_files(0)
+    lost.unlink()
+    content = bytearray(damaged.read_bytes())
+    content[100] ^= 1
+    damaged.write_bytes(content)
+    (served.folder / "node1" / f"{'ab' * 32}.parquet").write_bytes(b"orphan")
+    kinds = [finding.kind for finding in client.check(verify=True).findings]
+    assert sorted(kinds) == ["damaged", "few", "few", "lost", "orphan"]
+    assert all("/" not in finding.text for finding in client.check(verify=True).findings)
+    # A query goes on at the other node meanwhile.
+    for way in ("v1", "v2", "all"):
+        assert client.query("SELECT * FROM t", way).equals(rows(0))
+    repaired = client.repair(verify=True)
+    assert (repaired.copied, repaired.removed, repaired.failed) == (2, 1, ())
+    assert client.check(verify=True).findings == ()
+    assert [path.name for path in served.stored_files(0)] == [path.name for path in served.stored_files(1)]
+
+
+def test_a_node_that_is_gone_for_good(tmp_path: Path):
+    with cluster(tmp_path, nodes=3) as served:
+        client = served.client()
+        client.put("t", rows(0), 50)
+        served.nodes[2].close()
+        assert client.query("SELECT * FROM t").equals(rows(0))
+        assert "silent" in {finding.kind for finding in client.check().findings}
+        client.repair()
+        client.forget("node2")
+        client.repair()
+        assert client.check().findings == ()
+        assert set(client.nodes()) == {"node0", "node1"}
+        assert client.query("SELECT * FROM t").equals(rows(0))
+
+
+def test_what_was_replaced_is_removed_after_the_grace(tmp_path: Path):
+    with cluster(tmp_path, grace_s=0.0) as served:
+        client = served.client()
+        client.put("t", rows(0))
+        (old,) = served.stored_files(0)
+        client.put("t", rows(7))
+        client.repair()
+        assert old not in served.stored_files(0)
+        assert client.query("SELECT * FROM t").equals(rows(7))
+
+
+def test_a_description_that_was_damaged_in_the_catalog_comes_from_a_node(tmp_path: Path):
+    with cluster(tmp_path) as served:
+        client = served.client()
+        client.put("t", rows(0))
+        stored = served.catalog._catalog
+        with stored._database.transaction() as connection:
+            connection.execute("UPDATE partitions SET info = zeroblob(100)")
+        stored._infos = Recent(1 << 20)
+        assert client.query("SELECT * FROM t").equals(rows(0))
+        assert client.query("SELECT * FROM t").equals(rows(0))
+
+
+def test_a_folder_belongs_to_one_catalog(served: Cluster, tmp_path: Path):
+    with cluster(tmp_path / "second", nodes=0) as other:
+        served.nodes[0].peers = other.catalog.peers
+        with pytest.raises(RequestError, match="another catalog"):
+            served.nodes[0].register(other.uri)
