@@ -1,0 +1,275 @@
+"""Columns to documents again (paper, 3.4): all of a record, or only the parts under some paths.
+
+Columns may come from hostile bytes: tokens that no shredder writes end in CorruptError. It knows no encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from libraries.document_store import kernels, messagepack
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.paths import ITEMS, Path, Step
+from libraries.document_store.schema import ROOT, Leaf, Schema
+from libraries.document_store.shredding.columns import Column
+from libraries.document_store.values import Kind
+
+_MISSING: Any = object()
+_Overflow = list[tuple[list[str | int], Any]]
+_encode = msgspec.msgpack.Encoder().encode
+_decode_rest = msgspec.msgpack.Decoder(_Overflow).decode
+
+
+def assemble(
+    schema: Schema,
+    columns: Mapping[int, Column],
+    count: int,
+    paths: Sequence[Path] | None = None,
+    *,
+    use_native: bool | None = None,
+) -> list[dict[str, Any]]:
+    """The documents of `count` records, from the columns of all leaves by their numbers; with `paths` only what lies
+    under them, from the columns of `schema.leaves_under` each.
+
+    With `paths`, an item of an array that holds nothing under them is an empty object, and an array of which nothing is
+    under them may be empty. The key's column is without deleted records. Raises CorruptError when the columns do not
+    fit each other, KeyError when one is missing.
+    """
+    if kernels.NATIVE if use_native is None else use_native:
+        return [messagepack.decode(row) for row in assemble_rows(schema, columns, count, paths, use_native=True)]
+    records = _Assembler(schema, _wanted(schema, paths), columns, _fields(paths))
+    documents = [records.record() for _ in range(count)]
+    records.at_end()
+    if paths is None or schema.rest is None:
+        return documents
+    return [_only(document, paths) for document in documents]
+
+
+def assemble_rows(
+    schema: Schema,
+    columns: Mapping[int, Column],
+    count: int,
+    paths: Sequence[Path] | None = None,
+    *,
+    use_native: bool | None = None,
+) -> list[bytes]:
+    """As `assemble`, but rows of MessagePack."""
+    if not (kernels.NATIVE if use_native is None else use_native):
+        return [_encode(document) for document in assemble(schema, columns, count, paths, use_native=False)]
+    wanted = _wanted(schema, paths)
+    given: list[Column | None] = [None] * len(schema.leaves)
+    for leaf in wanted:
+        given[leaf.number] = columns[leaf.number]
+    rows = kernels.assembled_rows(schema, given, count)
+    if rows is None:
+        raise CorruptError(f"columns of {count} records of {len(wanted)} leaves do not fit each other")
+    if schema.rest is None:
+        return rows
+    _put_back_into(rows, columns[schema.rest.number], _fields(paths))
+    return rows if paths is None else [_encode(_only(messagepack.decode(row), paths)) for row in rows]
+
+
+def _wanted(schema: Schema, paths: Sequence[Path] | None) -> Sequence[Leaf]:
+    if paths is None:
+        return schema.leaves
+    wanted = {leaf.number: leaf for path in paths for leaf in schema.leaves_under(path)}
+    return [wanted[number] for number in sorted(wanted)]
+
+
+def _only(value: Any, paths: Sequence[Sequence[Step]]) -> Any:
+    """The parts of a value under some paths; _MISSING where there is nothing."""
+    if value is None or not all(paths):
+        return value
+    if isinstance(value, dict):
+        below = {name: [path[1:] for path in paths if path[0] == name] for name in value}
+        parts = {name: _only(item, below[name]) for name, item in value.items() if below[name]}
+        return {name: part for name, part in parts.items() if part is not _MISSING}
+    inner = [path[1:] for path in paths if path[0] is ITEMS]
+    if not isinstance(value, list) or not inner:
+        return _MISSING
+    items = [_only(item, inner) for item in value]
+    return [{} if item is _MISSING else item for item in items]
+
+
+def _fields(paths: Sequence[Path] | None) -> Collection[Step] | None:
+    """The first steps of paths; None where all of a document is wanted."""
+    return None if paths is None or not all(paths) else {path[0] for path in paths}
+
+
+def _put_back_into(rows: list[bytes], rest: Column, fields: Collection[Step] | None) -> None:
+    places = np.flatnonzero(rest.levels).tolist()
+    if len(rest.levels) != len(rows) or len(rest.values) != len(places):
+        raise CorruptError(f"the column beyond the schema's limit has {len(rest.levels)} records, {len(rows)} are due")
+    for place, value in zip(places, rest.values.tolist(), strict=True):
+        document = messagepack.decode(rows[place])
+        put_back(document, value, fields)
+        rows[place] = _encode(document)
+
+
+class _Reader:
+    """The tokens of one leaf, and how far they were read."""
+
+    def __init__(self, leaf: Leaf, column: Column) -> None:
+        self.leaf = leaf
+        self.tokens: list[int] = column.levels.tolist()
+        self.place = 0
+        self._mask = leaf.null_flag - 1
+        self._values = column.values.tolist()
+        self._next_value = 0
+        self._convert: Callable[[Any], Any] = {Kind.TEXT: bytes.decode}.get(leaf.kind, lambda value: value)
+
+    def level(self) -> int:
+        """Of the next token, without the flag of null."""
+        if self.place >= len(self.tokens):
+            raise CorruptError(f"column {self.leaf.number} ({self.leaf.path}) has too few tokens")
+        return self.tokens[self.place] & self._mask
+
+    def is_null(self) -> bool:
+        return self.tokens[self.place] > self._mask
+
+    def skip(self) -> None:
+        self.place += 1
+
+    def value(self) -> Any:
+        self.place += 1
+        if self._next_value >= len(self._values):
+            raise CorruptError(f"column {self.leaf.number} ({self.leaf.path}) has too few values")
+        self._next_value += 1
+        try:
+            return self._convert(self._values[self._next_value - 1])
+        except UnicodeDecodeError as error:
+            raise CorruptError(f"column {self.leaf.number} ({self.leaf.path}) has a text that is not UTF-8") from error
+
+    def at_end(self) -> None:
+        if self.place != len(self.tokens) or self._next_value != len(self._values):
+            raise CorruptError(f"column {self.leaf.number} ({self.leaf.path}) has more tokens than its records")
+
+
+class _Assembler:
+    """Reads record after record."""
+
+    def __init__(
+        self, schema: Schema, leaves: Iterable[Leaf], columns: Mapping[int, Column], fields: Collection[Step] | None
+    ) -> None:
+        self._schema, self._fields = schema, fields
+        self._rest: _Reader | None = None
+        self._readers: list[_Reader] = []
+        self._below: dict[int, list[_Reader]] = {}
+        self._reader_of: dict[int, _Reader] = {}
+        for leaf in leaves:
+            reader = _Reader(leaf, columns[leaf.number])
+            self._readers.append(reader)
+            if leaf.kind is Kind.REST:
+                self._rest = reader
+                continue
+            above = schema.leaf_nodes[leaf.number]
+            self._reader_of[above] = reader
+            while above >= ROOT:
+                self._below.setdefault(above, []).append(reader)
+                above = schema.nodes[above].parent
+        self._slots = [
+            [(name, kept) for name, branches in slots.items() if (kept := [b for b in branches if b in self._below])]
+            for slots in schema.slots
+        ]
+        self._markers = {
+            schema.nodes[node].parent: reader
+            for node, reader in self._reader_of.items()
+            if schema.nodes[node].kind is Kind.MARKER
+        }
+
+    def record(self) -> dict[str, Any]:
+        document = self._object(ROOT)
+        if self._rest is not None:
+            if self._rest.level() == 0:
+                self._rest.skip()
+            else:
+                put_back(document, self._rest.value(), self._fields)
+        return document
+
+    def at_end(self) -> None:
+        for reader in self._readers:
+            reader.at_end()
+
+    def _object(self, node: int) -> dict[str, Any]:
+        if node in self._markers:
+            self._markers[node].skip()
+        fields = {}
+        for name, branches in self._slots[node]:
+            value = self._position(branches)
+            if value is not _MISSING:
+                fields[str(name)] = value
+        return fields
+
+    def _position(self, branches: list[int]) -> Any:
+        """The value of the branch whose tokens reach the position's level; else null or missing."""
+        values = [self._branch(branch) for branch in branches]
+        taken = [value for value in values if value is not _MISSING and value is not None]
+        nulls = sum(value is None for value in values)
+        if len(taken) > 1 or (nulls and nulls < len(values)):
+            raise CorruptError(f"{self._schema.paths[branches[0]]} has two values at once")
+        return taken[0] if taken else None if nulls else _MISSING
+
+    def _branch(self, branch: int) -> Any:
+        level, below = self._schema.levels[branch], self._below[branch]
+        if below[0].level() >= level and self._schema.nodes[branch].kind is not Kind.NULL:
+            return self._value(branch)
+        is_null = below[0].is_null()
+        for reader in below:
+            if reader.level() != level - 1 or reader.is_null() is not is_null:
+                raise CorruptError(f"column {reader.leaf.number} ({reader.leaf.path}) does not fit those beside it")
+            reader.skip()
+        return None if is_null else _MISSING
+
+    def _value(self, node: int) -> Any:
+        kind = self._schema.nodes[node].kind
+        if kind is Kind.OBJECT:
+            return self._object(node)
+        if kind is Kind.ARRAY:
+            return self._array(node)
+        return self._reader_of[node].value()
+
+    def _array(self, node: int) -> list[Any]:
+        level, readers = self._schema.levels[node], self._below[node]
+        branches = [branch for _, branches in self._slots[node] for branch in branches]
+        first, marker = readers[0], self._markers.get(node)
+        items: list[Any] = []
+        while True:
+            if marker is not None:
+                marker.skip()
+            items.append(self._position(branches))
+            if first.level() < level:
+                break
+        # Delimiters behind each other became the outermost: it stays for the array that it ends (3.1).
+        for reader in readers:
+            if reader.level() >= level or reader.is_null():
+                raise CorruptError(f"column {reader.leaf.number} ({reader.leaf.path}) has no end where its array ends")
+            if reader.level() == level - 1:
+                reader.skip()
+        if items == [_MISSING]:
+            return []
+        return [{} if item is _MISSING else item for item in items]
+
+
+def put_back(document: dict[str, Any], rest: bytes, fields: Collection[Step] | None = None) -> None:
+    """Put the values of a REST column's entry where they were; with `fields` only those of such fields of the document.
+    Raises CorruptError when there is no such place."""
+    try:
+        for way, value in _decode_rest(rest):
+            if fields is not None and way[0] not in fields:
+                continue
+            target: Any = document
+            for step in way[:-1]:
+                target = target[step]
+            last = way[-1]
+            if isinstance(target, list) is isinstance(last, str):
+                raise TypeError(f"{last!r} is no step into a {type(target).__name__}")
+            if isinstance(target, list) and last == len(target):
+                target.append(value)
+            else:
+                target[last] = value
+    except (msgspec.DecodeError, LookupError, TypeError) as error:
+        raise CorruptError(f"the values beyond the schema's limit do not fit their document: {error}") from error

@@ -1,0 +1,114 @@
+"""The chunk of a column: what stands before its levels and values, and which encoding each kind of value has.
+
+    u32        bytes of the whole chunk, these included; little endian
+    zigzag     largest level of the leaf
+    zigzag     bytes of the levels
+    zigzag     number of the levels
+    bytes      levels, RLE and bit-packed
+    varint     bytes of the values, 0 if there are none
+    bytes      values
+
+`decode_column` believes none of it: hostile bytes end in CorruptError, and never in more memory than the limits below.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from libraries.document_store import kernels
+from libraries.document_store.encodings import delta, hybrid, native, strings
+from libraries.document_store.encodings.bits import ByteReader, varint, zigzag
+from libraries.document_store.errors import CorruptError, FullError
+from libraries.document_store.schema import Leaf
+from libraries.document_store.shredding.columns import KEY, Column, Texts, Values, dtype_of, is_text, values_of
+from libraries.document_store.values import Kind
+
+MOST_TOKENS = 1 << 27
+"""Levels of one chunk."""
+MOST_TEXT_BYTES = 1 << 29
+"""Of the texts of one chunk, decoded."""
+
+_TOTAL = struct.Struct("<I")
+_DOUBLE = np.dtype("<f8")
+_INTEGER = np.dtype("<i8")
+
+
+def encode_column(column: Column, *, use_native: bool | None = None) -> bytes:
+    """The chunk of a column. Raises FullError for a column beyond the limits of this module."""
+    if len(column.levels) > MOST_TOKENS:
+        raise FullError(f"a column has {len(column.levels)} levels, {MOST_TOKENS} are allowed; write smaller leaves")
+    if isinstance(column.values, Texts) and len(column.values.data) > MOST_TEXT_BYTES:
+        raise FullError(f"a column has more than {MOST_TEXT_BYTES} bytes of text; write smaller leaves")
+    if kernels.NATIVE if use_native is None else use_native:
+        return native.encode(column)
+    levels = hybrid.encode(column.levels, column.leaf.level_bits)
+    values = _encoded(column) if len(column.values) else b""
+    head = zigzag(column.leaf.max_level) + zigzag(len(levels)) + zigzag(len(column.levels))
+    body = b"".join([head, levels, varint(len(values)), values])
+    return _TOTAL.pack(_TOTAL.size + len(body)) + body
+
+
+def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | None = None) -> Column:
+    """The column of a leaf from the chunk at the beginning of `data`; what lies behind it is not read.
+
+    Raises CorruptError for what `encode_column` never writes. Texts are not checked to be UTF-8 here.
+    """
+    if kernels.NATIVE if use_native is None else use_native:
+        return native.decode(leaf, data, MOST_TOKENS, MOST_TEXT_BYTES)
+    (total,) = _TOTAL.unpack(ByteReader(data).take(_TOTAL.size))
+    reader = ByteReader(memoryview(data)[:total])
+    if reader.left != total:
+        raise CorruptError(f"a column's chunk has {total} bytes, {reader.left} are there")
+    reader.take(_TOTAL.size)
+    max_level, level_bytes, count = reader.zigzag(), reader.zigzag(), reader.zigzag()
+    if max_level != leaf.max_level or not 0 <= count <= MOST_TOKENS:
+        raise CorruptError(f"a column's chunk has {count} levels up to {max_level}, those of {leaf.path} "
+                           f"go up to {leaf.max_level}")  # fmt: skip
+    levels = hybrid.decode(reader.take(level_bytes), leaf.level_bits, count)
+    column = Column(leaf, levels, values_of(leaf.kind, []))
+    wanted = int(np.count_nonzero(column.present))
+    values = ByteReader(reader.take(reader.varint()))
+    if reader.left or bool(wanted) != bool(values.left):
+        raise CorruptError(f"a column's chunk has {values.left} bytes of values for {wanted} values")
+    if not wanted:
+        return column
+    decoded = _decoded(column, values, wanted)
+    if values.left or len(decoded) != wanted:
+        raise CorruptError(f"a column's chunk has {len(decoded)} values, its levels call for {wanted}")
+    return Column(leaf, levels, decoded)
+
+
+def _is_first(column: Column) -> np.ndarray:
+    """bool, for each value of a column in arrays: whether it is the first of its innermost array."""
+    arrays = np.cumsum(column.masked < column.leaf.array_levels[-1])[column.present]
+    return np.concatenate([np.ones(1, np.bool_), arrays[1:] != arrays[:-1]])
+
+
+def _encoded(column: Column) -> bytes:
+    leaf, values = column.leaf, column.values
+    if isinstance(values, Texts):
+        return strings.encode_plain(values) if leaf.number == KEY else strings.encode_delta(values)
+    if leaf.number == KEY:
+        return values.astype(_INTEGER).tobytes()
+    if leaf.kind is Kind.BOOLEAN:
+        return hybrid.encode(values.view(np.uint8), 1)
+    if leaf.kind is Kind.INTEGER and leaf.array_levels:
+        return delta.encode_in_arrays(values, _is_first(column))
+    return delta.encode(values) if leaf.kind is Kind.INTEGER else values.astype(_DOUBLE).tobytes()
+
+
+def _decoded(column: Column, reader: ByteReader, count: int) -> Values:
+    """The values of a column whose levels are known."""
+    leaf = column.leaf
+    if is_text(leaf.kind):
+        if leaf.number == KEY:
+            return strings.decode_plain(reader, count)
+        return strings.decode_delta(reader, count, MOST_TEXT_BYTES)
+    if leaf.kind is Kind.BOOLEAN:
+        return hybrid.decode(reader.take(reader.left), 1, count).view(np.bool_)
+    if leaf.kind is Kind.INTEGER and leaf.number != KEY:
+        return delta.decode_in_arrays(reader, _is_first(column)) if leaf.array_levels else delta.decode(reader, count)
+    plain = _INTEGER if leaf.kind is Kind.INTEGER else _DOUBLE
+    return np.frombuffer(reader.take(count * plain.itemsize), plain).astype(dtype_of(leaf.kind))

@@ -1,0 +1,68 @@
+"""Small numbers as runs or bit-packed in groups of eight: Parquet's RLE/bit-packed hybrid, for levels and booleans.
+
+It gives the bytes that the kernel gives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from libraries.document_store.encodings.bits import ByteReader, packed, unpacked, varint
+from libraries.document_store.errors import CorruptError
+
+_GROUP = 8
+_SHORTEST_RUN = 8
+_MOST_GROUPS = 63
+
+
+def encode(values: np.ndarray, width: int) -> bytes:
+    """Of uint8 values of at most `width` bits, 1 to 8."""
+    count = len(values)
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    run_of = np.zeros(count, np.int64)
+    run_of[changes] = 1
+    ends = np.append(changes, count)[np.cumsum(run_of)].tolist() if count else []
+    pieces, place = [], 0
+    while place < count:
+        if ends[place] - place >= _SHORTEST_RUN:
+            pieces.append(varint((ends[place] - place) << 1) + values[place : place + 1].tobytes())
+            place = ends[place]
+            continue
+        first, groups = place, 0
+        while place < count and groups < _MOST_GROUPS and ends[place] - place < _SHORTEST_RUN:
+            place, groups = place + _GROUP, groups + 1
+        literal = np.zeros(groups * _GROUP, np.uint64)
+        literal[: min(place, count) - first] = values[first:place]
+        pieces.append(varint(groups << 1 | 1) + packed(literal, width))
+    return b"".join(pieces)
+
+
+def decode(data: memoryview, width: int, count: int) -> np.ndarray:
+    """uint8: `count` values, of all bytes. Raises CorruptError when the bytes hold fewer values or more."""
+    reader = ByteReader(data)
+    values = np.zeros(count, np.uint8)
+    place = 0
+    while place < count:
+        header = reader.varint()
+        length = header >> 1
+        if header & 1:
+            length *= _GROUP
+            literal = reader.take(min(length, 1 << 40) * width // 8)
+            taken = min(length, count - place)
+            values[place : place + taken] = unpacked(literal, width, taken)
+            if length - taken >= _GROUP:
+                raise CorruptError("a column's chunk has more levels than it says")
+            length = taken
+        elif length > count - place:
+            raise CorruptError("a column's chunk has more levels than it says")
+        else:
+            (value,) = reader.take(1)
+            if value >> width:
+                raise CorruptError(f"a column's chunk has a level {value} of more than {width} bits")
+            values[place : place + length] = value
+        if length == 0:
+            raise CorruptError("a column's chunk has a run of no levels")
+        place += length
+    if reader.left:
+        raise CorruptError("a column's chunk has bytes behind its levels")
+    return values

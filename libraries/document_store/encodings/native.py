@@ -1,0 +1,67 @@
+"""The kernels that encode and decode chunks, called; memory is made here, and what they refuse becomes CorruptError."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from libraries.document_store import kernels
+from libraries.document_store.errors import CorruptError, FullError
+from libraries.document_store.schema import Leaf
+from libraries.document_store.shredding.columns import KEY, Column, Texts, dtype_of, is_text
+
+
+def encode(column: Column) -> bytes:
+    """The chunk of a column. Raises FullError when it is larger than a chunk can be."""
+    leaf, levels = column.leaf, np.ascontiguousarray(column.levels)
+    offsets: np.ndarray | None = None
+    if isinstance(column.values, Texts):
+        offsets, values = np.ascontiguousarray(column.values.offsets), np.ascontiguousarray(column.values.data)
+        values_room = len(values) + 8 * len(offsets)
+    else:
+        values = np.ascontiguousarray(column.values)
+        values_room = values.nbytes
+    # Bit-packed levels with a head for each run of eight; blocks of integers with their heads.
+    count = len(column.values)
+    room = max((len(levels) // 8 + 1) * (leaf.level_bits + 6), values_room + (count // 128 + 1) * 2_200) + 64
+    out, scratch, written = np.empty(2 * room, np.uint8), np.empty(room, np.uint8), ctypes.c_uint64()
+    fault = kernels.loaded().ds_encode_chunk(
+        int(leaf.kind), int(leaf.number == KEY), leaf.max_level, leaf.level_bits, _array_level(leaf),
+        kernels.address(levels), ctypes.c_uint64(len(levels)), kernels.address(values),
+        None if offsets is None else kernels.address(offsets), ctypes.c_uint64(count),
+        kernels.address(out), ctypes.c_uint64(len(out)), kernels.address(scratch), ctypes.c_uint64(room),
+        ctypes.byref(written),
+    )  # fmt: skip
+    if fault == kernels.NO_MEMORY:
+        raise MemoryError("no memory for a column's chunk")
+    if fault:
+        raise FullError(f"the column of {leaf.path} does not fit in one chunk; write smaller leaves")
+    return out[: written.value].tobytes()
+
+
+def decode(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int) -> Column:
+    """The column of a chunk. Raises CorruptError."""
+    kernel, whole = kernels.loaded(), np.frombuffer(data, np.uint8)
+    handle, sizes = ctypes.c_void_p(), (ctypes.c_uint64 * 3)()
+    try:
+        fault = kernel.ds_decode_chunk(
+            kernels.address(whole), ctypes.c_uint64(len(whole)), int(leaf.kind), int(leaf.number == KEY),
+            leaf.max_level, leaf.level_bits, _array_level(leaf), ctypes.c_uint64(most_tokens),
+            ctypes.c_uint64(most_text_bytes), sizes, ctypes.byref(handle),
+        )  # fmt: skip
+        if fault == kernels.NO_MEMORY:
+            raise MemoryError("no memory for a column")
+        if fault:
+            raise CorruptError(f"the chunk of column {leaf.number} ({leaf.path}) is none of that leaf's, or changed")
+        has_texts = is_text(leaf.kind)
+        levels, values = np.empty(sizes[0], np.uint8), np.empty(sizes[2], np.uint8)
+        offsets = np.empty(sizes[1] + 1 if has_texts else 0, np.int64)
+        kernel.ds_copy_decoded(handle, *[kernels.address(array) for array in (levels, values, offsets)])
+    finally:
+        kernel.ds_free_decoded(handle)
+    return Column(leaf, levels, Texts(offsets, values) if has_texts else values.view(dtype_of(leaf.kind)))
+
+
+def _array_level(leaf: Leaf) -> int:
+    return leaf.array_levels[-1] if leaf.array_levels else 0

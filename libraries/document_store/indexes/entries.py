@@ -1,0 +1,147 @@
+"""One entry of a secondary index: a value and a key as bytes whose order is that of values, then of keys.
+
+Values of one kind lie together. Null, missing, NaN, arrays and objects have no entry, as no range holds them. Long
+texts and binaries are cut: a look-up by range gives every key whose value is in it, and perhaps a few more, so its
+caller applies the filter again. It knows neither files nor documents.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from libraries.document_store.errors import CorruptError, QueryError
+
+Key: TypeAlias = int | str
+Range: TypeAlias = tuple[bytes, bytes]
+
+CUT_BYTES = 256
+"""Of a text or binary, so many bytes are compared."""
+
+_BOOLEAN, _INTEGER, _DOUBLE, _TEXT, _BINARY = (bytes([kind]) for kind in range(1, 6))
+_END = b"\0\0"
+"""Behind a text: below every byte of a longer one, in which a zero is spelled as zero and 255."""
+
+_BIG = struct.Struct(">Q")
+_BIG_DOUBLE = struct.Struct(">d")
+_SIGN, _ALL = 1 << 63, (1 << 64) - 1
+_AFTER_KIND = 1
+
+
+def encode_value(value: object) -> bytes | None:
+    """The first part of an entry; None for a value that has none."""
+    if isinstance(value, bool):
+        return _BOOLEAN + bytes([value])
+    if isinstance(value, int):
+        return _INTEGER + _BIG.pack(value + _SIGN)
+    if isinstance(value, float):
+        return None if value != value else _DOUBLE + _double(value)
+    if isinstance(value, str):
+        return _TEXT + _text(value.encode()[:CUT_BYTES])
+    if isinstance(value, bytes):
+        return _BINARY + _text(value[:CUT_BYTES])
+    return None
+
+
+def encode_key(key: Key) -> bytes:
+    """The second part of an entry."""
+    return _BIG.pack(key + _SIGN) if isinstance(key, int) else _text(key.encode())
+
+
+def entries(values: Sequence[object], key: Key) -> list[bytes]:
+    """The entries of one document, none twice."""
+    encoded = {part for value in values if (part := encode_value(value)) is not None}
+    return [part + encode_key(key) for part in encoded]
+
+
+def key_of(entry: bytes, text_keys: bool) -> Key:
+    """The key of an entry. Raises CorruptError if it is none."""
+    try:
+        end = _end_of_value(entry)
+        if not text_keys:
+            return int(_BIG.unpack(entry[end:])[0]) - _SIGN
+        if _end_of_text(entry, end) != len(entry):
+            raise ValueError("bytes behind the key")
+        return entry[end:-2].replace(b"\0\xff", b"\0").decode()
+    except (ValueError, IndexError, struct.error) as error:
+        raise CorruptError(f"an entry of an index is none: {error}") from None
+
+
+def ranges(low: object, high: object) -> list[Range]:
+    """First and last part of the entries with values from low to high, both included; None leaves an end open.
+
+    Numbers are compared as numbers, integer or double. Raises QueryError for bounds that no order relates.
+    """
+    kinds = {_comparable(bound) for bound in (low, high) if bound is not None}
+    if len(kinds) != 1:
+        raise QueryError(
+            f"an index is searched between two bounds of one kind, not {type(low).__name__} and {type(high).__name__}"
+        )
+    (kind,) = kinds
+    if kind == "number":
+        return _integers(low, high) + _doubles(low, high)
+    first, last = (None if bound is None else encode_value(bound) for bound in (low, high))
+    prefix = (first or last or b"")[:_AFTER_KIND]
+    return [(first or prefix, last + b"\xff" * 9 if last else bytes([prefix[0] + 1]))]
+
+
+def _comparable(bound: object) -> str:
+    if isinstance(bound, int | float) and not isinstance(bound, bool) and bound == bound:
+        return "number"
+    if isinstance(bound, bool | str | bytes):
+        return type(bound).__name__
+    raise QueryError(f"an index is searched for numbers, texts, binaries and booleans, not for {bound!r}")
+
+
+def _integers(low: object, high: object) -> list[Range]:
+    first = -_SIGN if low is None else _round(low, up=True)
+    last = _SIGN - 1 if high is None else _round(high, up=False)
+    if first > last or first >= _SIGN or last < -_SIGN:
+        return []
+    first, last = max(first, -_SIGN), min(last, _SIGN - 1)
+    return [(_INTEGER + _BIG.pack(first + _SIGN), _INTEGER + _BIG.pack(last + _SIGN) + b"\xff" * 9)]
+
+
+def _round(bound: object, up: bool) -> int:
+    """To the next integer within the range, beyond 64 bits for an infinite one."""
+    assert isinstance(bound, int | float)
+    if isinstance(bound, int):
+        return bound
+    if bound in (float("inf"), float("-inf")):
+        return (_SIGN << 1) * (1 if bound > 0 else -1)
+    return -int(-bound // 1) if up else int(bound // 1)
+
+
+def _doubles(low: object, high: object) -> list[Range]:
+    # An integer bound beyond 2**53 may round to a double outside of the range: the filter is applied again.
+    first = float("-inf") if low is None else float(low)  # type: ignore[arg-type]
+    last = float("inf") if high is None else float(high)  # type: ignore[arg-type]
+    if first > last:
+        return []
+    return [(_DOUBLE + _double(first), _DOUBLE + _double(last) + b"\xff" * 9)]
+
+
+def _double(value: float) -> bytes:
+    """Positive ones with their sign bit set, negative ones with all bits turned; -0.0 equals 0.0 in every filter."""
+    bits = _BIG.unpack(_BIG_DOUBLE.pack(value + 0.0))[0]
+    return _BIG.pack(bits ^ (_ALL if bits & _SIGN else _SIGN))
+
+
+def _text(data: bytes) -> bytes:
+    return data.replace(b"\0", b"\0\xff") + _END
+
+
+def _end_of_text(entry: bytes, start: int) -> int:
+    while (start := entry.index(b"\0", start)) + 1 < len(entry):
+        if entry[start + 1] == 0:
+            return start + 2
+        start += 2
+    raise ValueError("a text without an end")
+
+
+def _end_of_value(entry: bytes) -> int:
+    kind = entry[:_AFTER_KIND]
+    if kind in (_TEXT, _BINARY):
+        return _end_of_text(entry, _AFTER_KIND)
+    return _AFTER_KIND + (1 if kind == _BOOLEAN else 8)

@@ -1,0 +1,70 @@
+"""The values at one path of many documents, without making the documents where that can be avoided.
+
+It knows MessagePack rows and paths, nothing of indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from libraries.document_store.paths import ITEMS, Path
+
+
+class Finder:
+    """Finds the values at a path: one, or with `[*]` in it any number, in a document."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` has at least one step, and a field as its first."""
+        self.path = path
+        fields = next((place for place, step in enumerate(path) if step is ITEMS), len(path))
+        self._rest = path[fields:]
+        self._names = [str(step) for step in path[:fields]]
+        self._decoder = _decoder_of(self._names)
+
+    def in_rows(self, rows: Sequence[bytes]) -> list[list[Any]]:
+        """For each row the values at the path."""
+        return [self._in_row(row) for row in rows]
+
+    def in_document(self, document: Any) -> list[Any]:
+        """The values at the path of one document."""
+        return values_at(document, self.path)
+
+    def _in_row(self, row: bytes) -> list[Any]:
+        if self._decoder is None:
+            return values_at(msgspec.msgpack.decode(row), self.path)
+        try:
+            found = self._decoder.decode(row)
+            for _ in self._names:
+                found = found.field
+                if found is msgspec.UNSET:
+                    return []
+        except msgspec.ValidationError:
+            # A field on the way is no object in this document.
+            return values_at(msgspec.msgpack.decode(row), self.path)
+        return values_at(found, self._rest)
+
+
+def _decoder_of(names: Sequence[str]) -> msgspec.msgpack.Decoder[Any] | None:
+    """Makes objects of nothing but these fields, each in the one before; None for names that msgspec takes for no
+    field of a struct."""
+    kind: Any = Any
+    try:
+        for name in reversed(names):
+            kind = msgspec.defstruct("Step", [("field", kind, msgspec.UNSET)], rename={"field": name})
+    except ValueError:
+        return None
+    return msgspec.msgpack.Decoder(kind)
+
+
+def values_at(value: Any, steps: Sequence[Any]) -> list[Any]:
+    """The values at the end of the steps, in order."""
+    found = [value]
+    for step in steps:
+        if step is ITEMS:
+            found = [item for some in found if isinstance(some, list) for item in some]
+        else:
+            found = [some[step] for some in found if isinstance(some, dict) and step in some]
+    return found

@@ -1,0 +1,132 @@
+"""A component of a secondary index: sorted entries in compressed, checked blocks, then a footer that tells where.
+
+An entry that was removed is kept as such until a merge includes the oldest component. It knows entries as bytes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+import xxhash
+import zstandard
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.files import FileReader, FileWriter
+
+ENTRIES_IN_BLOCK = 1024
+_LEVEL = 1
+_MAGIC = b"DSIX"
+_TAIL_BYTES = 20
+_MOST_BLOCK_BYTES = 64 << 20
+
+Decoded = TypeVar("Decoded")
+Entry = tuple[bytes, bool]
+"""An entry, and whether it is there (False: it is gone)."""
+
+
+class _Block(msgspec.Struct, array_like=True, frozen=True):
+    """Where a block lies, its stored length, its checksum, and its first entry."""
+
+    offset_bytes: int
+    length_bytes: int
+    checksum: int
+    first: bytes
+
+
+class _Footer(msgspec.Struct, array_like=True, frozen=True):
+    count: int
+    blocks: list[_Block]
+
+
+class _Entries(msgspec.Struct, array_like=True, frozen=True):
+    entries: list[bytes]
+    there: list[bool]
+
+
+_FOOTERS, _BLOCKS = msgspec.msgpack.Decoder(_Footer), msgspec.msgpack.Decoder(_Entries)
+
+
+def write_index(writer: FileWriter, entries: Iterable[Entry]) -> int:
+    """Entries that rise, written as one component; how many they were. Holds one block in memory."""
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    blocks: list[_Block] = []
+    count = 0
+    rest = iter(entries)
+    while some := list(islice(rest, ENTRIES_IN_BLOCK)):
+        plain = msgspec.msgpack.encode(_Entries([entry for entry, _ in some], [there for _, there in some]))
+        data = compressor.compress(plain)
+        blocks.append(_Block(writer.position_bytes, len(data), xxhash.xxh3_64_intdigest(data), some[0][0]))
+        writer.write(data)
+        count += len(some)
+    footer = compressor.compress(msgspec.msgpack.encode(_Footer(count, blocks)))
+    writer.write(footer)
+    tail = len(footer).to_bytes(8, "little") + xxhash.xxh3_64_intdigest(footer).to_bytes(8, "little")
+    writer.write(tail + _MAGIC)
+    return count
+
+
+class IndexFile:
+    """An open component of a secondary index; for any thread."""
+
+    def __init__(self, reader: FileReader) -> None:
+        """Read its footer. Raises CorruptError."""
+        self._reader = reader
+        self.size_bytes = reader.size_bytes
+        tail = reader.read(_TAIL_BYTES, max(0, reader.size_bytes - _TAIL_BYTES))
+        length, checksum = int.from_bytes(tail[:8], "little"), int.from_bytes(tail[8:16], "little")
+        if tail[16:] != _MAGIC:
+            raise CorruptError(f"{reader.name}: is no component of an index")
+        data = self._checked(length, reader.size_bytes - _TAIL_BYTES - length, checksum)
+        footer = self._decoded(_FOOTERS, data)
+        self.count, self._blocks = footer.count, footer.blocks
+        self._firsts = [block.first for block in footer.blocks]
+
+    def between(self, first: bytes, last: bytes) -> Iterator[Entry]:
+        """The entries from `first` to `last`, both included, in order. Reads the blocks that may hold them."""
+        start = max(0, bisect_right(self._firsts, first) - 1)
+        for block in self._blocks[start : bisect_right(self._firsts, last)]:
+            some = self._decoded(_BLOCKS, self._checked(block.length_bytes, block.offset_bytes, block.checksum))
+            yield from (
+                (entry, there) for entry, there in zip(some.entries, some.there, strict=False) if first <= entry <= last
+            )
+
+    def all(self) -> Iterator[Entry]:
+        """Every entry in order; one block in memory."""
+        return self.between(b"", b"\xff")
+
+    def _checked(self, length_bytes: int, offset_bytes: int, checksum: int) -> bytes:
+        data = self._reader.read(length_bytes, offset_bytes)
+        if xxhash.xxh3_64_intdigest(data) != checksum:
+            raise CorruptError(
+                f"{self._reader.name}: the bytes at {offset_bytes} were changed after they were stored. "
+                "Restore the file from a copy."
+            )
+        return data
+
+    def _decoded(self, decoder: msgspec.msgpack.Decoder[Decoded], data: bytes) -> Decoded:
+        try:
+            if not 0 <= zstandard.frame_content_size(data) <= _MOST_BLOCK_BYTES:
+                raise ValueError(f"a block says that it takes more than {_MOST_BLOCK_BYTES} bytes")
+            return decoder.decode(zstandard.ZstdDecompressor().decompress(data))
+        except (zstandard.ZstdError, msgspec.MsgspecError, ValueError) as error:
+            raise CorruptError(f"{self._reader.name}: {error}") from None
+
+
+def newest(sources: Sequence[Iterable[Entry]], drop_removed: bool) -> Iterator[Entry]:
+    """What sorted sources, newest first, come to: of an entry in several the newest word counts."""
+    tagged = (_tag(source, age) for age, source in enumerate(sources))
+    before: bytes | None = None
+    for entry, _, there in heapq.merge(*tagged):
+        if entry != before:
+            before = entry
+            if there or not drop_removed:
+                yield entry, there
+
+
+def _tag(source: Iterable[Entry], age: int) -> Iterator[tuple[bytes, int, bool]]:
+    return ((entry, age, there) for entry, there in source)

@@ -1,0 +1,168 @@
+"""What is in C: found, loaded, and its functions for Python; without it all of the store runs in Python and numpy.
+
+The sources lie here, and what the build makes of them (`python -m libraries.build`). Bytes may be hostile: C checks
+them. The interpreter's lock is free while it works.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from libraries.document_store.schema import Schema
+from libraries.document_store.values import Kind
+
+if TYPE_CHECKING:
+    from libraries.document_store.shredding.columns import Column
+
+FOLDER = Path(__file__).parent
+LIBRARY_NAME = {"darwin": "libdocument_store.dylib", "win32": "document_store.dll"}.get(
+    sys.platform, "libdocument_store.so"
+)
+VERSION = 6
+"""Of the functions and their parameters: the library of another checkout is not used."""
+
+
+def _load() -> ctypes.CDLL | None:
+    try:
+        loaded = ctypes.CDLL(str(FOLDER / LIBRARY_NAME))
+        return loaded if loaded.ds_version() == VERSION else None
+    except (OSError, AttributeError):
+        # The second is what a library of something else ends in.
+        return None
+
+
+library = _load()
+"""None where it was not built."""
+NATIVE = library is not None
+
+
+NO_MEMORY, NO_ROOM = 2, 3
+"""What a function in C ends in besides 0 (well) and 1 (the bytes are faulty)."""
+
+
+def loaded() -> ctypes.CDLL:
+    """The library. Raises RuntimeError where it was not built, which callers ask `NATIVE` about before."""
+    if library is None:
+        raise RuntimeError(f"{LIBRARY_NAME} is not built: 'pip install ziglang', then 'python -m libraries.build'")
+    return library
+
+
+def address(array: np.ndarray) -> ctypes.c_void_p:
+    """Where an array lies, which must outlive the call that takes it."""
+    return ctypes.c_void_p(array.__array_interface__["data"][0])
+
+
+def tree_of(schema: Schema) -> tuple[Any, ...]:
+    """A schema as parameters: how many nodes, their parents, kinds, names, and where each name begins."""
+    count = len(schema.nodes)
+    names = [(node.name or "").encode() for node in schema.nodes]
+    return (
+        ctypes.c_uint64(count),
+        (ctypes.c_int32 * count)(*[node.parent for node in schema.nodes]),
+        bytes(node.kind for node in schema.nodes),
+        b"".join(names),
+        (ctypes.c_uint64 * (count + 1))(*accumulate(map(len, names), initial=0)),
+    )
+
+
+def pointers(rows: Sequence[bytes]) -> tuple[ctypes.Array, ctypes.Array]:
+    """The addresses and lengths of rows, which must outlive the call that takes them."""
+    count = len(rows)
+    return (ctypes.c_char_p * count)(*rows), (ctypes.c_uint64 * count)(*map(len, rows))
+
+
+def first_faulty_row(rows: Sequence[bytes]) -> int | None:
+    """The index of the first row that is no document of the model; None when all are."""
+    addresses, lengths = pointers(rows)
+    found = ctypes.c_uint64(0)
+    fault = loaded().ds_check_rows(ctypes.c_uint64(len(rows)), addresses, lengths, ctypes.byref(found))
+    return found.value if fault else None
+
+
+def keys_of(rows: Sequence[bytes], key: bytes) -> list[int] | list[str] | None:
+    """The keys of rows, all int or all str; None when one is neither, or another kind than the others."""
+    addresses, lengths = pointers(rows)
+    keys, sizes, kind = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint32), ctypes.c_int32()
+    fault = loaded().ds_keys(
+        ctypes.c_uint64(len(rows)), addresses, lengths, key, ctypes.c_uint64(len(key)), ctypes.byref(kind),
+        address(keys), address(sizes),
+    )  # fmt: skip
+    if fault:
+        return None
+    if kind.value != Kind.TEXT:
+        found: list[int] = keys.tolist()
+        return found
+    places = zip(rows, keys.tolist(), sizes.tolist(), strict=True)
+    return [row[place : place + size].decode() for row, place, size in places]
+
+
+def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
+    """The rows of JSON Lines up to the first line that is no document, and where that line begins and ends."""
+    most_rows = lines.count(b"\n") + 1
+    ends, count = np.empty(most_rows, np.uint64), ctypes.c_uint64()
+    faulty, made = (ctypes.c_uint64 * 2)(), ctypes.c_void_p()
+    fault = loaded().ds_rows_of_json(
+        lines, ctypes.c_uint64(len(lines)), ctypes.c_uint64(most_rows), address(ends), ctypes.byref(count),
+        ctypes.byref(made), faulty,
+    )  # fmt: skip
+    try:
+        if fault == NO_MEMORY:
+            raise MemoryError("no memory for the rows of so much JSON")
+        places = [0, *ends[: count.value].tolist()]
+        whole = ctypes.string_at(made, places[-1]) if places[-1] else b""
+    finally:
+        loaded().ds_free(made)
+    return [whole[start:end] for start, end in pairwise(places)], (faulty[0], faulty[1]) if fault else None
+
+
+class Given:
+    """Columns as parameters of a function in C, and what keeps them where they are: levels, their numbers, values,
+    their numbers and bytes, offsets. A column that is None has no levels there."""
+
+    def __init__(self, columns: Sequence[Column | None]) -> None:
+        """Of columns in the order in which C numbers them."""
+        void, number = ctypes.c_void_p * len(columns), ctypes.c_uint64 * len(columns)
+        self._held: list[np.ndarray] = []
+        levels, values, offsets = void(), void(), void()
+        level_counts, value_counts, value_bytes = number(), number(), number()
+        for index, column in enumerate(columns):
+            if column is None:
+                continue
+            levels[index], level_counts[index] = self._place(column.levels), len(column.levels)
+            value_counts[index] = len(column.values)
+            if isinstance(column.values, np.ndarray):
+                values[index], value_bytes[index] = self._place(column.values), column.values.nbytes
+            else:
+                values[index], value_bytes[index] = self._place(column.values.data), len(column.values.data)
+                offsets[index] = self._place(column.values.offsets)
+        self.parameters = (levels, level_counts, values, value_counts, value_bytes, offsets)
+
+    def _place(self, array: np.ndarray) -> int:
+        self._held.append(np.ascontiguousarray(array))
+        # An empty array may lie nowhere, which would say that it is not wanted.
+        return int(self._held[-1].__array_interface__["data"][0]) or 1
+
+
+def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int) -> list[bytes] | None:
+    """Rows out of the columns of a schema's leaves, those that are None and the rest left out; None when the columns do
+    not fit each other."""
+    given = Given(columns)
+    ends, made = np.empty(count, np.uint64), ctypes.c_void_p()
+    try:
+        fault = loaded().ds_assemble(
+            *tree_of(schema), *given.parameters, ctypes.c_uint64(count), address(ends), ctypes.byref(made)
+        )
+        if fault == NO_MEMORY:
+            raise MemoryError("no memory for the rows of so many records")
+        places = [0, *ends.tolist()]
+        whole = ctypes.string_at(made, places[-1]) if not fault and places[-1] else b""
+    finally:
+        loaded().ds_free(made)
+    return None if fault else [whole[start:end] for start, end in pairwise(places)]

@@ -1,0 +1,475 @@
+/* Chunks of columns: Parquet's encodings, written and read; encodings/ specifies them and gives the same bytes.
+
+   Chunks may be hostile. Every count is held against what is left and against the limits that the caller gives; memory
+   is the caller's, but for two arrays of lengths of texts. */
+
+#include "common.h"
+
+enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
+
+typedef struct {
+    uint8_t *at, *end;
+} writer;
+
+static int put(writer *to, const void *data, uint64_t size) {
+    if ((uint64_t)(to->end - to->at) < size) return NO_ROOM;
+    if (size) memcpy(to->at, data, size);
+    to->at += size;
+    return FINE;
+}
+
+static int put_varint(writer *to, uint64_t value) {
+    uint8_t bytes[10];
+    unsigned size = 0;
+    for (; value >= 0x80; value >>= 7) bytes[size++] = (uint8_t)(value | 0x80);
+    bytes[size++] = (uint8_t)value;
+    return put(to, bytes, size);
+}
+
+static int put_zigzag(writer *to, int64_t value) {
+    return put_varint(to, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
+}
+
+static int get_varint(reader *from, uint64_t *value) {
+    *value = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        if (from->at >= from->end) return FAULTY;
+        uint8_t byte = *from->at++;
+        if (shift == 63 && byte > 1) return FAULTY;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) return FINE;
+    }
+    return FAULTY;
+}
+
+static int get_zigzag(reader *from, int64_t *value) {
+    uint64_t bits;
+    if (get_varint(from, &bits)) return FAULTY;
+    *value = (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
+    return FINE;
+}
+
+/* --- values of a few bits ------------------------------------------------------------------------------- */
+
+/* `count` (a multiple of 8) values of `width` bits; the lowest bit first. */
+static int put_packed(writer *to, const uint64_t *values, unsigned count, unsigned width) {
+    uint64_t size = (uint64_t)count * width / 8, bits = 0;
+    unsigned used = 0;
+    if ((uint64_t)(to->end - to->at) < size) return NO_ROOM;
+    uint8_t *at = to->at;
+    for (unsigned i = 0; width && i < count; i++) {
+        bits |= values[i] << used;
+        if (used + width < 64) {
+            used += width;
+            continue;
+        }
+        memcpy(at, &bits, 8);
+        at += 8;
+        bits = used ? values[i] >> (64 - used) : 0;
+        used = used + width - 64;
+    }
+    if (used) memcpy(at, &bits, (used + 7) / 8);
+    to->at += size;
+    return FINE;
+}
+
+/* `padded` has 8 bytes more than the values take. */
+static inline uint64_t unpack_one(const uint8_t *padded, unsigned index, unsigned width) {
+    uint64_t bit = (uint64_t)index * width, low, mask = width == 64 ? ~0ull : (1ull << width) - 1;
+    unsigned shift = bit & 7;
+    memcpy(&low, padded + bit / 8, 8);
+    low >>= shift;
+    if (shift + width > 64) low |= (uint64_t)padded[bit / 8 + 8] << (64 - shift);
+    return low & mask;
+}
+
+/* --- levels and booleans: RLE and bit-packed ------------------------------------------------------------ */
+
+static int put_small(writer *to, const uint8_t *values, uint64_t count, unsigned width) {
+    uint64_t place = 0, run_end = 0;
+    while (place < count) {
+        if (run_end <= place)
+            for (run_end = place + 1; run_end < count && values[run_end] == values[place];) run_end++;
+        if (run_end - place >= SHORTEST_RUN) {
+            if (put_varint(to, (run_end - place) << 1) || put(to, values + place, 1)) return NO_ROOM;
+            place = run_end;
+            continue;
+        }
+        uint64_t first = place, groups = 0;
+        while (place < count && groups < MOST_GROUPS) {
+            if (run_end <= place)
+                for (run_end = place + 1; run_end < count && values[run_end] == values[place];) run_end++;
+            if (run_end - place >= SHORTEST_RUN) break;
+            place += GROUP;
+            groups++;
+        }
+        if (put_varint(to, groups << 1 | 1)) return NO_ROOM;
+        for (; groups; groups--, first += GROUP) {
+            uint64_t group[GROUP] = {0};
+            for (unsigned i = 0; i < GROUP && first + i < count; i++) group[i] = values[first + i];
+            if (put_packed(to, group, GROUP, width)) return NO_ROOM;
+        }
+    }
+    return FINE;
+}
+
+static int get_small(reader from, uint8_t *values, uint64_t count, unsigned width) {
+    uint64_t place = 0;
+    while (place < count) {
+        uint64_t header, left = count - place;
+        if (get_varint(&from, &header) || header >> 1 == 0) return FAULTY;
+        uint64_t length = header >> 1;
+        if (!(header & 1)) {
+            if (length > left || from.at >= from.end || *from.at >> width) return FAULTY;
+            memset(values + place, *from.at++, length);
+            place += length;
+            continue;
+        }
+        if (length > (left + GROUP - 1) / GROUP || length * width > (uint64_t)(from.end - from.at)) return FAULTY;
+        for (uint64_t group = 0; group < length; group++, from.at += width) {
+            uint8_t padded[24] = {0};
+            memcpy(padded, from.at, width);
+            for (unsigned i = 0; i < GROUP && place < count; i++) values[place++] = (uint8_t)unpack_one(padded, i, width);
+        }
+    }
+    return from.at == from.end ? FINE : FAULTY;
+}
+
+/* --- integers: DELTA_BINARY_PACKED ---------------------------------------------------------------------- */
+
+static int put_deltas(writer *to, const int64_t *values, uint64_t count) {
+    if (put_varint(to, BLOCK) || put_varint(to, MINIBLOCKS) || put_varint(to, count)) return NO_ROOM;
+    if (put_zigzag(to, count ? values[0] : 0)) return NO_ROOM;
+    for (uint64_t start = 1; start < count; start += BLOCK) {
+        unsigned size = count - start < BLOCK ? (unsigned)(count - start) : BLOCK;
+        uint64_t deltas[BLOCK] = {0};
+        int64_t lowest = INT64_MAX;
+        for (unsigned i = 0; i < size; i++) {
+            deltas[i] = (uint64_t)values[start + i] - (uint64_t)values[start + i - 1];
+            if ((int64_t)deltas[i] < lowest) lowest = (int64_t)deltas[i];
+        }
+        for (unsigned i = 0; i < size; i++) deltas[i] -= (uint64_t)lowest;
+        uint8_t widths[MINIBLOCKS];
+        for (unsigned part = 0; part < MINIBLOCKS; part++) {
+            uint64_t all = 0;
+            for (unsigned i = 0; i < MINIBLOCK; i++) all |= deltas[part * MINIBLOCK + i];
+            widths[part] = all ? (uint8_t)(64 - __builtin_clzll(all)) : 0;
+        }
+        if (put_zigzag(to, lowest) || put(to, widths, MINIBLOCKS)) return NO_ROOM;
+        for (unsigned part = 0; part * MINIBLOCK < size; part++)
+            if (put_packed(to, deltas + part * MINIBLOCK, MINIBLOCK, widths[part])) return NO_ROOM;
+    }
+    return FINE;
+}
+
+/* Exactly `count` integers. */
+static int get_deltas(reader *from, int64_t *values, uint64_t count) {
+    uint64_t block, miniblocks, there;
+    int64_t first;
+    if (get_varint(from, &block) || get_varint(from, &miniblocks) || get_varint(from, &there)) return FAULTY;
+    if (get_zigzag(from, &first) || block != BLOCK || miniblocks != MINIBLOCKS || there != count) return FAULTY;
+    if (!count) return FINE;
+    uint64_t last = (uint64_t)(values[0] = first);
+    for (uint64_t start = 1; start < count; start += BLOCK) {
+        int64_t lowest;
+        if (get_zigzag(from, &lowest) || from->end - from->at < MINIBLOCKS) return FAULTY;
+        const uint8_t *widths = from->at;
+        from->at += MINIBLOCKS;
+        for (unsigned part = 0; part < MINIBLOCKS; part++)
+            if (widths[part] > 64) return FAULTY;
+        for (unsigned part = 0; part < MINIBLOCKS && start + part * MINIBLOCK < count; part++) {
+            uint64_t place = start + part * MINIBLOCK, size = MINIBLOCK / 8 * (uint64_t)widths[part];
+            unsigned due = count - place < MINIBLOCK ? (unsigned)(count - place) : MINIBLOCK;
+            if ((uint64_t)(from->end - from->at) < size) return FAULTY;
+            if (widths[part] == 0) {
+                for (unsigned i = 0; i < due; i++) values[place + i] = (int64_t)(last += (uint64_t)lowest);
+                continue;
+            }
+            uint8_t padded[MINIBLOCK * 8 + 16];
+            memcpy(padded, from->at, size);
+            memset(padded + size, 0, 16);
+            for (unsigned i = 0; i < due; i++)
+                values[place + i] = (int64_t)(last += unpack_one(padded, i, widths[part]) + (uint64_t)lowest);
+            from->at += size;
+        }
+    }
+    return FINE;
+}
+
+/* Integers in arrays: the first of each innermost array, and the steps from one to the next within them (delta.py). */
+typedef struct {
+    const uint8_t *levels;
+    uint64_t count;
+    uint8_t max_level, mask, array_level;
+} places_in_arrays;
+
+static int put_in_arrays(writer *to, const places_in_arrays *in, const int64_t *values, uint64_t count) {
+    int64_t *firsts = malloc((count + 1) * 16);
+    if (!firsts) return NO_MEMORY;
+    int64_t *sums = firsts + count;
+    uint64_t value = 0, first_count = 0, sum_count = 0, sum = 0;
+    int is_first = 1;
+    for (uint64_t i = 0; i < in->count && value < count; i++) {
+        if ((in->levels[i] & in->mask) < in->array_level) is_first = 1;
+        if (in->levels[i] != in->max_level) continue;
+        if (is_first) firsts[first_count++] = values[value];
+        else sums[sum_count++] = (int64_t)(sum += (uint64_t)values[value] - (uint64_t)values[value - 1]);
+        is_first = 0;
+        value++;
+    }
+    int fault = put_deltas(to, firsts, first_count) || put_deltas(to, sums, sum_count) ? NO_ROOM : FINE;
+    free(firsts);
+    return fault;
+}
+
+static int get_in_arrays(reader *from, const places_in_arrays *in, int64_t *values, uint64_t count) {
+    uint64_t value = 0, first_count = 0;
+    int is_first = 1;
+    for (uint64_t i = 0; i < in->count; i++) {
+        if ((in->levels[i] & in->mask) < in->array_level) is_first = 1;
+        if (in->levels[i] != in->max_level) continue;
+        first_count += (uint64_t)is_first;
+        is_first = 0;
+        value++;
+    }
+    if (value != count) return FAULTY;
+    int64_t *firsts = malloc((count + 1) * 8);
+    if (!firsts) return NO_MEMORY;
+    int64_t *sums = firsts + first_count;
+    int fault = get_deltas(from, firsts, first_count) || get_deltas(from, sums, count - first_count) ? FAULTY : FINE;
+    uint64_t first = 0, sum = 0, before = 0;
+    is_first = 1;
+    value = 0;
+    for (uint64_t i = 0; !fault && i < in->count; i++) {
+        if ((in->levels[i] & in->mask) < in->array_level) is_first = 1;
+        if (in->levels[i] != in->max_level) continue;
+        if (is_first) {
+            values[value] = firsts[first++];
+        } else {
+            values[value] = (int64_t)((uint64_t)values[value - 1] + (uint64_t)sums[sum] - before);
+            before = (uint64_t)sums[sum++];
+        }
+        is_first = 0;
+        value++;
+    }
+    free(firsts);
+    return fault;
+}
+
+/* --- texts: DELTA_BYTE_ARRAY, keys plain ---------------------------------------------------------------- */
+
+static uint64_t shared_bytes(const uint8_t *one, uint64_t one_size, const uint8_t *two, uint64_t two_size) {
+    uint64_t most = one_size < two_size ? one_size : two_size, shared = 0, a, b;
+    for (; shared + 8 <= most; shared += 8) {
+        memcpy(&a, one + shared, 8);
+        memcpy(&b, two + shared, 8);
+        if (a != b) return shared + (uint64_t)__builtin_ctzll(a ^ b) / 8;
+    }
+    while (shared < most && one[shared] == two[shared]) shared++;
+    return shared;
+}
+
+static int put_texts(writer *to, const int64_t *offsets, const uint8_t *data, uint64_t count) {
+    int64_t *lengths = malloc(count * 16);
+    if (!lengths) return NO_MEMORY;
+    int64_t *prefixes = lengths + count;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint8_t *one = data + offsets[i];
+        uint64_t size = (uint64_t)(offsets[i + 1] - offsets[i]);
+        uint64_t before = i ? (uint64_t)(offsets[i] - offsets[i - 1]) : 0;
+        prefixes[i] = i ? (int64_t)shared_bytes(data + offsets[i - 1], before, one, size) : 0;
+        lengths[i] = (int64_t)size - prefixes[i];
+    }
+    int fault = put_deltas(to, prefixes, count) || put_deltas(to, lengths, count) ? NO_ROOM : FINE;
+    for (uint64_t i = 0; !fault && i < count; i++) fault = put(to, data + offsets[i] + prefixes[i], (uint64_t)lengths[i]);
+    free(lengths);
+    return fault;
+}
+
+/* Where each text ends; then, in a second call, with `data`, the texts. */
+static int get_texts(reader from, int64_t *offsets, uint8_t *data, uint64_t count, uint64_t most) {
+    int64_t *lengths = malloc(count * 16);
+    if (!lengths) return NO_MEMORY;
+    int64_t *prefixes = lengths + count;
+    uint64_t total = 0, before = 0;
+    int fault = get_deltas(&from, prefixes, count) || get_deltas(&from, lengths, count) ? FAULTY : FINE;
+    for (uint64_t i = 0; !fault && i < count; i++) {
+        uint64_t shared = (uint64_t)prefixes[i], more = (uint64_t)lengths[i];
+        fault = shared > before || more > (uint64_t)(from.end - from.at) || total + shared + more > most;
+        if (fault) break;
+        if (data) {
+            if (shared) memcpy(data + total, data + total - before, shared);
+            if (more) memcpy(data + total + shared, from.at, more);
+        }
+        from.at += more;
+        before = shared + more;
+        total += before;
+        offsets[i + 1] = (int64_t)total;
+    }
+    free(lengths);
+    return fault || from.at == from.end ? fault : FAULTY;
+}
+
+static int put_plain_texts(writer *to, const int64_t *offsets, const uint8_t *data, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t size = (uint32_t)(offsets[i + 1] - offsets[i]);
+        if (put(to, &size, 4) || put(to, data + offsets[i], size)) return NO_ROOM;
+    }
+    return FINE;
+}
+
+static int get_plain_texts(reader from, int64_t *offsets, uint8_t *data, uint64_t count, uint64_t most) {
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t size;
+        if (from.end - from.at < 4) return FAULTY;
+        memcpy(&size, from.at, 4);
+        from.at += 4;
+        if ((uint64_t)(from.end - from.at) < size || total + size > most) return FAULTY;
+        if (data && size) memcpy(data + total, from.at, size);
+        from.at += size;
+        total += size;
+        offsets[i + 1] = (int64_t)total;
+    }
+    return from.at == from.end ? FINE : FAULTY;
+}
+
+/* --- chunks --------------------------------------------------------------------------------------------- */
+
+static int is_text(int kind) { return kind == TEXT || kind == BINARY || kind == REST; }
+
+/* Into `out`; `written` is the chunk's size. `array_level` is that of the innermost array, 0 outside of any. */
+EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int array_level, const uint8_t *levels, uint64_t level_count,
+                           const void *values, const int64_t *offsets, uint64_t value_count, uint8_t *out,
+                           uint64_t capacity, uint8_t *scratch, uint64_t scratch_capacity, uint64_t *written) {
+    writer part = {scratch, scratch + scratch_capacity}, to = {out, out + capacity};
+    places_in_arrays in = {levels, level_count, (uint8_t)max_level, (uint8_t)((1 << (width - 1)) - 1), (uint8_t)array_level};
+    uint32_t total = 0;
+    int fault = put_small(&part, levels, level_count, (unsigned)width);
+    fault = fault || put(&to, &total, 4) || put_zigzag(&to, max_level) || put_zigzag(&to, part.at - scratch) ||
+            put_zigzag(&to, (int64_t)level_count) || put(&to, scratch, (uint64_t)(part.at - scratch));
+    if (fault) return NO_ROOM;
+    part.at = scratch;
+    if (value_count) {
+        if (is_text(kind)) fault = (is_key ? put_plain_texts : put_texts)(&part, offsets, values, value_count);
+        else if (kind == DOUBLE || is_key) fault = put(&part, values, value_count * 8);
+        else if (kind == INTEGER && array_level) fault = put_in_arrays(&part, &in, values, value_count);
+        else if (kind == INTEGER) fault = put_deltas(&part, values, value_count);
+        else fault = put_small(&part, values, value_count, 1);
+    }
+    if (fault) return fault;
+    fault = put_varint(&to, (uint64_t)(part.at - scratch)) || put(&to, scratch, (uint64_t)(part.at - scratch));
+    if (fault || (uint64_t)(to.at - out) > UINT32_MAX) return NO_ROOM;
+    *written = (uint64_t)(to.at - out);
+    total = (uint32_t)*written;
+    memcpy(out, &total, 4);
+    return FINE;
+}
+
+/* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. */
+typedef struct {
+    uint64_t level_count, value_count, value_bytes;
+    uint8_t *levels, *values;
+    int64_t *offsets;
+} decoded;
+
+/* What a chunk must be to be a leaf's. */
+typedef struct {
+    int kind, is_key, max_level, width, array_level;
+    uint64_t most_levels, most_bytes;
+} wanted;
+
+static int decode_levels(reader *from, const wanted *leaf, decoded *made) {
+    int64_t level, bytes, count;
+    if (get_zigzag(from, &level) || get_zigzag(from, &bytes) || get_zigzag(from, &count)) return FAULTY;
+    if (level != leaf->max_level || bytes < 0 || bytes > from->end - from->at) return FAULTY;
+    if (count < 0 || (uint64_t)count > leaf->most_levels) return FAULTY;
+    made->level_count = (uint64_t)count;
+    if (!(made->levels = malloc((uint64_t)count + 1))) return NO_MEMORY;
+    reader levels = {from->at, from->at + bytes};
+    from->at += bytes;
+    return get_small(levels, made->levels, made->level_count, (unsigned)leaf->width);
+}
+
+/* How many values the levels call for; FAULTY when so few bytes cannot be so many. */
+static int count_values(const reader *from, const wanted *leaf, decoded *made) {
+    uint64_t present = leaf->is_key ? made->level_count : 0, bytes = (uint64_t)(from->end - from->at);
+    if (!leaf->is_key && leaf->kind != NUL && leaf->kind != MARKER)
+        for (uint64_t i = 0; i < made->level_count; i++) present += made->levels[i] == leaf->max_level;
+    made->value_count = present;
+    uint64_t blocks = present / (BLOCK + 1), least = blocks < 2 ? 0 : (blocks - 2) * (1 + MINIBLOCKS);
+    if (leaf->kind == DOUBLE || (leaf->is_key && leaf->kind == INTEGER)) least = present * 8;
+    else if (leaf->is_key) least = present * 4;
+    else if (leaf->kind == BOOLEAN) least = 0;
+    return !bytes != !present || bytes < least ? FAULTY : FINE;
+}
+
+static int decode_texts(const reader *from, const wanted *leaf, decoded *made) {
+    int (*get)(reader, int64_t *, uint8_t *, uint64_t, uint64_t) = leaf->is_key ? get_plain_texts : get_texts;
+    if (!(made->offsets = malloc((made->value_count + 1) * 8))) return NO_MEMORY;
+    made->offsets[0] = 0;
+    int fault = made->value_count ? get(*from, made->offsets, NULL, made->value_count, leaf->most_bytes) : FINE;
+    if (fault) return fault;
+    made->value_bytes = (uint64_t)made->offsets[made->value_count];
+    if (!(made->values = malloc(made->value_bytes + 1))) return NO_MEMORY;
+    return made->value_count ? get(*from, made->offsets, made->values, made->value_count, leaf->most_bytes) : FINE;
+}
+
+static int decode_values(reader from, const wanted *leaf, decoded *made) {
+    int fault = count_values(&from, leaf, made);
+    if (fault) return fault;
+    if (is_text(leaf->kind)) return decode_texts(&from, leaf, made);
+    uint64_t count = made->value_count;
+    made->value_bytes = count * (leaf->kind == INTEGER || leaf->kind == DOUBLE ? 8 : 1);
+    if (!(made->values = malloc(made->value_bytes + 8))) return NO_MEMORY;
+    if (!count) return FINE;
+    int64_t *integers = (int64_t *)(void *)made->values;
+    if (leaf->kind == DOUBLE || leaf->is_key) {
+        if ((uint64_t)(from.end - from.at) != made->value_bytes) return FAULTY;
+        memcpy(made->values, from.at, made->value_bytes);
+        return FINE;
+    }
+    if (leaf->kind == BOOLEAN) return get_small(from, made->values, count, 1);
+    if (leaf->kind != INTEGER) return FAULTY;
+    places_in_arrays in = {made->levels, made->level_count, (uint8_t)leaf->max_level,
+                           (uint8_t)((1 << (leaf->width - 1)) - 1), (uint8_t)leaf->array_level};
+    fault = leaf->array_level ? get_in_arrays(&from, &in, integers, count) : get_deltas(&from, integers, count);
+    return fault || from.at == from.end ? fault : FAULTY;
+}
+
+EXPORT void ds_free_decoded(decoded *made) {
+    if (!made) return;
+    free(made->levels);
+    free(made->values);
+    free(made->offsets);
+    free(made);
+}
+
+/* The chunk at the beginning of `data`; `sizes` are its levels, values and bytes of values. `made` must be freed. */
+EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_key, int max_level, int width,
+                           int array_level, uint64_t most_levels, uint64_t most_bytes, uint64_t *sizes, decoded **made) {
+    wanted leaf = {kind, is_key, max_level, width, array_level, most_levels, most_bytes};
+    uint32_t total;
+    uint64_t bytes;
+    decoded *one = *made = calloc(1, sizeof(decoded));
+    if (!one) return NO_MEMORY;
+    if (size < 4) return FAULTY;
+    memcpy(&total, data, 4);
+    if (total < 4 || total > size) return FAULTY;
+    reader from = {data + 4, data + total};
+    int fault = decode_levels(&from, &leaf, one);
+    if (fault) return fault;
+    if (get_varint(&from, &bytes) || bytes != (uint64_t)(from.end - from.at)) return FAULTY;
+    fault = decode_values(from, &leaf, one);
+    sizes[0] = one->level_count;
+    sizes[1] = one->value_count;
+    sizes[2] = one->value_bytes;
+    return fault;
+}
+
+/* Into arrays of those sizes; `offsets` only of texts, one more than there are. */
+EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets) {
+    memcpy(levels, made->levels, made->level_count);
+    memcpy(values, made->values, made->value_bytes);
+    if (made->offsets) memcpy(offsets, made->offsets, (made->value_count + 1) * 8);
+}

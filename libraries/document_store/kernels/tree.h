@@ -1,0 +1,83 @@
+/* A schema in memory, as the shredder grows it and the assembler reads it. */
+
+#ifndef DOCUMENT_STORE_TREE_H
+#define DOCUMENT_STORE_TREE_H
+
+#include "common.h"
+
+/* Levels that a child which was not there gets; the same one many times is one entry (paper, 3.2). */
+typedef struct {
+    uint64_t count;
+    uint8_t level, is_null, is_delimiter;
+} run;
+
+typedef struct {
+    run *runs;
+    uint64_t size, capacity;
+} run_list;
+
+/* How much of a list was taken over. */
+typedef struct {
+    uint64_t index, offset;
+} cursor;
+
+typedef struct node node;
+
+/* The value of one field, or the items of an array: one node for each type that was seen there. What is touched for each
+   value stands first, here and in nodes. */
+typedef struct position {
+    node *parent;
+    uint8_t *name;
+    uint64_t size;
+    /* The object in which it was last seen, against fields that are there twice. */
+    uint64_t seen_in;
+    /* The field that came behind it last time. */
+    struct position *next;
+    node *only;
+    uint32_t hash;
+    uint32_t branches;
+    node *branch[KINDS];
+    /* Of a union: what its branches get when they are not taken, and how much of the parent's list is in it. */
+    run_list list;
+    cursor taken;
+} position;
+
+struct node {
+    enum kind kind;
+    uint8_t level, has_children, last_is_delimiter, null_flag;
+    cursor taken;
+    /* Of a leaf. */
+    buffer levels, values, offsets;
+    uint64_t value_count;
+    /* Of objects and arrays. */
+    run_list list;
+    position *first, *items;
+    /* Of an object: its fields by hash. */
+    position **fields;
+    uint64_t room, known;
+    node *marker;
+    node *parent;
+    position *place;
+    uint32_t number;
+    uint32_t leaf;
+};
+
+typedef struct {
+    node **nodes;
+    uint64_t size, capacity;
+    uint64_t leaves, limit;
+    node *rest;
+} tree;
+
+int tree_of(tree *made, uint64_t count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
+            const uint64_t *name_offsets, uint64_t limit);
+void free_tree(tree *all);
+
+/* The position of a field, NULL when there is none. */
+position *find_field(const node *object, const uint8_t *name, uint64_t size, uint32_t hash);
+position *add_position(node *parent, const uint8_t *name, uint64_t size, uint32_t hash);
+node *add_node(tree *all, node *parent, position *place, enum kind kind);
+
+static inline int is_nested(enum kind kind) { return kind == ARRAY || kind == OBJECT; }
+
+#endif

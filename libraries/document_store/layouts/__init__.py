@@ -1,0 +1,42 @@
+"""Components: immutable files of sorted documents in three layouts behind one protocol, written, read and merged.
+
+Here are only the names that the store uses; `layout.py` says what they promise. This package knows no folder, no log,
+no memtable and no query.
+"""
+
+from __future__ import annotations
+
+from libraries.document_store.layouts.component import StoredComponent, open_component
+from libraries.document_store.layouts.layout import (
+    COMPRESSIONS,
+    KEY_BYTES,
+    LAYOUTS,
+    Component,
+    ComponentInfo,
+    ComponentLeaf,
+    ComponentOptions,
+    CompressionName,
+    KeyKind,
+    Keys,
+    LayoutName,
+)
+from libraries.document_store.layouts.merging import merge_components
+from libraries.document_store.layouts.writing import write_component
+
+__all__ = [
+    "COMPRESSIONS",
+    "KEY_BYTES",
+    "LAYOUTS",
+    "Component",
+    "ComponentInfo",
+    "ComponentLeaf",
+    "ComponentOptions",
+    "CompressionName",
+    "KeyKind",
+    "Keys",
+    "LayoutName",
+    "StoredComponent",
+    "merge_components",
+    "open_component",
+    "write_component",
+]

@@ -1,0 +1,165 @@
+"""The AMAX layout: mega leaves, of which only the pages of the columns asked for are read (paper, 4.2 to 4.4).
+
+It knows which pages to fetch and what the columns on them become; `mega_leaf.py` knows the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from libraries.document_store import assembling
+from libraries.document_store.encodings import decode_column, encode_column
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.gathering import record_count, take
+from libraries.document_store.layouts.footer import LeafEntry
+from libraries.document_store.layouts.layout import KeyKind, Keys
+from libraries.document_store.layouts.leaf_facts import LeafFacts, may_hold_keys
+from libraries.document_store.layouts.mega_leaf import Chunk, PageZero, decode_page_0
+from libraries.document_store.layouts.pages import PageReader
+from libraries.document_store.layouts.place import placed
+from libraries.document_store.layouts.prefixes import (
+    HIGHEST,
+    LOWEST,
+    NO_VALUES,
+    codes_of_numbers,
+    codes_of_texts,
+    may_hold,
+)
+from libraries.document_store.schema import Leaf, Schema
+from libraries.document_store.shredding import Column, Texts, key_column
+from libraries.document_store.shredding.columns import KEY, values_of
+from libraries.document_store.values import Kind
+
+
+def chunk_of(column: Column) -> Chunk | None:
+    """A column's chunk and codes; None for one that none of the records has, down to the document itself."""
+    if not column.levels.any():
+        return None
+    return Chunk(column.leaf.number, encode_column(column), _codes(column))
+
+
+def _codes(column: Column) -> tuple[int, int]:
+    if not column.leaf.has_values:
+        return NO_VALUES
+    if column.leaf.kind is Kind.REST:
+        return LOWEST, HIGHEST
+    if isinstance(column.values, Texts):
+        return codes_of_texts(column.values.offsets, column.values.data)
+    return codes_of_numbers(column.leaf.kind, column.values)
+
+
+class AmaxLeaf(LeafFacts):
+    """One mega leaf. It keeps page 0 once that was read: a new object, from the component's `leaves`, has none."""
+
+    keep_pages = 0
+    """How many pages it keeps from one call of `columns` to the next; whoever takes one column after the other, and
+    they share pages, sets it."""
+
+    def __init__(self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema) -> None:
+        super().__init__(pages, first_page, entry, kind, schema)
+        self._kept: dict[int, bytes] = {}
+
+    @cached_property
+    def _page_0(self) -> PageZero:
+        (page,) = self._pages.read(self._first_page)
+        with placed(self._where):
+            zero = decode_page_0(self._kind, page, self._entry.pages)
+            self.check(zero.keys, zero.antimatter)
+            if zero.columns != self._entry.columns:
+                raise CorruptError(f"{zero.columns} columns are not what the footer counted")
+        return zero
+
+    def keys(self) -> tuple[Keys, np.ndarray]:
+        """As `ComponentLeaf` has it."""
+        return self._page_0.keys, self._page_0.antimatter
+
+    def order_of_columns(self) -> list[int]:
+        """The numbers of the columns that some record has, as their chunks lie in the file."""
+        offsets = self._page_0.offsets
+        return sorted((number for number, offset in enumerate(offsets) if offset), key=offsets.__getitem__)
+
+    def has_column(self, number: int) -> bool:
+        """Whether some record has something there, be it only an object or array around it."""
+        return number == KEY or self._page_0.offsets[number] != 0
+
+    def may_match(self, number: int, low: Any, high: Any) -> bool:
+        """As `ComponentLeaf` has it."""
+        if number >= len(self._schema.leaves):
+            return False
+        leaf = self._schema.leaves[number]
+        if number == KEY:
+            return may_hold_keys(self._entry, low, high)
+        if low is None and high is None:
+            # NaN, which no code stands for, is a value too.
+            return self._page_0.offsets[number] != 0
+        return may_hold(self._page_0.codes[number].tolist(), leaf.kind, low, high)
+
+    def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
+        """As `ComponentLeaf` has it."""
+        leaves = self._schema.leaves
+        wanted = sorted({number for number in numbers if number < len(leaves)})
+        records = None if ordinals is None else self._records(ordinals)
+        columns = {}
+        pages = self._fetch(wanted)
+        for number in wanted:
+            column = self._column(leaves[number], pages)
+            columns[number] = column if records is None else take(column, records)
+        return columns
+
+    def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
+        """As `ComponentLeaf` has it."""
+        columns = self.columns(range(len(self._schema.leaves)), ordinals)
+        count = self.count - self.antimatter_count if ordinals is None else len(ordinals)
+        with placed(self._where):
+            return assembling.assemble_rows(self._schema, columns, count)
+
+    def _records(self, ordinals: np.ndarray) -> np.ndarray:
+        """Which records, of those without anti-matter, these entries are."""
+        if self.antimatter_count == 0:
+            return ordinals
+        return (np.cumsum(~self._page_0.antimatter) - 1)[ordinals]
+
+    def _fetch(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """The pages of these columns by their numbers in the leaf; neighbours by one read."""
+        wanted = sorted({page for number in numbers for page in self._page_0.pages_of(number)})
+        pages = {page: self._kept[page] for page in wanted if page in self._kept}
+        for run in _runs([page for page in wanted if page not in pages]):
+            if run[-1] >= self._entry.pages:
+                raise CorruptError(f"{self._where}: a column lies behind the leaf's {self._entry.pages} pages")
+            pages.update(zip(run, self._pages.read(self._first_page + run[0], len(run)), strict=True))
+        if self.keep_pages:
+            # What a column shares with its neighbours is at its ends.
+            self._kept.update({page: pages[page] for page in {*wanted[:1], *wanted[-1:]}})
+            for page in list(self._kept)[: -self.keep_pages]:
+                del self._kept[page]
+        return pages
+
+    def _column(self, leaf: Leaf, pages: dict[int, bytes]) -> Column:
+        present = self.count - self.antimatter_count
+        zero = self._page_0
+        if leaf.number == KEY:
+            return key_column(leaf, zero.keys[~zero.antimatter], np.zeros(present, np.bool_))
+        own = zero.pages_of(leaf.number)
+        if not own:
+            return Column(leaf, np.zeros(present, np.uint8), values_of(leaf.kind, []))
+        with placed(f"{self._where}: column {leaf.number} ({leaf.path})"):
+            column = decode_column(leaf, zero.chunk(leaf.number, [pages[page] for page in own]))
+            records = record_count(column)
+            if records != present:
+                raise CorruptError(f"it has {records} records, the leaf has {present}")
+        return column
+
+
+def _runs(numbers: Sequence[int]) -> list[list[int]]:
+    """Rising numbers, cut where one is not the next."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] + 1 == number:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs

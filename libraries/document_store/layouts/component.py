@@ -1,0 +1,160 @@
+"""Opening a component: its footer is read and checked, its leaves wait until somebody asks. It knows no bytes of
+leaves."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from itertools import accumulate
+
+import numpy as np
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.key_filter import KeyFilter
+from libraries.document_store.layouts.amax import AmaxLeaf
+from libraries.document_store.layouts.footer import info_of, read_footer
+from libraries.document_store.layouts.keys import keys_of
+from libraries.document_store.layouts.layout import (
+    PAGE_BYTES,
+    ComponentInfo,
+    ComponentOptions,
+    FileReader,
+    KeyKind,
+    Keys,
+    LayoutName,
+    ReadCounters,
+)
+from libraries.document_store.layouts.pages import PageReader
+from libraries.document_store.layouts.place import placed
+from libraries.document_store.layouts.rows import RowsLeaf
+from libraries.document_store.layouts.segments import Bounds
+from libraries.document_store.layouts.vector import names_of
+from libraries.document_store.layouts.vector_rows import VectorRows
+from libraries.document_store.layouts.writing import ComponentWriter
+from libraries.document_store.schema import Schema
+from libraries.document_store.values import Kind
+
+_KEY_KINDS = {Kind.INTEGER: "integer", Kind.TEXT: "text"}
+
+
+class StoredComponent:
+    """A component's file, opened; each property and method is that of `Component`. For any thread."""
+
+    def __init__(self, reader: FileReader) -> None:
+        """Reads the footer alone. Raises CorruptError."""
+        self._footer = footer = read_footer(reader)
+        with placed(f"{reader.name}: its footer"):
+            self._schema = Schema.from_bytes(footer.schema)
+            self._key_filter = KeyFilter.from_bytes(footer.key_filter)
+            if _KEY_KINDS[self._schema.leaves[0].kind] != footer.key_kind:
+                raise CorruptError(f"its schema's keys are not of the kind {footer.key_kind}")
+            if any(leaf.columns > len(self._schema.leaves) for leaf in footer.leaves):
+                raise CorruptError("a leaf has more columns than the schema has leaves")
+        self._pages = PageReader(reader, footer.compression, np.array(footer.page_bytes, np.int64))
+        self._first_pages = [0, *accumulate(leaf.pages for leaf in footer.leaves)]
+        self._schema_of = lru_cache(maxsize=None)(self._beginning_of_schema)
+        self.info: ComponentInfo = info_of(footer, self._schema, reader.size_bytes)
+
+    @property
+    def name(self) -> str:
+        """What errors call the file."""
+        return self._pages.name
+
+    @property
+    def layout(self) -> LayoutName:
+        """As `Component` has it."""
+        return self._footer.layout
+
+    @property
+    def key_kind(self) -> KeyKind:
+        """As `Component` has it."""
+        return self._footer.key_kind
+
+    @property
+    def schema(self) -> Schema:
+        """As `Component` has it."""
+        return self._schema
+
+    @property
+    def key_filter(self) -> KeyFilter:
+        """As `Component` has it."""
+        return self._key_filter
+
+    @property
+    def counters(self) -> ReadCounters:
+        """As `Component` has it."""
+        return self._pages.counters
+
+    @property
+    def leaves(self) -> list[AmaxLeaf] | list[RowsLeaf]:
+        """As `Component` has it."""
+        numbers = range(self.info.leaf_count)
+        if self.layout == "amax":
+            return [self.mega_leaf(number) for number in numbers]
+        return [self.row_leaf(number) for number in numbers]
+
+    def leaf(self, number: int) -> AmaxLeaf | RowsLeaf:
+        """As `Component` has it."""
+        return self.mega_leaf(number) if self.layout == "amax" else self.row_leaf(number)
+
+    def mega_leaf(self, number: int) -> AmaxLeaf:
+        """A leaf of an `amax` component."""
+        entry = self._footer.leaves[number]
+        schema = self._schema_of(entry.columns)
+        return AmaxLeaf(self._pages, self._first_pages[number], entry, self.key_kind, schema)
+
+    def row_leaf(self, number: int) -> RowsLeaf:
+        """A leaf of a component of rows."""
+        entry = self._footer.leaves[number]
+        return RowsLeaf(self._pages, self._first_pages[number], entry, self.key_kind, self._schema, self._vector)
+
+    def bounds(self, options: ComponentOptions, drop_antimatter: bool) -> Bounds:
+        """What a merge has to know of the leaves; kept are those that are at least half as large as a leaf may be."""
+        entries = self._footer.leaves
+        full_bytes, full_records = options.leaf_bytes, options.leaf_records
+        if self.layout != "amax":
+            full_bytes, full_records = PAGE_BYTES, PAGE_BYTES
+        is_kept = [
+            (2 * entry.row_bytes >= full_bytes or 2 * entry.count >= full_records)
+            and self._footer.compression == options.compression
+            and not (drop_antimatter and entry.antimatter_count)
+            for entry in entries
+        ]
+        return Bounds(*self._bounds, np.array(is_kept, np.bool_))
+
+    def copy_leaf(self, number: int, out: ComponentWriter) -> None:
+        """Append a leaf to another component of the same compression as it is stored; of it the keys are read."""
+        keys, _ = self.leaf(number).keys()
+        out.copy_leaf(self._pages, self._first_pages[number], self._footer.leaves[number], keys)
+
+    def leaves_of(self, keys: Keys) -> np.ndarray:
+        """As `Component` has it."""
+        min_keys, max_keys = self._bounds
+        if not len(min_keys):
+            return np.full(len(keys), -1, np.int64)
+        leaves = np.searchsorted(min_keys, keys, side="right") - 1
+        inside = np.asarray(keys <= max_keys[np.maximum(leaves, 0)], np.bool_)
+        return np.where((leaves >= 0) & inside, leaves, -1)
+
+    @cached_property
+    def _bounds(self) -> tuple[Keys, Keys]:
+        leaves = self._footer.leaves
+        return (
+            keys_of(self.key_kind, [leaf.min_key for leaf in leaves]),
+            keys_of(self.key_kind, [leaf.max_key for leaf in leaves]),
+        )
+
+    @cached_property
+    def _vector(self) -> VectorRows | None:
+        return VectorRows(names_of(self._schema)) if self.layout == "vector" else None
+
+    def _beginning_of_schema(self, leaves: int) -> Schema:
+        """The schema as it was when it had so many leaves."""
+        if leaves == len(self._schema.leaves):
+            return self._schema
+        nodes = self._schema.nodes[: self._schema.leaf_nodes[leaves - 1] + 1]
+        return Schema(self._schema.key, nodes, self._schema.limit)
+
+
+def open_component(reader: FileReader) -> StoredComponent:
+    """A component's file. Raises CorruptError for one that no writer of ours made, or that changed since."""
+    return StoredComponent(reader)

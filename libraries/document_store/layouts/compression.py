@@ -1,0 +1,84 @@
+"""The codecs of pages, alike for all layouts. It knows nothing of what a page holds, and trusts no length that it
+reads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import cramjam
+import zstandard
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.layouts.layout import COMPRESSIONS, CompressionName
+
+_ZSTD_LEVEL = 3
+"""zstd's own default: against level 1 a tenth more processor time at a flush, and a twentieth less on the disk."""
+
+_threads = threading.local()
+"""zstandard's objects are not for two threads at once."""
+
+
+def compress(codec: CompressionName, data: bytes | bytearray) -> bytes | bytearray:
+    """The bytes under a codec, which may be more than they were."""
+    return _COMPRESS[codec](data)
+
+
+def decompress(codec: CompressionName, data: memoryview, length_bytes: int) -> bytes:
+    """The `length_bytes` bytes that were compressed. Raises CorruptError, before it takes memory for more."""
+    try:
+        return _DECOMPRESS[codec](data, length_bytes)
+    except (cramjam.DecompressionError, zstandard.ZstdError) as error:
+        raise CorruptError(f"{len(data)} bytes are not {length_bytes} bytes under {codec}: {error}") from None
+
+
+def _compress_snappy(data: bytes | bytearray) -> bytes:
+    return bytes(cramjam.snappy.compress_raw(data))
+
+
+def _decompress_snappy(data: memoryview, length_bytes: int) -> bytes:
+    out = bytearray(length_bytes)
+    if cramjam.snappy.decompress_raw_into(data, out) != length_bytes:
+        raise CorruptError(f"{len(data)} bytes under snappy hold less than {length_bytes} bytes")
+    return bytes(out)
+
+
+def _compress_zstd(data: bytes | bytearray) -> bytes:
+    if not hasattr(_threads, "compressor"):
+        _threads.compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
+    compressed: bytes = _threads.compressor.compress(data)
+    return compressed
+
+
+def _decompress_zstd(data: memoryview, length_bytes: int) -> bytes:
+    if zstandard.frame_content_size(data) != length_bytes:
+        raise CorruptError(f"{len(data)} bytes under zstd do not hold {length_bytes} bytes")
+    if not hasattr(_threads, "decompressor"):
+        _threads.decompressor = zstandard.ZstdDecompressor()
+    raw: bytes = _threads.decompressor.decompress(data)
+    if len(raw) != length_bytes:
+        raise CorruptError(f"{len(data)} bytes under zstd hold {len(raw)} bytes, not {length_bytes}")
+    return raw
+
+
+def _copy(data: bytes | bytearray) -> bytes | bytearray:
+    return data
+
+
+def _take(data: memoryview, length_bytes: int) -> bytes:
+    if len(data) != length_bytes:
+        raise CorruptError(f"{len(data)} bytes are stored for {length_bytes}")
+    return bytes(data)
+
+
+_COMPRESS: dict[CompressionName, Callable[[bytes | bytearray], bytes | bytearray]] = {
+    "none": _copy,
+    "snappy": _compress_snappy,
+    "zstd": _compress_zstd,
+}
+_DECOMPRESS: dict[CompressionName, Callable[[memoryview, int], bytes]] = {
+    "none": _take,
+    "snappy": _decompress_snappy,
+    "zstd": _decompress_zstd,
+}
+assert _COMPRESS.keys() == _DECOMPRESS.keys() == set(COMPRESSIONS)

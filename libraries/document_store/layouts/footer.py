@@ -1,0 +1,132 @@
+"""The end of a component's file: where its pages and leaves are, what was inferred, how much there is.
+
+Behind the pages lie the footer, as MessagePack, and 24 bytes: its length, its xxh3, and the mark of the format. A
+footer is believed only when its parts agree with one another and with the file's length. The module knows no layout.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import chain
+from typing import Any
+
+import msgspec
+import xxhash
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.layouts.layout import (
+    PAGE_BYTES,
+    ComponentInfo,
+    CompressionName,
+    FileReader,
+    FileWriter,
+    Key,
+    KeyKind,
+    LayoutName,
+)
+from libraries.document_store.layouts.pages import FRAME_BYTES
+from libraries.document_store.schema import Schema
+
+_MARK = b"DOCCOMP1"
+_TAIL = struct.Struct("<QQ8s")
+
+
+class LeafEntry(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """One leaf, as known without reading it."""
+
+    pages: int
+    count: int
+    """Entries, anti-matter too."""
+    antimatter_count: int
+    columns: int
+    """Leaves of the schema when it was written: its columns are the first so many of the component's schema."""
+    row_bytes: int
+    """Its rows as MessagePack, about: what limits the leaves of a merge."""
+    min_key: Key
+    max_key: Key
+
+
+class Footer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All of it. Pages and leaves are in the order of the file."""
+
+    layout: LayoutName
+    compression: CompressionName
+    key_kind: KeyKind
+    schema: bytes
+    key_filter: bytes
+    encoded_bytes: int
+    """All pages before compression."""
+    page_bytes: list[int]
+    """What each page takes in the file."""
+    leaves: list[LeafEntry]
+
+
+def info_of(footer: Footer, schema: Schema, size_bytes: int) -> ComponentInfo:
+    """The facts of a whole component: of its footer, that footer's schema, and the file's bytes."""
+    leaves = footer.leaves
+    return ComponentInfo(
+        layout=footer.layout,
+        key_kind=footer.key_kind,
+        count=sum(leaf.count for leaf in leaves),
+        antimatter_count=sum(leaf.antimatter_count for leaf in leaves),
+        min_key=leaves[0].min_key if leaves else None,
+        max_key=leaves[-1].max_key if leaves else None,
+        leaf_count=len(leaves),
+        encoded_bytes=footer.encoded_bytes,
+        size_bytes=size_bytes,
+        schema=schema,
+    )
+
+
+def write_footer(writer: FileWriter, footer: Footer) -> int:
+    """Append it to the file; how many bytes it took."""
+    data = msgspec.msgpack.encode(footer)
+    writer.write(data + _TAIL.pack(len(data), xxhash.xxh3_64_intdigest(data), _MARK))
+    return len(data) + _TAIL.size
+
+
+def read_footer(reader: FileReader) -> Footer:
+    """The footer of a whole file. Raises CorruptError for what `write_footer` never wrote."""
+    if reader.size_bytes < _TAIL.size:
+        raise CorruptError(f"{reader.name}: {reader.size_bytes} bytes are no component")
+    end = reader.size_bytes - _TAIL.size
+    length, checksum, mark = _TAIL.unpack(reader.read(_TAIL.size, end))
+    if mark != _MARK:
+        raise CorruptError(f"{reader.name}: it ends in {mark!r}, a component ends in {_MARK!r}")
+    if length > end:
+        raise CorruptError(f"{reader.name}: its footer claims {length} bytes of {end}")
+    data = reader.read(length, end - length)
+    if xxhash.xxh3_64_intdigest(data) != checksum:
+        raise CorruptError(f"{reader.name}: its footer is damaged; restore the file from a copy")
+    try:
+        footer = msgspec.msgpack.decode(data, type=Footer)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CorruptError(f"{reader.name}: its footer cannot be read: {error}") from None
+    if problem := _problem(footer, end - length):
+        raise CorruptError(f"{reader.name}: {problem}")
+    return footer
+
+
+def _problem(footer: Footer, pages_bytes: int) -> str | None:
+    longest = PAGE_BYTES + FRAME_BYTES
+    if not all(FRAME_BYTES < size <= longest for size in footer.page_bytes) or sum(footer.page_bytes) != pages_bytes:
+        return f"its {len(footer.page_bytes)} pages do not make up {pages_bytes} bytes"
+    if not 0 <= footer.encoded_bytes <= len(footer.page_bytes) * PAGE_BYTES:
+        return f"{footer.encoded_bytes} bytes cannot lie in {len(footer.page_bytes)} pages"
+    leaves = footer.leaves
+    if not all(leaf.pages > 0 for leaf in leaves) or sum(leaf.pages for leaf in leaves) != len(footer.page_bytes):
+        return f"its {len(leaves)} leaves do not have its {len(footer.page_bytes)} pages"
+    if not all(0 <= leaf.antimatter_count <= leaf.count > 0 <= leaf.row_bytes for leaf in leaves):
+        return "a leaf counts more anti-matter than entries, or none"
+    if not all(leaf.columns > 0 for leaf in leaves):
+        return "a leaf has no column"
+    kind = int if footer.key_kind == "integer" else str
+    keys: list[Any] = list(chain.from_iterable((leaf.min_key, leaf.max_key) for leaf in leaves))
+    if not all(type(key) is kind for key in keys):
+        return f"the keys of its leaves are not of the kind {footer.key_kind}"
+    lows, highs = keys[::2], keys[1::2]
+    if any(low > high for low, high in zip(lows, highs, strict=True)):
+        return "a leaf ends before it begins"
+    if any(high >= low for high, low in zip(highs, lows[1:], strict=False)):
+        return "its leaves overlap"
+    return None

@@ -1,0 +1,153 @@
+"""Mega leaves as bytes: page 0 with all that is needed without the columns, then the columns' chunks (paper, 4.2).
+
+Page 0, which never grows beyond one page:
+
+    24 bytes  entries, anti-matter among them, columns, bytes of the keys (4 bytes each), bytes of the leaf (8)
+              4 bytes for each column: where its chunk begins, counted from page 0; 0 for one that no record has
+              16 bytes for each column: the codes of its smallest and of its largest value (`prefixes.py`)
+              the keys, plain; then, if there is anti-matter, a bit for each entry that says so
+
+Then come the chunks, from largest to smallest. A chunk that does not fit into the rest of a page begins a new one only
+if that wastes less than 15 % of the page; otherwise it is split. The key's column has no chunk. All little endian. The
+module knows neither files nor how a chunk is encoded; it knows that a chunk begins with its length in 4 bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.layouts.keys import decode_keys, encode_keys
+from libraries.document_store.layouts.layout import PAGE_BYTES, KeyKind, Keys
+from libraries.document_store.layouts.prefixes import NO_VALUES
+from libraries.document_store.layouts.row_leaves import antimatter_bits, antimatter_of
+
+_HEADER = struct.Struct("<4IQ")
+_LENGTH = struct.Struct("<I")
+_OFFSET_BYTES, _CODES_BYTES = 4, 16
+EMPTY_PAGE_TOLERANCE = 0.15
+"""How much of a page may stay empty so that a column lies on fewer pages (paper, 4.2; the value is AsterixDB's)."""
+_MOST_BYTES = (1 << 32) - 1
+
+
+def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
+    """How long page 0 is at most, of so many columns and entries."""
+    return _HEADER.size + columns * (_OFFSET_BYTES + _CODES_BYTES) + keys_bytes + (count + 7) // 8
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One encoded column that some record has, and the codes of its smallest and its largest value."""
+
+    number: int
+    data: bytes
+    codes: tuple[int, int]
+
+
+def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterable[Chunk]) -> list[bytes | bytearray]:
+    """The pages of one leaf; a column without a chunk is one that no record has. Raises ValueError if page 0 is too
+    long."""
+    offsets = np.zeros(columns, "<u4")
+    codes = np.tile(np.array(NO_VALUES, "<u8"), (columns, 1))
+    pages: list[bytearray] = []
+    waiting = sorted(chunks, key=lambda chunk: len(chunk.data))
+    while waiting:
+        # From the end, so that a chunk is let go of when it lies on its pages: a leaf is in memory once.
+        chunk = waiting.pop()
+        codes[chunk.number] = chunk.codes
+        offsets[chunk.number] = _place(pages, chunk.data)
+    leaf_bytes = PAGE_BYTES * len(pages) + (len(pages[-1]) if pages else PAGE_BYTES)
+    key_bytes = encode_keys(keys)
+    header = _HEADER.pack(len(keys), int(antimatter.sum()), columns, len(key_bytes), leaf_bytes)
+    page_0 = b"".join((header, offsets.tobytes(), codes.tobytes(), key_bytes, antimatter_bits(antimatter)))
+    if len(page_0) > PAGE_BYTES:
+        raise ValueError(f"page 0 of {len(keys)} entries and {columns} columns has {len(page_0)} bytes of {PAGE_BYTES}")
+    return [page_0, *pages]
+
+
+def _place(pages: list[bytearray], data: bytes) -> int:
+    """Append a chunk to the pages behind page 0; where it begins."""
+    room = PAGE_BYTES - len(pages[-1]) if pages else 0
+    if room == 0 or (len(data) > room and room < EMPTY_PAGE_TOLERANCE * PAGE_BYTES):
+        pages.append(bytearray())
+        room = PAGE_BYTES
+    start = PAGE_BYTES * len(pages) + PAGE_BYTES - room
+    if start > _MOST_BYTES:
+        raise ValueError(f"a leaf of more than {_MOST_BYTES} bytes")
+    pages[-1] += data[:room]
+    for at in range(room, len(data), PAGE_BYTES):
+        pages.append(bytearray(data[at : at + PAGE_BYTES]))
+    return start
+
+
+@dataclass(frozen=True)
+class PageZero:
+    """Page 0 as read."""
+
+    keys: Keys
+    antimatter: np.ndarray
+    offsets: list[int]
+    codes: np.ndarray
+    leaf_bytes: int
+
+    @property
+    def columns(self) -> int:
+        """How many columns the leaf has."""
+        return len(self.offsets)
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        """For each beginning of a chunk where the next one, or the leaf, ends it at the latest."""
+        starts = sorted(offset for offset in self.offsets if offset)
+        return dict(zip(starts, [*starts[1:], self.leaf_bytes], strict=True))
+
+    def pages_of(self, number: int) -> range:
+        """The leaf's pages on which a column lies; none for one that no record has."""
+        start = self.offsets[number]
+        if start == 0:
+            return range(0)
+        return range(start // PAGE_BYTES, (self._ends[start] - 1) // PAGE_BYTES + 1)
+
+    def chunk(self, number: int, pages: Sequence[bytes]) -> memoryview:
+        """A column's chunk, of exactly the pages that `pages_of` names. Raises CorruptError."""
+        data = pages[0] if len(pages) == 1 else b"".join(pages)
+        at = self.offsets[number] % PAGE_BYTES
+        if len(data) < at + _LENGTH.size:
+            raise CorruptError(f"its page ends before it begins, at {at} of {len(data)} bytes")
+        (length,) = _LENGTH.unpack_from(data, at)
+        if length < _LENGTH.size or at + length > len(data):
+            raise CorruptError(f"it claims {length} bytes, its pages have {len(data) - at} from there")
+        return memoryview(data)[at : at + length]
+
+
+def decode_page_0(kind: KeyKind, page: bytes, pages: int) -> PageZero:
+    """What page 0 of a leaf of so many pages says. Raises CorruptError."""
+    if len(page) < _HEADER.size:
+        raise CorruptError(f"a page 0 of {len(page)} bytes has no header")
+    count, antimatter_count, columns, keys_bytes, leaf_bytes = _HEADER.unpack_from(page)
+    codes_start = _HEADER.size + _OFFSET_BYTES * columns
+    keys_start = codes_start + _CODES_BYTES * columns
+    bits_start = keys_start + keys_bytes
+    if antimatter_count > count or bits_start + ((count + 7) // 8 if antimatter_count else 0) != len(page):
+        raise CorruptError(f"a page 0 of {len(page)} bytes does not have the parts that its header names")
+    data = memoryview(page)
+    offsets = np.frombuffer(data[_HEADER.size : codes_start], "<u4").tolist()
+    used = [offset for offset in offsets if offset]
+    if not (pages - 1) * PAGE_BYTES < leaf_bytes <= pages * PAGE_BYTES or len(set(used)) != len(used):
+        raise CorruptError(
+            f"a leaf of {leaf_bytes} bytes does not lie on {pages} pages, or two columns begin at one place"
+        )
+    if used and not PAGE_BYTES <= min(used) <= max(used) < leaf_bytes:
+        raise CorruptError(f"a column begins outside of the {leaf_bytes} bytes of its leaf")
+    return PageZero(
+        decode_keys(kind, count, data[keys_start:bits_start]),
+        antimatter_of(count, antimatter_count, data[bits_start:]),
+        offsets,
+        np.frombuffer(data[codes_start:keys_start], "<u8").reshape(columns, 2),
+        leaf_bytes,
+    )

@@ -1,0 +1,120 @@
+"""Files of pages: at most 128 KiB each before compression, each with a checksum, found by a directory of their lengths.
+
+    8 bytes  xxh3 of what follows in the page, seeded with the page's number: a page in another's place is refused too
+    4 bytes  length before compression, with the highest bit set if the page is stored as it is
+             the page, compressed unless that made it longer
+
+All little endian. The directory is kept by the footer. This module knows nothing of what pages hold.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from itertools import pairwise
+
+import numpy as np
+import xxhash
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.layouts.compression import compress, decompress
+from libraries.document_store.layouts.layout import PAGE_BYTES, CompressionName, FileReader, FileWriter, ReadCounters
+
+_CHECKSUM = struct.Struct("<Q")
+_LENGTH = struct.Struct("<I")
+_STORED_AS_IT_IS = 1 << 31
+FRAME_BYTES = _CHECKSUM.size + _LENGTH.size
+
+
+class PageWriter:
+    """Appends pages to a new file.
+
+    `stored_bytes` is the directory so far: the bytes in the file of each page. `raw_bytes` counts them before
+    compression.
+    """
+
+    def __init__(self, writer: FileWriter, compression: CompressionName) -> None:
+        self._writer = writer
+        self._compression = compression
+        self.stored_bytes: list[int] = []
+        self.raw_bytes = 0
+
+    def append(self, page: bytes | bytearray) -> int:
+        """Write one page of at most PAGE_BYTES; its number."""
+        if not 0 < len(page) <= PAGE_BYTES:
+            raise ValueError(f"a page holds 1 to {PAGE_BYTES} bytes, not {len(page)}")
+        compressed = compress(self._compression, page)
+        if len(compressed) < len(page):
+            return self.copy(_LENGTH.pack(len(page)) + compressed)
+        return self.copy(_LENGTH.pack(len(page) | _STORED_AS_IT_IS) + page)
+
+    def copy(self, body: bytes | memoryview) -> int:
+        """Write one page as `PageReader.stored` gave it, of a file under the same compression; its number."""
+        number = len(self.stored_bytes)
+        self._writer.write(_CHECKSUM.pack(xxhash.xxh3_64_intdigest(body, seed=number)) + body)
+        self.stored_bytes.append(_CHECKSUM.size + len(body))
+        (length_bytes,) = _LENGTH.unpack_from(body)
+        self.raw_bytes += length_bytes & ~_STORED_AS_IT_IS
+        return number
+
+
+class PageReader:
+    """Reads pages of a file that does not change; for any thread."""
+
+    def __init__(self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray) -> None:
+        self._reader = reader
+        self._compression = compression
+        self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()
+        self._lock = threading.Lock()
+        self.counters = ReadCounters()
+
+    @property
+    def name(self) -> str:
+        """What errors call the file."""
+        return self._reader.name
+
+    @property
+    def count(self) -> int:
+        """Pages in the file."""
+        return len(self._starts) - 1
+
+    def read(self, first: int, count: int = 1) -> list[bytes]:
+        """Pages that lie one after the other, by one read of the file. Raises CorruptError, which names file and
+        page."""
+        return [self._page(first + place, body) for place, body in enumerate(self.stored(first, count))]
+
+    def stored(self, first: int, count: int = 1) -> list[memoryview]:
+        """The same pages as they are stored, their checksums compared and left out."""
+        if not 0 <= first < first + count <= self.count:
+            raise CorruptError(f"{self.name}: pages {first} to {first + count} are not among its {self.count} pages")
+        start, end = self._starts[first], self._starts[first + count]
+        read = memoryview(self._reader.read(end - start, start))
+        with self._lock:
+            self.counters.bytes_read += end - start
+            self.counters.pages_read += count
+        starts = [place - start for place in self._starts[first : first + count + 1]]
+        return [self._checked(first + place, read[low:high]) for place, (low, high) in enumerate(pairwise(starts))]
+
+    def _checked(self, number: int, stored: memoryview) -> memoryview:
+        if len(stored) <= FRAME_BYTES:
+            raise CorruptError(f"{self.name}: page {number} has {len(stored)} bytes, too few for any page")
+        (checksum,) = _CHECKSUM.unpack_from(stored)
+        body = stored[_CHECKSUM.size :]
+        found = xxhash.xxh3_64_intdigest(body, seed=number)
+        if found != checksum:
+            raise CorruptError(
+                f"{self.name}: page {number} is damaged: its checksum is {found:016x}, {checksum:016x} was written; "
+                "restore the file from a copy"
+            )
+        return body
+
+    def _page(self, number: int, body: memoryview) -> bytes:
+        (length_bytes,) = _LENGTH.unpack_from(body)
+        as_it_is = bool(length_bytes & _STORED_AS_IT_IS)
+        length_bytes &= ~_STORED_AS_IT_IS
+        if not 0 < length_bytes <= PAGE_BYTES:
+            raise CorruptError(f"{self.name}: page {number} claims {length_bytes} bytes, {PAGE_BYTES} are allowed")
+        try:
+            return decompress("none" if as_it_is else self._compression, body[_LENGTH.size :], length_bytes)
+        except CorruptError as error:
+            raise CorruptError(f"{self.name}: page {number}: {error}") from None

@@ -1,0 +1,18 @@
+"""Where an error lies: a `with` block whose CorruptErrors begin with the file, the leaf and the column. It knows no
+bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from libraries.document_store.errors import CorruptError
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Put `where` before the words of a CorruptError."""
+    try:
+        yield
+    except CorruptError as error:
+        raise CorruptError(f"{where}: {error}") from None

@@ -1,0 +1,78 @@
+"""The row layouts: leaves of one page, whose rows are MessagePack (`open`) or compacted (`vector`).
+
+Keys and rows lie on the same pages, as in the row stores that the paper compares with: who reads one has read both. It
+knows how a row becomes MessagePack again; `row_leaves.py` knows the bytes of a leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from libraries.document_store.errors import CorruptError, DocumentError
+from libraries.document_store.layouts.footer import LeafEntry
+from libraries.document_store.layouts.layout import KeyKind, Keys
+from libraries.document_store.layouts.leaf_facts import LeafFacts, may_hold_keys
+from libraries.document_store.layouts.pages import PageReader
+from libraries.document_store.layouts.place import placed
+from libraries.document_store.layouts.row_leaves import RowLeaf, decode_leaf
+from libraries.document_store.layouts.vector_rows import VectorRows
+from libraries.document_store.messagepack import check_rows
+from libraries.document_store.schema import Schema
+from libraries.document_store.shredding import Column
+from libraries.document_store.shredding.columns import KEY
+
+
+class RowsLeaf(LeafFacts):
+    """One leaf of rows. It keeps what it read: a new object, from the component's `leaves`, has nothing."""
+
+    def __init__(
+        self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema,
+        vector: VectorRows | None,
+    ) -> None:  # fmt: skip
+        """`vector` knows the names of compacted rows; without it rows are MessagePack as they are."""
+        super().__init__(pages, first_page, entry, kind, schema)
+        self._vector = vector
+
+    @cached_property
+    def _leaf(self) -> RowLeaf:
+        pages = self._pages.read(self._first_page, self._entry.pages)
+        with placed(self._where):
+            leaf = decode_leaf(self._kind, pages)
+            self.check(leaf.keys, leaf.antimatter)
+        return leaf
+
+    def keys(self) -> tuple[Keys, np.ndarray]:
+        """As `ComponentLeaf` has it."""
+        return self._leaf.keys, self._leaf.antimatter
+
+    def may_match(self, number: int, low: Any, high: Any) -> bool:
+        """As `ComponentLeaf` has it: only keys are known."""
+        return number != KEY or may_hold_keys(self._entry, low, high)
+
+    def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
+        """Raises TypeError: rows have none."""
+        raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
+
+    def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
+        """As `ComponentLeaf` has it."""
+        pieces = self.stored_rows(ordinals)
+        with placed(self._where):
+            if self._vector is not None:
+                return self._vector.decode(pieces)
+            rows = list(map(bytes, pieces))
+            try:
+                check_rows(rows)
+            except DocumentError as error:
+                raise CorruptError(f"a row is no document: {error}") from None
+            return rows
+
+    def stored_rows(self, ordinals: np.ndarray | None = None) -> list[memoryview]:
+        """The same rows as they lie, for a merge that copies them."""
+        leaf = self._leaf
+        if ordinals is None or self.antimatter_count == 0:
+            return leaf.pieces(ordinals)
+        return leaf.pieces((np.cumsum(~leaf.antimatter) - 1)[ordinals])

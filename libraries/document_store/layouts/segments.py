@@ -1,0 +1,75 @@
+"""What a merge can copy: leaves whose keys no other component overlaps, and between them those that have to be merged.
+
+Keys that only rise, as many stores get them, make components that do not overlap at all; their merge is a copy. It
+knows the bounds of leaves and nothing of what is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from libraries.document_store.layouts.layout import Keys
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The leaves of one component: their first and last keys, and which of them are worth to be kept as they are."""
+
+    min_keys: Keys
+    max_keys: Keys
+    is_kept: np.ndarray
+
+    def overlaps(self, others: Bounds) -> np.ndarray:
+        """For each of the others' leaves whether some leaf here may share a key with it."""
+        if not len(self.min_keys):
+            return np.zeros(len(others.min_keys), np.bool_)
+        places = np.searchsorted(self.min_keys, others.max_keys, side="right") - 1
+        return (places >= 0) & np.asarray(self.max_keys[np.maximum(places, 0)] >= others.min_keys, np.bool_)
+
+
+@dataclass(frozen=True)
+class Copied:
+    """One leaf that is output as it is."""
+
+    component: int
+    leaf: int
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Leaves that have to be merged: a range of those of each component."""
+
+    leaves: tuple[range, ...]
+
+
+def segments(components: Sequence[Bounds]) -> Iterator[Copied | Mixed]:
+    """All leaves of all components, by rising keys; no segment shares a key with another."""
+    following = [0] * len(components)
+    for component, leaf in _copied(components):
+        key = components[component].min_keys[leaf : leaf + 1]
+        ends = [int(np.searchsorted(bounds.min_keys, key)[0]) for bounds in components]
+        yield from _mixed(following, ends)
+        following = ends
+        following[component] = leaf + 1
+        yield Copied(component, leaf)
+    yield from _mixed(following, [len(bounds.min_keys) for bounds in components])
+
+
+def _copied(components: Sequence[Bounds]) -> list[tuple[int, int]]:
+    found = []
+    for number, bounds in enumerate(components):
+        is_copied = bounds.is_kept.copy()
+        for other in components:
+            if other is not bounds:
+                is_copied &= ~other.overlaps(bounds)
+        leaves = np.flatnonzero(is_copied).tolist()
+        found += [(bounds.min_keys[leaf], number, leaf) for leaf in leaves]
+    return [(number, leaf) for _, number, leaf in sorted(found)]
+
+
+def _mixed(starts: Sequence[int], ends: Sequence[int]) -> Iterator[Mixed]:
+    if any(start < end for start, end in zip(starts, ends, strict=True)):
+        yield Mixed(tuple(map(range, starts, ends)))

@@ -1,0 +1,184 @@
+"""Rows without their names: the vector-based format, compacted by the inferred schema, in Python.
+
+After 'An LSM-based Tuple Compaction Framework' (the paper's [22], told in its 2.2): what describes a record's structure
+lies apart from its values, and field names are numbers that the schema gives. One row is
+
+    4 varints    the bytes of each of the four vectors that follow
+    tags         one byte for each value, depth first; behind OBJECT and ARRAY a varint, how many values they hold
+    names        a varint for each field, depth first: 1 + the name's number, or 0 for a name without one
+    fixed        integers in 1, 2, 4 or 8 bytes as their tag says, doubles in 8; little endian
+    lengths      a varint for each text, bytes and name without a number
+    variable     their bytes, to the row's end
+
+This module is the specification, and what runs where the kernels are not built; `vector_rows.py` chooses. It knows
+nothing of pages and leaves.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.schema import Schema
+from libraries.document_store.values import MAX_DEPTH
+
+OBJECT, ARRAY, NULL, FALSE, TRUE, INT8, INT16, INT32, INT64, DOUBLE, TEXT, BINARY = range(12)
+MOST_NAMES = (1 << 21) - 2
+"""A number takes at most 3 bytes: then no row grows to more than three times its length as MessagePack, and 32."""
+
+_INTEGERS = {
+    INT8: struct.Struct("<b"),
+    INT16: struct.Struct("<h"),
+    INT32: struct.Struct("<i"),
+    INT64: struct.Struct("<q"),
+}
+_DOUBLE = struct.Struct("<d")
+
+
+def names_of(schema: Schema) -> tuple[str, ...]:
+    """All field names of a schema, each once: a name's number is its place. A later schema of the store begins with
+    these, so that rows are copied from one component to the next as they are."""
+    return tuple(dict.fromkeys(node.name for node in schema.nodes if node.name is not None))[:MOST_NAMES]
+
+
+def encode(row: bytes, numbers: Mapping[str, int]) -> bytes:
+    """A MessagePack row, compacted by the numbers of names."""
+    vectors = [bytearray() for _ in range(5)]
+    _encode_value(msgspec.msgpack.decode(row), numbers, vectors)
+    head = b"".join(map(_varint, map(len, vectors[:4])))
+    return head + b"".join(vectors)
+
+
+def decode(data: memoryview, names: Sequence[str]) -> bytes:
+    """The MessagePack row of compacted bytes. Raises CorruptError."""
+    row = _Row(data, names)
+    try:
+        if not row.is_object():
+            raise CorruptError(f"a row of {len(data)} bytes is no document")
+        value = row.value(0)
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
+        raise CorruptError(f"a row of {len(data)} bytes ends too early or holds no UTF-8: {error}") from None
+    if not row.is_used_up():
+        raise CorruptError(f"a row of {len(data)} bytes holds more than its document")
+    return msgspec.msgpack.encode(value)
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _encode_value(value: Any, numbers: Mapping[str, int], vectors: list[bytearray]) -> None:
+    tags, names, fixed, lengths, variable = vectors
+    if isinstance(value, dict):
+        tags += bytes((OBJECT,)) + _varint(len(value))
+        for name, member in value.items():
+            number = numbers.get(name)
+            names += _varint(0 if number is None else number + 1)
+            if number is None:
+                text = name.encode()
+                lengths += _varint(len(text))
+                variable += text
+            _encode_value(member, numbers, vectors)
+    elif isinstance(value, list):
+        tags += bytes((ARRAY,)) + _varint(len(value))
+        for item in value:
+            _encode_value(item, numbers, vectors)
+    elif value is None or isinstance(value, bool):
+        tags.append({None: NULL, False: FALSE, True: TRUE}[value])
+    elif isinstance(value, int):
+        tag = next(
+            tag for tag, width in zip(_INTEGERS, (7, 15, 31, 63), strict=True) if -(1 << width) <= value < 1 << width
+        )
+        tags.append(tag)
+        fixed += _INTEGERS[tag].pack(value)
+    elif isinstance(value, float):
+        tags.append(DOUBLE)
+        fixed += _DOUBLE.pack(value)
+    else:
+        data = value.encode() if isinstance(value, str) else value
+        tags.append(TEXT if isinstance(value, str) else BINARY)
+        lengths += _varint(len(data))
+        variable += data
+
+
+class _Row:
+    """One compacted row while it is read: a place in each of its vectors."""
+
+    def __init__(self, data: memoryview, names: Sequence[str]) -> None:
+        self._names = names
+        whole = _Vector(data)
+        try:
+            sizes = [whole.varint() for _ in range(4)]
+            self._tags, self._numbers, self._fixed, self._lengths = (_Vector(whole.take(size)) for size in sizes)
+        except IndexError as error:
+            raise CorruptError(f"a row of {len(data)} bytes is shorter than its vectors: {error}") from None
+        self._variable = _Vector(whole.rest())
+
+    def is_used_up(self) -> bool:
+        return not any(len(v.rest()) for v in (self._tags, self._numbers, self._fixed, self._lengths, self._variable))
+
+    def is_object(self) -> bool:
+        return bytes(self._tags.rest()[:1]) == bytes((OBJECT,))
+
+    def value(self, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise CorruptError(f"a row lies more than {MAX_DEPTH} steps deep")
+        tag = self._tags.take(1)[0]
+        if tag == OBJECT:
+            return dict(self._fields(depth))
+        if tag == ARRAY:
+            return [self.value(depth + 1) for _ in range(self._tags.varint())]
+        if tag in (NULL, FALSE, TRUE):
+            return {NULL: None, FALSE: False, TRUE: True}[tag]
+        if tag in _INTEGERS:
+            return _INTEGERS[tag].unpack(self._fixed.take(_INTEGERS[tag].size))[0]
+        if tag == DOUBLE:
+            return _DOUBLE.unpack(self._fixed.take(8))[0]
+        if tag in (TEXT, BINARY):
+            data = bytes(self._variable.take(self._lengths.varint()))
+            return data.decode() if tag == TEXT else data
+        raise CorruptError(f"a row has a value of the unknown type {tag}")
+
+    def _fields(self, depth: int) -> Iterator[tuple[str, Any]]:
+        for _ in range(self._tags.varint()):
+            number = self._numbers.varint()
+            if number > len(self._names):
+                raise CorruptError(f"a row uses name {number - 1} of {len(self._names)}")
+            if number == 0:
+                yield bytes(self._variable.take(self._lengths.varint())).decode(), self.value(depth + 1)
+            else:
+                yield self._names[number - 1], self.value(depth + 1)
+
+
+class _Vector:
+    def __init__(self, data: memoryview) -> None:
+        self._data, self._place = data, 0
+
+    def take(self, count: int) -> memoryview:
+        if self._place + count > len(self._data):
+            raise IndexError(f"{count} bytes at {self._place} of {len(self._data)}")
+        self._place += count
+        return self._data[self._place - count : self._place]
+
+    def rest(self) -> memoryview:
+        return self._data[self._place :]
+
+    def varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number
+            shift += 7
+            if shift > 35:
+                raise CorruptError("a number of a row has more than 5 bytes")

@@ -1,0 +1,216 @@
+"""Rows: whole documents as MessagePack, and the check that one holds nothing but the model.
+
+Rows may be hostile: whoever takes one in checks it here, so that errors name the document and the path. C checks where
+it was built, and the walk in Python below says what is wrong. It knows no schema.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from libraries.document_store import kernels
+from libraries.document_store.errors import DocumentError
+from libraries.document_store.paths import ITEMS, Path
+from libraries.document_store.values import MAX_DEPTH, MAX_INTEGER, MIN_INTEGER, Kind, kind_of
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(dict[str, Any])
+
+_DOCUMENT = Path()
+
+TOO_LARGE = f"an integer beyond 64 bits ({MIN_INTEGER} to {MAX_INTEGER}); store it as text or as a double"
+TOO_DEEP = f"lies deeper than {MAX_DEPTH} steps below the document"
+NOT_TEXT = "a text that is not UTF-8; store it as bytes"
+
+
+def encode(document: dict[str, Any], number: int | None = None) -> bytes:
+    """The row of a document, checked. Raises DocumentError, which names `number` and the path."""
+    (row,) = encode_all([document], first=number)
+    return row
+
+
+def encode_all(documents: Iterable[dict[str, Any]], first: int | None = 0) -> list[bytes]:
+    """The rows of documents, checked; the first is called document number `first`. Tuples become arrays."""
+    rows = []
+    for number, document in enumerate(documents, start=first or 0):
+        try:
+            rows.append(_encoder.encode(document))
+        except (OverflowError, TypeError, ValueError, RecursionError) as error:
+            called = None if first is None else number
+            _explain_value(document, called)
+            raise DocumentError(str(error), called) from error
+    check_rows(rows, first=first)
+    return rows
+
+
+def decode(row: bytes | memoryview) -> dict[str, Any]:
+    """The document of a row that was checked."""
+    return _decoder.decode(row)
+
+
+def check(row: bytes, document: int | None = None) -> None:
+    """Raises DocumentError unless the row is a document of the model and nothing else."""
+    check_rows([row], first=document)
+
+
+def check_rows(
+    rows: Sequence[bytes], key: str | None = None, kind: Kind | None = None, *, first: int | None = 0
+) -> None:
+    """Raises DocumentError for the first row that is no document of the model; with `key`, for one whose key of that
+    name is not of that kind. The first row is called document number `first`."""
+    faulty = kernels.first_faulty_row(rows) if kernels.NATIVE else 0
+    if faulty is not None:
+        for number, row in enumerate(rows[faulty:], start=faulty):
+            _Walk(row, None if first is None else first + number).document()
+    if key is not None and rows:
+        found = kind_of(keys_of(rows, key)[0])
+        if kind is not None and found is not kind:
+            words = f"the key is of the kind {found.name.lower()}, this store's is {kind.name.lower()}"
+            raise DocumentError(words, first, str(_DOCUMENT / key))
+
+
+def keys_of(rows: Sequence[bytes], key: str) -> list[Any]:
+    """The keys of checked rows, all int or all str. Raises DocumentError for a row without one, or of another kind."""
+    keys = kernels.keys_of(rows, key.encode()) if kernels.NATIVE else None
+    # What C refuses is put into words below.
+    return _keys(rows, key) if keys is None else keys
+
+
+def _keys(rows: Sequence[bytes], key: str) -> list[Any]:
+    where = str(_DOCUMENT / key)
+    keys: list[Any] = []
+    for number, row in enumerate(rows):
+        value = decode(row).get(key)
+        if type(value) not in (int, str):
+            words = "missing or null" if value is None else f"a {type(value).__name__}"
+            raise DocumentError(f"the key must be an integer of 64 bits or a text, it is {words}", number, where)
+        if keys and type(value) is not type(keys[0]):
+            raise DocumentError("the key is of another kind than that of the documents before", number, where)
+        keys.append(value)
+    return keys
+
+
+def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> None:
+    """Raises DocumentError where a value is none of the model; what the encoder refuses is there."""
+    if len(path) > MAX_DEPTH:
+        raise DocumentError(TOO_DEEP, number, str(path))
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _explain_value(item, number, path / ITEMS)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if not isinstance(name, str):
+                raise DocumentError(f"has a field named {name!r}; names must be texts", number, str(path))
+            _explain_value(name, number, path)
+            _explain_value(item, number, path / name)
+    elif isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+        raise DocumentError(TOO_LARGE, number, str(path))
+    elif isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise DocumentError(NOT_TEXT, number, str(path).encode(errors="replace").decode()) from error
+    else:
+        try:
+            kind_of(value)
+        except TypeError as error:
+            raise DocumentError(str(error), number, str(path)) from error
+
+
+_SIZED: dict[int, tuple[str, str]] = {
+    0xC4: ("binary", ">B"), 0xC5: ("binary", ">H"), 0xC6: ("binary", ">I"),
+    0xD9: ("text", ">B"), 0xDA: ("text", ">H"), 0xDB: ("text", ">I"),
+    0xDC: ("array", ">H"), 0xDD: ("array", ">I"),
+    0xDE: ("object", ">H"), 0xDF: ("object", ">I"),
+}  # fmt: skip
+"""Leading byte -> what follows, and the form of its length."""
+_SCALARS = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8}
+_SCALARS |= {0xCC + power: 1 << power for power in range(4)} | {0xD0 + power: 1 << power for power in range(4)}
+"""Leading byte -> bytes of its value."""
+_UNSIGNED_64 = 0xCF
+
+
+class _Walk:
+    """Over one row, from its first byte to its last."""
+
+    def __init__(self, row: bytes, number: int | None) -> None:
+        self._row, self._number, self._place, self._path = row, number, 0, Path()
+
+    def document(self) -> None:
+        what, size = self._head()
+        if what != "object":
+            raise self._fault("is not an object of named fields")
+        self._object(size)
+        if self._place != len(self._row):
+            raise self._fault(f"has {len(self._row) - self._place} bytes behind its end")
+
+    def _fault(self, words: str) -> DocumentError:
+        return DocumentError(words, self._number, str(self._path))
+
+    def _take(self, size: int) -> bytes:
+        piece = self._row[self._place : self._place + size]
+        if len(piece) != size:
+            raise self._fault("is cut short")
+        self._place += size
+        return piece
+
+    def _head(self) -> tuple[str, int]:
+        """What comes next: its kind, and how many bytes, items or fields it has."""
+        (first,) = self._take(1)
+        if first <= 0x7F or first >= 0xE0:
+            return "scalar", 0
+        if first <= 0x8F:
+            return "object", first & 0x0F
+        if first <= 0x9F:
+            return "array", first & 0x0F
+        if first <= 0xBF:
+            return "text", first & 0x1F
+        if first in _SIZED:
+            what, form = _SIZED[first]
+            return what, struct.unpack(form, self._take(struct.calcsize(form)))[0]
+        if first not in _SCALARS:
+            raise self._fault(f"is of a type that documents have not (MessagePack's 0x{first:02x})")
+        if first == _UNSIGNED_64 and self._row[self._place : self._place + 1] >= b"\x80":
+            raise self._fault(TOO_LARGE)
+        return "scalar", _SCALARS[first]
+
+    def _text(self, size: int) -> str:
+        try:
+            return self._take(size).decode()
+        except UnicodeDecodeError as error:
+            raise self._fault(NOT_TEXT) from error
+
+    def _object(self, fields: int) -> None:
+        names = set()
+        above = self._path
+        for _ in range(fields):
+            what, size = self._head()
+            if what != "text":
+                raise self._fault(f"has a field whose name is of the type {what}; names must be texts")
+            name = self._text(size)
+            self._path = above / name
+            if name in names:
+                raise self._fault("is there twice in one object; name each field once")
+            names.add(name)
+            self._value()
+        self._path = above
+
+    def _value(self) -> None:
+        if len(self._path) > MAX_DEPTH:
+            raise self._fault(TOO_DEEP)
+        what, size = self._head()
+        if what == "object":
+            self._object(size)
+        elif what == "array":
+            above, self._path = self._path, self._path / ITEMS
+            for _ in range(size):
+                self._value()
+            self._path = above
+        elif what == "text":
+            self._text(size)
+        else:
+            self._take(size)

@@ -1,0 +1,183 @@
+"""Aggregates over Python values, one state for each group: what is added, how two states become one, what comes
+out.
+
+Sums are exact: integers as they are, doubles in units of the smallest double, so that no order of adding changes a
+bit. This module must not know where values come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Protocol
+
+from libraries.document_store.errors import QueryError
+from libraries.document_store.queries.semantics import (
+    INTEGER_HIGHEST,
+    INTEGER_LOWEST,
+    MISSING,
+    identity,
+    order_key,
+)
+
+UNIT_BITS = 1074
+"""Every finite double is a whole number of 2**-UNIT_BITS, the smallest double above 0."""
+
+
+class State(Protocol):
+    """One aggregate of one group, so far."""
+
+    def add(self, value: Any) -> None:
+        """Take in the value of one more tuple."""
+
+    def merge(self, other: Any) -> None:
+        """Take in all that another state of the same aggregate has."""
+
+    def result(self) -> Any:
+        """The figure of all values so far."""
+
+
+class CountState:
+    """How many values are neither missing nor null."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
+
+    def add(self, value: Any) -> None:
+        """Count the value."""
+        self.count += value is not None and value is not MISSING
+
+    def merge(self, other: CountState) -> None:
+        """Count what the other has counted."""
+        self.count += other.count
+
+    def result(self) -> int:
+        """The number."""
+        return self.count
+
+
+class SumState:
+    """The exact sum of numbers, and how many they are."""
+
+    __slots__ = ("count", "double_count", "doubles", "integers", "special")
+
+    def __init__(self) -> None:
+        self.count = self.double_count = self.integers = self.doubles = 0
+        self.special = 0.0
+        """Sum of infinities and NaN, the doubles that no integer holds; 0 without any."""
+
+    def add(self, value: Any) -> None:
+        """Add the value if it is a number."""
+        if type(value) is int:
+            self.integers += value
+        elif type(value) is float:
+            self.double_count += 1
+            self._add_double(value)
+        else:
+            return
+        self.count += 1
+
+    def _add_double(self, value: float) -> None:
+        if value - value != 0.0:
+            self.special += value
+            return
+        numerator, denominator = value.as_integer_ratio()
+        self.doubles += numerator << (UNIT_BITS + 1 - denominator.bit_length())
+
+    def merge(self, other: SumState) -> None:
+        """Add what the other has added."""
+        self.count += other.count
+        self.double_count += other.double_count
+        self.integers += other.integers
+        self.doubles += other.doubles
+        self.special += other.special
+
+    def result(self) -> int | float | None:
+        """The sum, rounded once; None of no numbers. Raises QueryError for integers beyond 64 bits."""
+        if self.double_count:
+            return self._divided(1)
+        if not INTEGER_LOWEST <= self.integers <= INTEGER_HIGHEST:
+            raise QueryError(f"sum: {self.integers} is beyond 64 bits; use avg, or sum doubles")
+        return self.integers if self.count else None
+
+    def _divided(self, by: int) -> float:
+        if self.special != 0.0:
+            return self.special
+        try:
+            return ((self.integers << UNIT_BITS) + self.doubles) / (by << UNIT_BITS)
+        except OverflowError:
+            return float("inf") if self.doubles > 0 else float("-inf")
+
+
+class AverageState(SumState):
+    """The exact sum, divided by the count, rounded once."""
+
+    __slots__ = ()
+
+    def result(self) -> float | None:
+        """The average; None of no numbers."""
+        return self._divided(self.count) if self.count else None
+
+
+class ExtremeState:
+    """The first value in the order of results, or the last, of those neither missing nor null."""
+
+    __slots__ = ("highest", "key", "value")
+
+    def __init__(self, highest: bool) -> None:
+        self.highest = highest
+        self.key: tuple[Any, ...] | None = None
+        self.value: Any = None
+
+    def add(self, value: Any) -> None:
+        """Keep the value if it is further out."""
+        if value is None or value is MISSING:
+            return
+        key = order_key(value)
+        if self.key is None or (key > self.key if self.highest else key < self.key):
+            self.key, self.value = key, value
+
+    def merge(self, other: ExtremeState) -> None:
+        """Keep the other's value if it is further out."""
+        if other.key is not None:
+            self.add(other.value)
+
+    def result(self) -> Any:
+        """The value; None of no values."""
+        return self.value
+
+
+class DistinctState:
+    """How many different values there are, neither missing nor null."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self) -> None:
+        self.seen: set[Hashable] = set()
+
+    def add(self, value: Any) -> None:
+        """Remember the value."""
+        if value is not None and value is not MISSING:
+            self.seen.add(identity(value))
+
+    def merge(self, other: DistinctState) -> None:
+        """Remember what the other has seen."""
+        self.seen |= other.seen
+
+    def result(self) -> int:
+        """The number."""
+        return len(self.seen)
+
+
+def new_state(function: str) -> State:
+    """An empty state of an aggregate function."""
+    if function == "count":
+        return CountState()
+    if function == "sum":
+        return SumState()
+    if function == "avg":
+        return AverageState()
+    if function == "count_distinct":
+        return DistinctState()
+    return ExtremeState(function == "max")

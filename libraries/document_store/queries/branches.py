@@ -1,0 +1,176 @@
+"""Where a plan's fields lie in one schema: the branches of each position, and the leaves that tell what is there.
+
+A position may hold values of several kinds, each a branch with leaves of its own. To know that an object or array is
+there, one leaf below it is enough. This module must not know values, columns or ways of execution.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from libraries.document_store.paths import Items, Path
+from libraries.document_store.queries.plan import (
+    And,
+    AnyItem,
+    Call,
+    Compare,
+    Condition,
+    Exists,
+    Expression,
+    Field,
+    Filter,
+    GroupBy,
+    IsMissing,
+    IsNull,
+    IsType,
+    Not,
+    Or,
+    Plan,
+    absolute,
+    arrays_of,
+)
+from libraries.document_store.schema import ROOT, Leaf, Schema
+from libraries.document_store.values import Kind
+
+NESTED = (Kind.ARRAY, Kind.OBJECT)
+
+
+class Use(enum.IntFlag):
+    """What is wanted of a field."""
+
+    KINDS = 1
+    """Whether it is there, and of which kind."""
+    SCALARS = 2
+    """Its value where that is no array and no object: those are as unknown as what is missing."""
+    WHOLE = 4
+    """Its value, whatever it is."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One kind of value at a position."""
+
+    kind: Kind
+    node: int
+    leaf: Leaf
+    """Its own leaf, or for an array or object one below it."""
+
+
+class Places:
+    """Positions within one schema, each looked up once."""
+
+    def __init__(self, schema: Schema) -> None:
+        """For a schema of some part."""
+        self.schema = schema
+
+    def branches(self, path: Path) -> tuple[Branch, ...]:
+        """The branches at a path, none where no document of the schema has anything."""
+        nodes = [ROOT]
+        for step in path:
+            kind, name = (Kind.ARRAY, None) if isinstance(step, Items) else (Kind.OBJECT, step)
+            inner = [node for node in nodes if self.schema.nodes[node].kind is kind]
+            nodes = [below for node in inner for below in self.schema.slots[node].get(name, ())]
+        return tuple(Branch(self.schema.nodes[node].kind, node, self.witness(node)) for node in nodes)
+
+    def array(self, path: Path) -> Branch | None:
+        """The branch of arrays at a path."""
+        return next((branch for branch in self.branches(path) if branch.kind is Kind.ARRAY), None)
+
+    def leaves(self, node: int) -> Iterator[Leaf]:
+        """The leaves at and below a node; of a node in which something was seen, its marker is none of them."""
+        nodes = self.schema.leaf_nodes
+        number = bisect_left(nodes, node)
+        if number < len(nodes) and nodes[number] == node:
+            yield self.schema.leaves[number]
+            return
+        inner = [below for branches in self.schema.slots[node].values() for below in branches]
+        for below in inner or [index for index, other in enumerate(self.schema.nodes) if other.parent == node]:
+            yield from self.leaves(below)
+
+    def witness(self, node: int) -> Leaf:
+        """The leaf that tells at least cost whether a node is there: in the fewest arrays, of the smallest values."""
+        return min(self.leaves(node), key=lambda leaf: (len(leaf.array_levels), _COSTS[leaf.kind], leaf.number))
+
+
+_COSTS = {
+    **{Kind.MARKER: 0, Kind.NULL: 0, Kind.BOOLEAN: 1, Kind.INTEGER: 2, Kind.DOUBLE: 3},
+    **{Kind.TEXT: 4, Kind.BINARY: 5, Kind.REST: 6},
+}
+
+
+def uses_of(plan: Plan) -> dict[Field, Use]:
+    """What a plan wants of each field that it reads, in the order in which it names them."""
+    uses: dict[Field, Use] = {}
+    for expression, use in _uses(plan):
+        if isinstance(expression, Field):
+            uses[expression] = uses.get(expression, Use(0)) | use
+    return uses
+
+
+def _uses(plan: Plan) -> Iterator[tuple[Expression, Use]]:
+    for step in plan.gathering:
+        if isinstance(step, Filter):
+            yield from condition_uses(step.condition)
+        elif step.distinct is not None:
+            yield from _operand_uses(step.distinct, Use.WHOLE)
+    result = plan.result
+    if isinstance(result, GroupBy):
+        for key in result.keys:
+            yield from _operand_uses(key.expression, Use.WHOLE)
+        for aggregate in result.aggregates:
+            use = _AGGREGATES.get(aggregate.function, Use.WHOLE)
+            if aggregate.expression is not None:
+                yield from _operand_uses(aggregate.expression, use)
+    elif result is not None:
+        for column in result.columns:
+            yield from _operand_uses(column.expression, Use.WHOLE)
+
+
+_AGGREGATES = {"count": Use.KINDS, "sum": Use.SCALARS, "avg": Use.SCALARS}
+
+
+def condition_uses(condition: Condition) -> Iterator[tuple[Expression, Use]]:
+    """What a condition wants of the expressions in it."""
+    if isinstance(condition, And | Or):
+        for part in condition.conditions:
+            yield from condition_uses(part)
+    elif isinstance(condition, Not | AnyItem):
+        yield from condition_uses(condition.condition)
+    elif isinstance(condition, Compare):
+        yield from _operand_uses(condition.left, Use.SCALARS)
+        yield from _operand_uses(condition.right, Use.SCALARS)
+    else:
+        kinds = isinstance(condition, Exists | IsMissing | IsNull | IsType)
+        yield from _operand_uses(condition.expression, Use.KINDS if kinds else Use.SCALARS)
+
+
+def _operand_uses(expression: Expression, use: Use) -> Iterator[tuple[Expression, Use]]:
+    yield expression, use
+    if isinstance(expression, Call):
+        for operand in expression.operands:
+            yield from _operand_uses(operand, Use.SCALARS)
+
+
+def needed_leaves(plan: Plan, places: Places) -> set[int]:
+    """Numbers of the leaves without which the plan's fields and items are not known; the key's among them."""
+    needed = {0}
+    for read, use in uses_of(plan).items():
+        for branch in places.branches(absolute(plan, read.of, read.path)):
+            if use & Use.WHOLE:
+                needed.update(leaf.number for leaf in places.leaves(branch.node))
+            elif use & Use.KINDS or branch.kind not in NESTED:
+                needed.add(branch.leaf.number)
+    for array in arrays_of(plan):
+        needed.update(branch.leaf.number for branch in places.branches(absolute(plan, array.name, ())))
+    return needed
+
+
+def wants_nested_values(plan: Plan, places: Places) -> bool:
+    """Whether an array or object of this schema is wanted as a value: in a group's key, a row, or for the highest."""
+    return any(
+        use & Use.WHOLE and any(b.kind in NESTED for b in places.branches(absolute(plan, read.of, read.path)))
+        for read, use in uses_of(plan).items()
+    )

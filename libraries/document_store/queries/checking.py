@@ -1,0 +1,288 @@
+"""Whether a plan can be executed: types, names, order of steps, and operands, each with an error that says what is
+allowed.
+
+Plans come from adapters and from JSON, so nothing about their parts is believed. This module must not know any way of
+execution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from libraries.document_store.errors import QueryError
+from libraries.document_store.queries.steps import (
+    FUNCTIONS,
+    INTEGER_HIGHEST,
+    INTEGER_LOWEST,
+    KINDS,
+    MOST_NESTING,
+    OPERANDS,
+    OPERATORS,
+    Aggregate,
+    And,
+    AnyItem,
+    Call,
+    Compare,
+    Compute,
+    Constant,
+    Count,
+    Exists,
+    Field,
+    Filter,
+    GroupBy,
+    In,
+    IsMissing,
+    IsNull,
+    IsType,
+    Limit,
+    Named,
+    Not,
+    Or,
+    Order,
+    Prefix,
+    Project,
+    TopK,
+    Unnest,
+    arrays_in,
+    step_place,
+)
+
+_STEPS = (Unnest, Filter, Project, GroupBy, Count, Compute, TopK, Limit)
+
+
+def check_steps(steps: Any) -> None:
+    """Raise QueryError for the first thing in a plan of these steps that cannot be executed."""
+    if not isinstance(steps, tuple):
+        raise QueryError(f"a plan's steps are a tuple, not {type(steps).__name__}")
+    names: set[str] = set()
+    columns: list[str] | None = None
+    taken: set[int] = set()
+    highest = 0
+    for number, step in enumerate(steps):
+        where = f"step {number + 1} ({type(step).__name__})"
+        if not isinstance(step, _STEPS):
+            allowed = ", ".join(kind.__name__ for kind in _STEPS)
+            raise QueryError(f"{where}: no such step; allowed are {allowed}")
+        place = step_place(step)
+        if place < highest or (place in taken and place > 0):
+            raise QueryError(
+                f"{where} cannot stand here: a plan is (Unnest | Filter)*, then at most one of Project, GroupBy "
+                "and Count, then Compute, TopK and Limit, each at most once"
+            )
+        highest = place
+        taken.add(place)
+        if isinstance(step, Unnest | Filter):
+            _check_gathering(step, names, where)
+        else:
+            columns = _check_result(step, names, columns, where)
+    given = [array.name for array in arrays_in(steps)]
+    for name in given:
+        if given.count(name) > 1:
+            raise QueryError(f"the name {name!r} is given to two arrays of the plan; each has its own")
+    if columns is None and any(isinstance(step, Unnest) for step in steps):
+        raise QueryError("an Unnest needs a Project, GroupBy or Count after it: there is no document for each item")
+
+
+def _check_gathering(step: Unnest | Filter, names: set[str], where: str) -> None:
+    if isinstance(step, Filter):
+        _check_condition(step.condition, names, where, 0)
+        return
+    _check_array(step, names, where)
+    names.add(step.name)
+    if step.distinct is not None:
+        _check_expression(step.distinct, names, f"{where}, distinct", 0)
+        if any(part.of != step.name for part in _fields(step.distinct)):
+            raise QueryError(f"{where}, distinct: reads only the item itself; use fields of {step.name!r}")
+
+
+def _check_result(step: Any, names: set[str], columns: list[str] | None, where: str) -> list[str] | None:
+    if isinstance(step, Count):
+        return [_name(step.name, where)]
+    if isinstance(step, Project):
+        return _check_named(step.columns, names, where)
+    if isinstance(step, GroupBy):
+        found = _check_named(step.keys, names, f"{where}, keys", may_be_empty=True)
+        for aggregate in _tuple(step.aggregates, Aggregate, f"{where}, aggregates"):
+            found.append(_check_aggregate(aggregate, names, where))
+        if not found:
+            raise QueryError(f"{where}: neither keys nor aggregates; name at least one")
+        return _unique(found, where)
+    if isinstance(step, Limit):
+        _rows(step.rows, where)
+        return columns
+    if columns is None:
+        raise QueryError(f"{where}: needs a Project, GroupBy or Count before it, whose columns it reads")
+    if isinstance(step, Compute):
+        for column in _tuple(step.columns, Named, where):
+            _check_expression(column.expression, {""}, where, 0)
+            for part in _fields(column.expression):
+                if len(part.path) != 1 or part.path[0] not in columns:
+                    raise QueryError(f"{where}: no column {'.'.join(part.path)!r} in the result; it has {columns}")
+            columns = _unique([*columns, _name(column.name, where)], where)
+        return columns
+    if step.rows is not None:
+        _rows(step.rows, where)
+    for order in _tuple(step.by, Order, where, may_be_empty=False):
+        if order.name not in columns:
+            raise QueryError(f"{where}: no column {order.name!r} in the result; it has {columns}")
+        if not isinstance(order.descending, bool):
+            raise QueryError(f"{where}: descending is true or false, not {order.descending!r}")
+    return columns
+
+
+def _check_named(named: Any, names: set[str], where: str, may_be_empty: bool = False) -> list[str]:
+    found = []
+    for column in _tuple(named, Named, where, may_be_empty):
+        _check_expression(column.expression, names, where, 0)
+        found.append(_name(column.name, where))
+    return _unique(found, where)
+
+
+def _check_aggregate(aggregate: Aggregate, names: set[str], where: str) -> str:
+    if aggregate.function not in FUNCTIONS:
+        raise QueryError(f"{where}: no aggregate {aggregate.function!r}; allowed are {', '.join(FUNCTIONS)}")
+    if aggregate.expression is not None:
+        _check_expression(aggregate.expression, names, where, 0)
+    elif aggregate.function != "count":
+        raise QueryError(f"{where}: {aggregate.function} needs an expression; only count goes without one")
+    return _name(aggregate.name, where)
+
+
+def _check_array(array: Unnest | AnyItem, names: set[str], where: str) -> None:
+    _check_path(array.path, where)
+    if not array.path and not array.of:
+        raise QueryError(f"{where}: the document itself is no array; name the array's path")
+    if array.of and array.of not in names:
+        raise QueryError(f"{where}: no item is called {array.of!r}; known are {sorted(names)}")
+    if _name(array.name, where) in names:
+        raise QueryError(f"{where}: the name {array.name!r} is taken; choose another")
+
+
+def _check_condition(condition: Any, names: set[str], where: str, depth: int, within_item: bool = False) -> None:
+    if depth > MOST_NESTING:
+        raise QueryError(
+            f"{where}: conditions are nested deeper than {MOST_NESTING}; write And and Or of many parts flat"
+        )
+    if isinstance(condition, And | Or):
+        parts = condition.conditions
+        if not isinstance(parts, tuple) or not parts:
+            raise QueryError(f"{where}: {type(condition).__name__} takes a tuple of at least one condition")
+        for part in parts:
+            _check_condition(part, names, where, depth + 1, within_item)
+    elif isinstance(condition, Not):
+        _check_condition(condition.condition, names, where, depth + 1, within_item)
+    elif isinstance(condition, AnyItem):
+        if within_item:
+            raise QueryError(f"{where}: an AnyItem cannot stand within another; unnest the outer array instead")
+        _check_array(condition, names, where)
+        _check_condition(condition.condition, names | {condition.name}, where, depth + 1, within_item=True)
+    elif isinstance(condition, Compare):
+        if condition.operator not in OPERATORS:
+            raise QueryError(f"{where}: no comparison {condition.operator!r}; allowed are {' '.join(OPERATORS)}")
+        _check_expression(condition.left, names, where, depth)
+        _check_expression(condition.right, names, where, depth)
+    elif isinstance(condition, In | Prefix | Exists | IsMissing | IsNull | IsType):
+        _check_expression(condition.expression, names, where, depth)
+        _check_parameter(condition, where)
+    else:
+        raise QueryError(f"{where}: {type(condition).__name__} is no condition")
+
+
+def _check_parameter(condition: In | Prefix | Exists | IsMissing | IsNull | IsType, where: str) -> None:
+    if isinstance(condition, In):
+        if not isinstance(condition.values, tuple):
+            raise QueryError(f"{where}: In takes a tuple of values, not {type(condition.values).__name__}")
+        for value in condition.values:
+            _check_constant(value, where)
+    elif isinstance(condition, Prefix):
+        _check_text(condition.text, f"{where}: Prefix")
+    elif isinstance(condition, IsType) and condition.kind not in KINDS:
+        raise QueryError(f"{where}: no kind {condition.kind!r}; allowed are {', '.join(KINDS)}")
+
+
+def _check_expression(expression: Any, names: set[str], where: str, depth: int) -> None:
+    if depth > MOST_NESTING:
+        raise QueryError(f"{where}: expressions are nested deeper than {MOST_NESTING}")
+    if isinstance(expression, Field):
+        _check_path(expression.path, where)
+        if expression.of and expression.of not in names:
+            raise QueryError(f"{where}: no item is called {expression.of!r}; known are {sorted(names)}")
+    elif isinstance(expression, Constant):
+        _check_constant(expression.value, where)
+    elif isinstance(expression, Call):
+        _check_call(expression, names, where, depth)
+    else:
+        raise QueryError(f"{where}: {type(expression).__name__} is no expression; use Field, Constant or Call")
+
+
+def _check_call(call: Call, names: set[str], where: str, depth: int) -> None:
+    if call.function not in OPERANDS:
+        raise QueryError(f"{where}: no function {call.function!r}; allowed are {', '.join(OPERANDS)}")
+    count = OPERANDS[call.function]
+    if not isinstance(call.operands, tuple) or len(call.operands) != count:
+        raise QueryError(f"{where}: {call.function} takes a tuple of {count} operands")
+    for operand in call.operands:
+        _check_expression(operand, names, where, depth + 1)
+    if call.function in ("floor_divide", "modulo"):
+        divisor = call.operands[1]
+        positive = isinstance(divisor, Constant) and type(divisor.value) is int and divisor.value > 0
+        if not positive:
+            raise QueryError(f"{where}: {call.function} divides by a positive integer constant, not by {divisor}")
+
+
+def _check_constant(value: Any, where: str) -> None:
+    if value is not None and type(value) not in (bool, int, float, str, bytes):
+        raise QueryError(
+            f"{where}: a constant is null, boolean, integer, double, text or bytes, not {type(value).__name__}"
+        )
+    if type(value) is int and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
+        raise QueryError(f"{where}: the constant {value} is beyond 64 bits; use a double")
+    if isinstance(value, str):
+        _check_text(value, f"{where}: the constant")
+
+
+def _check_path(path: Any, where: str) -> None:
+    if not isinstance(path, tuple) or not all(isinstance(name, str) for name in path):
+        raise QueryError(f"{where}: a path is a tuple of field names, not {path!r}")
+    for name in path:
+        _check_text(name, f"{where}: the field name")
+
+
+def _check_text(text: Any, where: str) -> None:
+    try:
+        text.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise QueryError(f"{where} {text!r} is no text that UTF-8 can hold") from None
+
+
+def _fields(expression: Any) -> list[Field]:
+    if isinstance(expression, Call):
+        return [part for operand in expression.operands for part in _fields(operand)]
+    return [expression] if isinstance(expression, Field) else []
+
+
+def _tuple(parts: Any, kind: type, where: str, may_be_empty: bool = True) -> tuple[Any, ...]:
+    if not isinstance(parts, tuple) or not all(isinstance(part, kind) for part in parts):
+        raise QueryError(f"{where}: takes a tuple of {kind.__name__}")
+    if not parts and not may_be_empty:
+        raise QueryError(f"{where}: takes at least one {kind.__name__}")
+    return parts
+
+
+def _name(name: Any, where: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"{where}: a name is a text of at least one character, not {name!r}")
+    _check_text(name, f"{where}: the name")
+    return name
+
+
+def _unique(names: list[str], where: str) -> list[str]:
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(f"{where}: the name {name!r} is given twice; each column has its own")
+    return names
+
+
+def _rows(rows: Any, where: str) -> None:
+    if type(rows) is not int or rows < 0:
+        raise QueryError(f"{where}: rows is an integer of at least 0, not {rows!r}")

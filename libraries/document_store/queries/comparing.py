@@ -1,0 +1,40 @@
+"""A column of numbers against a constant: the comparison of their own kind that says the same, exactly.
+
+So that generated code compares integers with integers and doubles with doubles, and rounds neither. This module must
+not know plans, columns or source.
+"""
+
+from __future__ import annotations
+
+import math
+
+from libraries.document_store.queries.semantics import INTEGER_HIGHEST, INTEGER_LOWEST
+
+Comparison = tuple[str, int | float] | bool
+"""An operator and a constant of the column's kind; or what is true of each value but NaN."""
+
+
+def for_integers(operator: str, value: int | float) -> Comparison:
+    """How integers are compared with a number that is not NaN."""
+    if isinstance(value, int):
+        return operator, value
+    if math.isfinite(value) and value.is_integer() and INTEGER_LOWEST <= int(value) <= INTEGER_HIGHEST:
+        return operator, int(value)
+    if operator in ("=", "!="):
+        return operator == "!="
+    if value < INTEGER_LOWEST or value > INTEGER_HIGHEST:
+        return (value > 0) == (operator in ("<", "<="))
+    return ("<=", math.floor(value)) if operator in ("<", "<=") else (">=", math.ceil(value))
+
+
+def for_doubles(operator: str, value: int | float) -> Comparison:
+    """How doubles are compared with a number that is not NaN."""
+    near = float(value)
+    if near == value:
+        return operator, near
+    if operator in ("=", "!="):
+        return operator == "!="
+    is_below = operator in ("<", "<=")
+    if near > value:
+        return ("<", near) if is_below else (">=", near)
+    return ("<=", near) if is_below else (">", near)

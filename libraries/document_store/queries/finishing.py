@@ -1,0 +1,88 @@
+"""From groups or rows to the answer: their defined order, computed columns, the first rows. The same for all ways.
+
+This module must not know where rows come from.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from libraries.document_store.queries.aggregates import new_state
+from libraries.document_store.queries.interpreting import Groups, evaluate
+from libraries.document_store.queries.plan import Compute, GroupBy, Limit, Plan, TopK
+from libraries.document_store.queries.semantics import MISSING, order_key
+
+Row = dict[str, Any]
+Place = Any
+"""What rows are ordered by before any TopK: a document's key, or the order of a group's keys."""
+
+
+def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]:
+    """A row for each group, with its place."""
+    if not group_by.keys and not groups:
+        groups = {(): ((), [new_state(aggregate.function) for aggregate in group_by.aggregates])}
+    placed = []
+    names = [key.name for key in group_by.keys]
+    for keys, states in groups.values():
+        row = {name: value for name, value in zip(names, keys, strict=True) if value is not MISSING}
+        for aggregate, state in zip(group_by.aggregates, states, strict=True):
+            row[aggregate.name] = state.result()
+        placed.append(([order_key(key) for key in keys], row))
+    return placed
+
+
+def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
+    """The answer: computed columns, then the order, then the first rows. Rows of one place come in their order."""
+    entries = list(placed)
+    for step in plan.steps:
+        if isinstance(step, Compute):
+            entries = [(place, computed(step, row)) for place, row in entries]
+        elif isinstance(step, TopK) and step.rows is not None:
+            entries = _candidates(step, step.rows, entries)
+    entries.sort(key=_place)
+    rows = [row for _, row in entries]
+    for step in plan.steps:
+        if isinstance(step, TopK):
+            rows = _ordered(step, rows)
+        elif isinstance(step, Limit):
+            rows = rows[: step.rows]
+    return rows
+
+
+def computed(step: Compute, row: Row) -> Row:
+    """The row with the step's columns, each of which sees those before it."""
+    row = dict(row)
+    for column in step.columns:
+        value = evaluate(column.expression, {"": row})
+        if value is not MISSING:
+            row[column.name] = value
+    return row
+
+
+def _candidates(step: TopK, rows: int, entries: list[tuple[Place, Row]]) -> list[tuple[Place, Row]]:
+    """Those that can be among the first rows by the first column: ordering the others would be for nothing."""
+    if rows >= len(entries) or rows == 0:
+        return entries[:rows] if rows == 0 else entries
+    first = step.by[0]
+    keys = [order_key(row.get(first.name, MISSING)) for _, row in entries]
+    if first.descending:
+        bound = heapq.nlargest(rows, keys)[-1]
+        return [entry for entry, key in zip(entries, keys, strict=True) if key >= bound]
+    bound = heapq.nsmallest(rows, keys)[-1]
+    return [entry for entry, key in zip(entries, keys, strict=True) if key <= bound]
+
+
+def _ordered(step: TopK, rows: list[Row]) -> list[Row]:
+    for order in reversed(step.by):
+        rows = _sorted(rows, order.name, order.descending)
+    return rows if step.rows is None else rows[: step.rows]
+
+
+def _sorted(rows: Sequence[Row], name: str, descending: bool) -> list[Row]:
+    return sorted(rows, key=lambda row: order_key(row.get(name, MISSING)), reverse=descending)
+
+
+def _place(entry: tuple[Place, Row]) -> Place:
+    return entry[0]

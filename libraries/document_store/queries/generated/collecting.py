@@ -1,0 +1,180 @@
+"""What generated functions give, until it is the answer: tuples into groups, projections into rows.
+
+Vectors are gathered over parts and grouped together; when they are many, their groups become states in Python, so that
+memory stays flat. This module must not know schemas, columns or source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from libraries.document_store.messagepack import decode
+from libraries.document_store.queries.finishing import Place, Row, finish, rows_of_groups
+from libraries.document_store.queries.interpreting import Groups
+from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.plan import Call, Compute, Expression, Field, GroupBy, Plan, Project, TopK
+from libraries.document_store.queries.rows import Interpretation
+from libraries.document_store.queries.semantics import MISSING, identity, order_key
+from libraries.document_store.queries.vectors.aggregates import Aggregated, Results, aggregated
+from libraries.document_store.queries.vectors.codes import grouped
+from libraries.document_store.queries.vectors.vector import (
+    DOUBLE,
+    INTEGER,
+    Index,
+    Vector,
+    concatenated,
+    minus,
+)
+
+MOST_TUPLES = 4_000_000
+"""So many tuples are grouped at once: their vectors are in memory then."""
+
+
+class Collected:
+    """Takes what generated functions give for one part after the other; `part` is the one at work."""
+
+    def __init__(self, plan: Plan) -> None:
+        """With nothing."""
+        self.plan = plan
+        self.part: Part | None = None
+        self.interpretation = Interpretation(plan)
+        """For the parts that no generated function takes."""
+        self.groups: Groups = self.interpretation.groups
+        """Groups whose states are in Python: those of rows, and those of earlier vectors."""
+        self.placed: list[tuple[Place, Row]] = self.interpretation.placed
+        self._count = 0
+        self._pending: list[Sequence[Vector | None]] = []
+
+    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
+        """So many tuples: their keys, then the operand of each aggregate."""
+        self._count += count
+        self._pending.append(vectors)
+        if self._count >= MOST_TUPLES:
+            self._into_states()
+
+    def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
+        """Rows of a projection, with the document of each."""
+        assert self.part is not None
+        assert isinstance(self.plan.result, Project)
+        names = [column.name for column in self.plan.result.columns]
+        chosen = candidates(self.plan, dict(zip(names, vectors, strict=True)))
+        if chosen is not None:
+            index = chosen if index is None else index[chosen]
+            vectors = [vector.take(chosen) for vector in vectors]
+        keys = self.part.keys if index is None else self.part.keys[index]
+        lists = [vector.tolist(MISSING) for vector in vectors]
+        for key, *values in zip(keys.tolist(), *lists, strict=True):
+            row = {name: value for name, value in zip(names, values, strict=True) if value is not MISSING}
+            self.placed.append((key, row))
+
+    def documents(self, index: Index) -> None:
+        """Documents that are wanted whole."""
+        assert self.part is not None
+        rows = self.part.rows()
+        chosen = range(len(rows)) if index is None else index.tolist()
+        keys = self.part.keys.tolist()
+        self.placed.extend((keys[place], decode(rows[place])) for place in chosen)
+
+    def answer(self) -> list[Row]:
+        """The rows of the result."""
+        result = self.plan.result
+        if not isinstance(result, GroupBy):
+            return finish(self.plan, self.placed)
+        if self.groups or not self._pending:
+            self._into_states()
+            return finish(self.plan, rows_of_groups(result, self.groups))
+        return finish(self.plan, self._rows_of_vectors(result))
+
+    def _grouped(self, result: GroupBy) -> tuple[int, list[Vector], list[Aggregated]]:
+        """The pending tuples in groups: how many groups, their keys, and each aggregate of all groups."""
+        whole = [_whole(column) for column in zip(*self._pending, strict=True)]
+        keys, operands = whole[: len(result.keys)], whole[len(result.keys) :]
+        found = grouped(self._count, [key for key in keys if key is not None])
+        figures = [
+            aggregated(aggregate.function, found.groups, found.count, operand)
+            for aggregate, operand in zip(result.aggregates, operands, strict=True)
+        ]
+        self._pending.clear()
+        self._count = 0
+        return found.count, found.keys, figures
+
+    def _into_states(self) -> None:
+        result = self.plan.result
+        if not self._pending or not isinstance(result, GroupBy):
+            return
+        count, keys, figures = self._grouped(result)
+        columns = [key.tolist(MISSING) for key in keys]
+        states = [figure.states() for figure in figures]
+        for group in range(count):
+            values = tuple(column[group] for column in columns)
+            found = [column[group] for column in states]
+            name = tuple(map(identity, values))
+            if name not in self.groups:
+                self.groups[name] = (values, found)
+                continue
+            for state, other in zip(self.groups[name][1], found, strict=True):
+                state.merge(other)
+
+    def _rows_of_vectors(self, result: GroupBy) -> list[tuple[Place, Row]]:
+        _, keys, figures = self._grouped(result)
+        names = [*(key.name for key in result.keys), *(aggregate.name for aggregate in result.aggregates)]
+        columns: list[Results] = [*keys, *(figure.results() for figure in figures)]
+        chosen = candidates(self.plan, dict(zip(names, columns, strict=True)))
+        lists = [_listed(column, chosen) for column in columns]
+        placed = []
+        for values in zip(*lists, strict=True):
+            row = {name: value for name, value in zip(names, values, strict=True) if value is not MISSING}
+            placed.append(([order_key(value) for value in values[: len(keys)]], row))
+        return placed
+
+
+def _whole(column: tuple[Vector | None, ...]) -> Vector | None:
+    parts = [vector for vector in column if vector is not None]
+    return concatenated(parts) if parts else None
+
+
+def _listed(column: Results, chosen: np.ndarray | None) -> list[Any]:
+    if isinstance(column, Vector):
+        return column.take(chosen).tolist(MISSING)
+    return column if chosen is None else [column[place] for place in chosen.tolist()]
+
+
+def candidates(plan: Plan, columns: dict[str, Results]) -> np.ndarray | None:
+    """Positions of the rows that can be among the first of a TopK, where numbers alone tell; None: all can be."""
+    step = next((step for step in plan.steps if isinstance(step, TopK)), None)
+    if step is None or not step.rows:
+        return None
+    for compute in (step for step in plan.steps if isinstance(step, Compute)):
+        for column in compute.columns:
+            columns[column.name] = _computed(column.expression, columns)
+    values = _numbers(columns.get(step.by[0].name))
+    if values is None or len(values) <= step.rows:
+        return None
+    if step.by[0].descending:
+        bound = np.partition(values, len(values) - step.rows)[len(values) - step.rows]
+        return np.flatnonzero(values >= bound)
+    return np.flatnonzero(values <= np.partition(values, step.rows - 1)[step.rows - 1])
+
+
+def _numbers(column: Results | None) -> np.ndarray | None:
+    if not isinstance(column, Vector) or len(column.values) != 1:
+        return None
+    for kind in (INTEGER, DOUBLE):
+        if kind in column.values and len(column.values[kind]) == column.count:
+            values: np.ndarray = column.values[kind]
+            return None if kind == DOUBLE and np.isnan(values).any() else values
+    return None
+
+
+def _computed(expression: Expression, columns: dict[str, Results]) -> Results:
+    """A computed column as a vector, where it is a difference of vectors; nothing else is worth it."""
+    if isinstance(expression, Field):
+        return columns[expression.path[0]]
+    if isinstance(expression, Call) and expression.function == "minus":
+        left, right = (_computed(operand, columns) for operand in expression.operands)
+        if isinstance(left, Vector) and isinstance(right, Vector):
+            return minus(left, right)
+    return []

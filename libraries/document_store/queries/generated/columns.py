@@ -1,0 +1,234 @@
+"""Generated code over columns: each plan becomes one function in Python and numpy for the branches that a schema
+has.
+
+Scan, filters, unnests and projections are fused into straight lines over whole columns; no array is assembled. Groups
+are made outside, of what the function gives, as in the paper (section 5). This module must not know what stores parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from libraries.document_store.paths import Path
+from libraries.document_store.queries.branches import Branch, Places, uses_of
+from libraries.document_store.queries.generated.compiling import Cache, Source
+from libraries.document_store.queries.generated.conditions import ColumnSource, Scope, Tuples
+from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.plan import (
+    Aggregate,
+    Expression,
+    Field,
+    Filter,
+    GroupBy,
+    Plan,
+    Unnest,
+    absolute,
+    any_items_of,
+    arrays_of,
+    expressions_of,
+    operands_of,
+    result_expressions,
+)
+from libraries.document_store.queries.vectors import joining, vector
+from libraries.document_store.queries.vectors.slots import View
+from libraries.document_store.queries.vectors.vector import Index, Vector
+from libraries.document_store.shredding import Column
+
+
+class Receiver(Protocol):
+    """Who takes what generated functions give."""
+
+    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
+        """So many tuples: their keys, then the operand of each aggregate."""
+
+    def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
+        """Rows of a projection, with the document of each."""
+
+    def documents(self, index: Index) -> None:
+        """Documents that are wanted whole."""
+
+
+class Columns:
+    """The columns of one part as they are read, and what was made of them."""
+
+    def __init__(self, part: Part) -> None:
+        """Nothing is read yet."""
+        self.count = part.count
+        self._part = part
+        self._columns: dict[int, Column] = {}
+        self._views: dict[tuple[int, int], View] = {}
+
+    def load(self, leaf_numbers: Iterable[int]) -> None:
+        """Read the columns of these leaves that were not read before."""
+        wanted = [number for number in leaf_numbers if number not in self._columns]
+        if wanted:
+            self._columns.update(self._part.columns(wanted))
+
+    def view(self, leaf_number: int, depth: int) -> View:
+        """A column that was loaded, at a depth."""
+        key = (leaf_number, depth)
+        if key not in self._views:
+            self._views[key] = View(self._columns[leaf_number], depth)
+        return self._views[key]
+
+
+Function = Callable[[Columns, Receiver], None]
+
+_GIVEN = {
+    name: getattr(module, name)
+    for module, names in (
+        (vector, ("absent", "compare", "compare_texts", "constant", "floor_divide", "is_among", "is_prefix")),
+        (
+            vector,
+            ("kinds_of", "length", "minus", "modulo", "of_view", "of_views", "only_kinds", "spelled_out", "spread"),
+        ),
+        (joining, ("any_of", "first_of_each", "items", "joined", "narrowed")),
+    )
+    for name in names
+} | {"flatnonzero": vector.np.flatnonzero}
+
+_functions = Cache()
+
+
+def function_for(plan: Plan, spelled: str, places: Places) -> Function | None:
+    """The function of a plan for a schema, compiled once for all with the same branches; None: it gives nothing.
+
+    `spelled` is the plan as JSON: plans that are equal to Python (1, 1.0 and True are) may not be the same.
+    """
+    function: Function | None = _functions.get((spelled, signature(plan, places)), lambda: _generated(plan, places))
+    return function
+
+
+def signature(plan: Plan, places: Places) -> tuple[Any, ...]:
+    """What of a schema decides the source: the branches of all positions that the plan reads."""
+    paths = [absolute(plan, read.of, read.path) for read in uses_of(plan)]
+    paths += [absolute(plan, array.name, ()) for array in arrays_of(plan)]
+    return tuple(tuple(map(_told, places.branches(path))) for path in paths)
+
+
+def _told(branch: Branch) -> tuple[int, int, int]:
+    return branch.leaf.number, int(branch.kind), len(branch.leaf.array_levels)
+
+
+class _Nothing(Exception):
+    """No tuple can come of this schema."""
+
+
+def _generated(plan: Plan, places: Places) -> Function | None:
+    source = Source()
+    try:
+        _Writer(plan, ColumnSource(source, places)).write()
+    except _Nothing:
+        return None
+    return source.compiled("w, out", _GIVEN)
+
+
+class _Writer:
+    """Writes the steps of one plan, one after the other."""
+
+    def __init__(self, plan: Plan, columns: ColumnSource) -> None:
+        self.plan, self.columns, self.source = plan, columns, columns.source
+        self.tuples = Tuples("n", {"": Scope(Path(), 0, "t0")})
+
+    def write(self) -> None:
+        self.source.line("n, t0 = w.count, None")
+        for number, step in enumerate(self.plan.gathering):
+            place = self.source.place()
+            if isinstance(step, Filter):
+                self._filter(step)
+            else:
+                self._unnest(step, _names_after(self.plan, number), number == 0)
+            self._load(place)
+        place = self.source.place()
+        self._result()
+        self._load(place)
+
+    def _load(self, place: int) -> None:
+        if self.columns.leaves:
+            self.source.insert(place, f"w.load({tuple(sorted(self.columns.leaves))})")
+            self.columns.leaves.clear()
+
+    def _filter(self, step: Filter) -> None:
+        known = self.columns.mask(step.condition, self.tuples)
+        if known is False:
+            raise _Nothing
+        if known is not True:
+            self._narrow(self.source.variable("o", f"flatnonzero({known})"))
+
+    def _narrow(self, kept: str) -> None:
+        with self.source.block(f"if len({kept}) == 0:"):
+            self.source.line("return")
+        with self.source.block(f"if len({kept}) < n:"):
+            self.source.line(f"n = len({kept})")
+            for scope in self.tuples.scopes.values():
+                self.source.line(f"{scope.index} = narrowed({scope.index}, {kept})")
+
+    def _unnest(self, step: Unnest, names: set[str], is_first: bool) -> None:
+        found = self.columns.items(step, self.tuples)
+        if found is None:
+            raise _Nothing
+        scope, slots, view = found
+        outer = self.tuples.scopes[step.of].index
+        index = self.source.name("t")
+        kept = {name: other for name, other in self.tuples.scopes.items() if name in names}
+        if kept or step.distinct is not None or not is_first:
+            old = self.source.name("o")
+            self.source.line(f"{old}, {index} = joined({outer}, {view}.parents({scope.depth}), {slots})")
+            for other in kept.values():
+                self.source.line(f"{other.index} = narrowed({other.index}, {old})")
+            self.source.line(f"n = len({old})")
+        else:
+            # Nobody asks in which document an item lies.
+            old = ""
+            self.source.line(f"{index} = {slots}")
+            self.source.line(f"n = len({view}) if {index} is None else len({index})")
+        self.tuples = Tuples("n", {**kept, step.name: Scope(scope.path, scope.depth, index)})
+        with self.source.block("if n == 0:"):
+            self.source.line("return")
+        if step.distinct is not None:
+            values = self.columns.vector(step.distinct, self.tuples)
+            self._narrow(self.source.variable("o", f"first_of_each({old}, {values})"))
+
+    def _result(self) -> None:
+        result = self.plan.result
+        if result is None:
+            self.source.line("out.documents(t0)")
+            return
+        made: dict[tuple[str, Expression], str] = {}
+        if isinstance(result, GroupBy):
+            names = [self._made(key.expression, made) for key in result.keys]
+            names += [self._operand(aggregate, made) for aggregate in result.aggregates]
+            self.source.line(f"out.tuples(n, [{', '.join(names)}])")
+        else:
+            names = [self._made(column.expression, made) for column in result.columns]
+            self.source.line(f"out.rows(t0, [{', '.join(names)}])")
+
+    def _operand(self, aggregate: Aggregate, made: dict[tuple[str, Expression], str]) -> str:
+        if aggregate.expression is None:
+            return "None"
+        if aggregate.function == "count":
+            return self.source.variable("v", f"only_kinds({self.columns.kinds(aggregate.expression, self.tuples)})")
+        return self._made(aggregate.expression, made)
+
+    def _made(self, expression: Expression, made: dict[tuple[str, Expression], str]) -> str:
+        # The spelling tells apart the constants that Python does not.
+        key = (repr(expression), expression)
+        if key not in made:
+            made[key] = self.columns.vector(expression, self.tuples)
+        return made[key]
+
+
+def _names_after(plan: Plan, number: int) -> set[str]:
+    """The names whose positions are wanted after a step that makes tuples."""
+    parts = (part for whole in result_expressions(plan.result) for part in operands_of(whole))
+    names = {part.of for part in parts if isinstance(part, Field)}
+    if not isinstance(plan.result, GroupBy):
+        names.add("")
+    for step in plan.gathering[number + 1 :]:
+        if isinstance(step, Unnest):
+            names.add(step.of)
+        else:
+            names.update(part.of for part in expressions_of(step.condition) if isinstance(part, Field))
+            names.update(test.of for test in any_items_of(step.condition))
+    return names

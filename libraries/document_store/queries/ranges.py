@@ -1,0 +1,114 @@
+"""Ranges that a plan's filters demand of single fields: what spares reading columns, and what an index can answer.
+
+Only what must be true of every tuple counts: the parts of top-level `And`s. A range may be wider than the condition,
+never narrower. This module must not know ways of execution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from libraries.document_store.paths import ITEMS, Path
+from libraries.document_store.queries.branches import Places
+from libraries.document_store.queries.comparing import for_doubles, for_integers
+from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.plan import (
+    And,
+    AnyItem,
+    Compare,
+    Condition,
+    Constant,
+    Field,
+    Filter,
+    In,
+    Plan,
+    Scalar,
+    absolute,
+)
+from libraries.document_store.values import Kind, kind_of
+
+_NUMBERS = (Kind.INTEGER, Kind.DOUBLE)
+_MIRRORED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Range:
+    """A value at `path` has to lie from `low` to `high`, both of one kind (integer and double are numbers together)."""
+
+    path: Path
+    low: Scalar
+    """None: no lower end."""
+    high: Scalar
+    """None: no upper end."""
+
+    @property
+    def is_of_documents(self) -> bool:
+        """Whether the value is one of the document, not of items."""
+        return ITEMS not in self.path
+
+
+def ranges_of(plan: Plan) -> tuple[Range, ...]:
+    """The ranges that a plan's filters demand."""
+    steps = (step for step in plan.gathering if isinstance(step, Filter))
+    return tuple(found for step in steps for found in _demanded(plan, step.condition))
+
+
+def _demanded(plan: Plan, condition: Condition) -> Iterator[Range]:
+    if isinstance(condition, And):
+        for part in condition.conditions:
+            yield from _demanded(plan, part)
+    elif isinstance(condition, AnyItem):
+        yield from _demanded(plan, condition.condition)
+    elif isinstance(condition, Compare):
+        left, operator, right = condition.left, str(condition.operator), condition.right
+        if isinstance(left, Constant):
+            left, operator, right = right, _MIRRORED.get(operator, "!="), left
+        if not isinstance(left, Field) or not isinstance(right, Constant) or operator == "!=":
+            return
+        if right.value is not None and right.value == right.value:
+            low = None if operator in ("<", "<=") else right.value
+            high = None if operator in (">", ">=") else right.value
+            yield Range(absolute(plan, left.of, left.path), low, high)
+    elif isinstance(condition, In) and isinstance(condition.expression, Field):
+        texts = [value for value in condition.values if isinstance(value, str)]
+        if texts and len(texts) == len(condition.values):
+            field = condition.expression
+            yield Range(absolute(plan, field.of, field.path), min(texts), max(texts))
+
+
+Bounds = tuple[int, Scalar, Scalar]
+"""Number of a leaf, and both ends as values of its kind; None is an open end."""
+
+
+def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
+    """The leaves of a schema that may have values within a range."""
+    kind = kind_of(wanted.low if wanted.low is not None else wanted.high)
+    like = _NUMBERS if kind in _NUMBERS else (kind,)
+    found = []
+    for branch in places.branches(wanted.path):
+        ends = _ends(branch.kind, wanted) if branch.kind in like else None
+        if ends is not None:
+            found.append((branch.leaf.number, *ends))
+    return tuple(found)
+
+
+def may_match(part: Part, bounds: Iterable[Bounds]) -> bool:
+    """False only if no document of the part has a value within the bounds."""
+    return any(part.may_match(number, low, high) for number, low, high in bounds)
+
+
+def _ends(kind: Kind, wanted: Range) -> tuple[Scalar, Scalar] | None:
+    """Both ends as values of the kind; None: no value of the kind lies between."""
+    if kind not in _NUMBERS:
+        return wanted.low, wanted.high
+    ends: list[Scalar] = []
+    for operator, value in ((">=", wanted.low), ("<=", wanted.high)):
+        if not isinstance(value, int | float):
+            ends.append(None)
+            continue
+        known = for_integers(operator, value) if kind is Kind.INTEGER else for_doubles(operator, value)
+        if known is False:
+            return None
+        ends.append(None if known is True else known[1])
+    return ends[0], ends[1]

@@ -1,0 +1,66 @@
+"""A plan interpreted over rows: each MessagePack row becomes a dict, which every operator reads in turn.
+
+The reference that all other ways are compared with; over plain dicts it is what adapters' answers are verified by.
+This module must not know columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from libraries.document_store.messagepack import decode
+from libraries.document_store.queries.finishing import Place, Row, finish, rows_of_groups
+from libraries.document_store.queries.interpreting import Groups, add_to_groups, projected, tuples
+from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.plan import GroupBy, Plan, Project
+
+Document = dict[str, Any]
+_T = TypeVar("_T")
+
+
+class Interpretation:
+    """The answer so far of a plan that is interpreted, piece by piece of the documents."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Begin with no documents."""
+        self.plan = plan
+        self.groups: Groups = {}
+        self.placed: list[tuple[Place, Row]] = []
+
+    def add(self, keys: Iterable[Any], documents: Iterable[Document]) -> None:
+        """Take in documents and their keys."""
+        result = self.plan.result
+        if isinstance(result, GroupBy):
+            add_to_groups(result, tuples(self.plan, documents), self.groups)
+            return
+        key: list[Any] = [None]
+        flow = tuples(self.plan, _noting(zip(keys, documents, strict=True), key))
+        rows = projected(result, flow) if isinstance(result, Project) else (row[""] for row in flow)
+        self.placed.extend((key[0], row) for row in rows)
+
+    def answer(self) -> list[Row]:
+        """The rows of the result."""
+        result = self.plan.result
+        return finish(self.plan, rows_of_groups(result, self.groups) if isinstance(result, GroupBy) else self.placed)
+
+
+def _noting(pairs: Iterable[tuple[Any, _T]], key: list[Any]) -> Iterator[_T]:
+    for key[0], document in pairs:
+        yield document
+
+
+def run_over_documents(documents: Iterable[Document], plan: Plan, key: str = "id") -> list[Row]:
+    """The answer over plain dicts, whose field `key` is the document's key. Raises QueryError."""
+    interpretation = Interpretation(plan)
+    for document in documents:
+        interpretation.add((document[key],), (document,))
+    return interpretation.answer()
+
+
+def interpret_rows(parts: Iterable[Part], plan: Plan) -> list[Row]:
+    """The answer by decoding whole rows. Raises QueryError."""
+    interpretation = Interpretation(plan)
+    for part in parts:
+        interpretation.add(part.keys.tolist(), map(decode, part.rows()))
+    return interpretation.answer()

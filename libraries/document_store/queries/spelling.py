@@ -1,0 +1,116 @@
+"""Plans as JSON and back, for adapters, files and other processes.
+
+Every part is an object whose `is` names it, beside its own fields; what has its default is left out. Doubles that JSON
+lacks are `{"is": "double", "text": "nan"}`, bytes `{"is": "binary", "base64": ...}`. This module must not know what
+plans mean: plan.py checks what is read here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import json
+import math
+import re
+from typing import Any
+
+from libraries.document_store.errors import QueryError
+from libraries.document_store.queries import steps as parts
+from libraries.document_store.queries.plan import Plan
+
+_CLASSES = (
+    *(parts.Field, parts.Constant, parts.Call),
+    *(parts.Compare, parts.In, parts.Prefix, parts.Exists, parts.IsMissing, parts.IsNull, parts.IsType),
+    *(parts.And, parts.Or, parts.Not, parts.AnyItem),
+    *(parts.Named, parts.Aggregate, parts.Order),
+    *(parts.Unnest, parts.Filter, parts.Project, parts.GroupBy, parts.Count, parts.Compute, parts.TopK, parts.Limit),
+)
+_TAGS: dict[type, str] = {kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower() for kind in _CLASSES}
+_KINDS: dict[str, type] = {tag: kind for kind, tag in _TAGS.items()}
+
+MOST_CHARACTERS = 1 << 20
+"""A longer text is no plan that anybody wrote."""
+
+
+def to_data(plan: Plan) -> list[Any]:
+    """A plan as JSON's lists, objects and scalars: one object for each step."""
+    return [_spelled(step) for step in plan.steps]
+
+
+def from_data(data: Any) -> Plan:
+    """The plan of what `to_data` makes. Raises QueryError for anything else."""
+    if not isinstance(data, list):
+        raise QueryError(f"a plan is a list of steps, not {type(data).__name__}")
+    try:
+        return Plan(tuple(_understood(step) for step in data))
+    except RecursionError:
+        raise QueryError("the plan is nested too deeply to be read") from None
+
+
+def to_json(plan: Plan) -> str:
+    """A plan as JSON text, always the same for equal plans."""
+    return json.dumps(to_data(plan), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def from_json(text: str) -> Plan:
+    """The plan that JSON text spells. Raises QueryError."""
+    if len(text) > MOST_CHARACTERS:
+        raise QueryError(f"the plan has {len(text)} characters; at most {MOST_CHARACTERS} are read")
+    try:
+        data = json.loads(text, parse_constant=_no_json)
+    except (ValueError, RecursionError) as error:
+        raise QueryError(f"the plan is no JSON: {error}") from None
+    return from_data(data)
+
+
+def _no_json(word: str) -> None:
+    raise ValueError(f'{word} is no JSON; spell it {{"is": "double", "text": "{word.lower()}"}}')
+
+
+def _spelled(value: Any) -> Any:
+    if type(value) in _TAGS:
+        spelled = {"is": _TAGS[type(value)]}
+        for part in dataclasses.fields(value):
+            content = getattr(value, part.name)
+            if part.default is dataclasses.MISSING or content != part.default:
+                spelled[part.name] = _spelled(content)
+        return spelled
+    if isinstance(value, tuple):
+        return [_spelled(part) for part in value]
+    if isinstance(value, bytes):
+        return {"is": "binary", "base64": base64.b64encode(value).decode()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"is": "double", "text": str(value)}
+    return value
+
+
+def _understood(data: Any) -> Any:
+    if isinstance(data, list):
+        return tuple(_understood(part) for part in data)
+    if not isinstance(data, dict):
+        return data
+    tag = data.get("is")
+    if tag in ("binary", "double"):
+        return _special(tag, data)
+    kind = _KINDS.get(tag) if isinstance(tag, str) else None
+    if kind is None:
+        raise QueryError(f"no part of a plan is called {tag!r}; allowed are {', '.join(sorted(_KINDS))}")
+    fields = {part.name: part for part in dataclasses.fields(kind)}
+    content = {name: _understood(part) for name, part in data.items() if name != "is"}
+    unknown = sorted(content.keys() - fields.keys())
+    missing = [name for name, part in fields.items() if part.default is dataclasses.MISSING and name not in content]
+    if unknown or missing:
+        raise QueryError(f"{tag}: has unknown {unknown} and lacks {missing}; its fields are {list(fields)}")
+    return kind(**content)
+
+
+def _special(tag: str, data: dict[str, Any]) -> bytes | float:
+    try:
+        if tag == "double":
+            return float(data["text"])
+        return base64.b64decode(data["base64"], validate=True)
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        raise QueryError(
+            f'{tag}: expected {{"is": "double", "text": "nan"}} or {{"is": "binary", "base64": ...}}'
+        ) from None

@@ -1,0 +1,130 @@
+"""Values as small numbers, equal exactly where values are of the same kind and bits: what groups and distinct are
+made of.
+
+This module must not know plans or aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from libraries.document_store.queries.vectors import arrow
+from libraries.document_store.queries.vectors.coded import Coded
+from libraries.document_store.queries.vectors.slots import Values
+from libraries.document_store.queries.vectors.vector import (
+    BINARY,
+    DOUBLE,
+    INTEGER,
+    NULL,
+    TEXT,
+    WITHOUT_VALUES,
+    Vector,
+    concatenated,
+)
+
+SPARE = 4
+"""Codes may be so many times as many as values before they are made closer: counting is faster than hashing."""
+
+
+class Codes(NamedTuple):
+    """Values as codes from 0 to size - 1; `values` has the value of each code, also of codes that do not occur."""
+
+    codes: np.ndarray
+    size: int
+    values: Vector
+
+
+def codes_of(vector: Vector) -> Codes:
+    """The codes of a vector's values."""
+    if isinstance(vector.kinds, int):
+        if vector.kinds in WITHOUT_VALUES:
+            return Codes(np.zeros(vector.count, np.int64), 1, Vector(1, vector.kinds, {}))
+        codes, distinct = _coded(vector.kinds, vector.values[vector.kinds])
+        return Codes(codes, len(distinct), Vector(len(distinct), vector.kinds, {vector.kinds: distinct}))
+    whole, size, found = np.empty(vector.count, np.int64), 0, []
+    for kind, values in vector.values.items():
+        codes, distinct = _coded(kind, values)
+        part = Vector(len(distinct), kind, {kind: distinct})
+        whole[vector.kinds == kind] = codes + size if size else codes
+        found.append(part)
+        size += part.count
+    for kind in WITHOUT_VALUES:
+        chosen = vector.kinds == kind
+        if not chosen.any():
+            continue
+        part = Vector(1, kind, {})
+        whole[chosen] = size
+        found.append(part)
+        size += part.count
+    return Codes(whole, size, concatenated(found) if found else Vector(0, NULL, {}))
+
+
+def _coded(kind: int, values: Values) -> tuple[np.ndarray, Values]:
+    if kind in (TEXT, BINARY):
+        if isinstance(values, Coded):
+            return values.codes.astype(np.int64), values.different
+        encoded = values.dictionary_encode()
+        return arrow.numbers(encoded.indices, np.int32).astype(np.int64), encoded.dictionary
+    if kind == INTEGER:
+        return _coded_integers(values)
+    if kind == DOUBLE:
+        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        codes, distinct = _hashed(bits)
+        return codes, distinct.view(np.float64)
+    return values.astype(np.int64), np.array([False, True])
+
+
+def _coded_integers(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if len(values) == 0:
+        return values, values
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest < SPARE * len(values):
+        return values - lowest, lowest + np.arange(highest - lowest + 1)
+    return _hashed(values)
+
+
+def _hashed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    encoded = arrow.integers(values).dictionary_encode()
+    return arrow.numbers(encoded.indices, np.int32).astype(np.int64), arrow.numbers(encoded.dictionary, np.int64)
+
+
+def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The codes that occur, and for each value the number of its code among them."""
+    if size <= max(SPARE * len(codes), 1 << 16):
+        occurs = np.zeros(size, np.bool_)
+        occurs[codes] = True
+        found = np.flatnonzero(occurs)
+        if len(found) == size:
+            return found, codes
+        number = np.empty(size, np.int64)
+        number[found] = np.arange(len(found))
+        return found, number[codes]
+    numbers, found = _hashed(codes)
+    return found, numbers
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Tuples in groups of equal keys: the group of each tuple, how many groups, and the keys of each."""
+
+    groups: np.ndarray
+    count: int
+    keys: list[Vector]
+
+
+def grouped(count: int, keys: Sequence[Vector]) -> Groups:
+    """The groups of `count` tuples; without keys there is one."""
+    groups, group_count, found_keys = np.zeros(count, np.int64), 1, list[Vector]()
+    for key in keys:
+        coded = codes_of(key)
+        size = max(1, coded.size)
+        codes = coded.codes if group_count == 1 else groups * size + coded.codes
+        pairs, groups = compressed(codes, group_count * size)
+        before, codes = np.divmod(pairs, size)
+        found_keys = [*(earlier.take(before) for earlier in found_keys), coded.values.take(codes)]
+        group_count = len(pairs)
+    return Groups(groups, group_count, found_keys)

@@ -1,0 +1,62 @@
+"""Tuples and the items of their arrays, all at once: what generated code over columns calls to unnest.
+
+Tuples are kept as positions: for each name the slot of that depth. This module must not know plans, schemas or values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from libraries.document_store.queries.vectors.codes import codes_of, compressed
+from libraries.document_store.queries.vectors.slots import View
+from libraries.document_store.queries.vectors.vector import Index, Vector
+
+
+def items(views: Sequence[View], level: int) -> Index:
+    """The slots that are items, of those whose views these are: one view for each kind that an item may have."""
+    found = views[0].reaches(level) | views[0].is_null(level)
+    for view in views[1:]:
+        found |= view.reaches(level)
+    return None if found.all() else np.flatnonzero(found)
+
+
+def joined(outer: Index, parents: np.ndarray, inner: Index) -> tuple[np.ndarray, Index]:
+    """Tuples beside each of their items: for each new tuple the number of the old one, and the slot of its item.
+
+    `outer` has the slot of each old tuple, `parents` that of each inner slot, `inner` the slots that are items.
+    """
+    if inner is not None:
+        parents = parents[inner]
+    if outer is None:
+        return parents, inner
+    counts = np.bincount(parents, minlength=int(outer.max()) + 1 if len(outer) else 0)
+    begins = np.cumsum(counts) - counts
+    each = counts[outer]
+    old = np.repeat(np.arange(len(outer)), each)
+    within = np.arange(len(old)) - np.repeat(np.cumsum(each) - each, each)
+    places = begins[outer][old] + within
+    return old, places if inner is None else inner[places]
+
+
+def narrowed(index: Index, kept: np.ndarray) -> np.ndarray:
+    """The slots of the tuples that are kept."""
+    return kept if index is None else index[kept]
+
+
+def any_of(old: np.ndarray, count: int) -> np.ndarray:
+    """bool, for each of `count` old tuples: whether it is among `old`."""
+    found = np.zeros(count, np.bool_)
+    found[old] = True
+    return found
+
+
+def first_of_each(old: np.ndarray, values: Vector) -> np.ndarray:
+    """Positions of the tuples whose value no earlier tuple of the same old one has."""
+    coded = codes_of(values)
+    size = max(1, coded.size)
+    pairs, numbers = compressed(old * size + coded.codes, (int(old.max()) + 1 if len(old) else 0) * size)
+    first = np.full(len(pairs), len(old))
+    np.minimum.at(first, numbers, np.arange(len(old)))
+    return np.sort(first)

@@ -1,0 +1,101 @@
+"""Levels of one leaf to slots: where items begin, which slots belong together, where values are, all at once in
+numpy.
+
+A slot of depth k is one item of the k-th array around a leaf, or the one token of an array that is empty or absent; a
+slot of depth 0 is a document. All leaves within the same arrays have the same slots. This module must not know plans.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.queries.vectors import arrow
+from libraries.document_store.queries.vectors.coded import coded
+from libraries.document_store.schema import Leaf
+from libraries.document_store.shredding import Column, Texts
+from libraries.document_store.values import Kind
+
+Values = Any
+"""numpy: int64, float64 or bool; texts and binaries: Coded, or pyarrow's large_string and large_binary. One for each
+value that is there."""
+
+
+class View:
+    """One column at one depth."""
+
+    __slots__ = ("_flagged", "_parents", "leaf", "levels", "present", "values")
+
+    def __init__(self, column: Column, depth: int) -> None:
+        """At a depth of at most the leaf's own. Raises CorruptError for tokens that no shredder writes."""
+        leaf = self.leaf = column.leaf
+        flag = np.uint8(leaf.null_flag - 1)
+        masked, flagged, self._parents = column.levels & flag, column.levels > flag, None
+        self.values: Values = None
+        if leaf.array_levels:
+            starts, repetition = _slots(leaf, masked)
+            if depth < len(leaf.array_levels):
+                chosen = repetition <= depth
+                starts, repetition = starts[chosen], repetition[chosen]
+            masked, flagged = masked[starts], flagged[starts]
+            self._parents = repetition
+        self.levels = masked
+        """uint8, for each slot: the level up to which something is there."""
+        self._flagged = flagged
+        self.present: np.ndarray | None = None
+        """bool, for each slot: whether it has a value; None: all have. Of a leaf's own depth alone."""
+        if leaf.has_values and depth == len(leaf.array_levels):
+            self.values = _values(column)
+            if len(self.values) != len(masked):
+                self.present = masked == leaf.max_level
+                if np.count_nonzero(self.present) != len(self.values):
+                    raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that its levels do not tell of")
+
+    def __len__(self) -> int:
+        """How many slots."""
+        return len(self.levels)
+
+    def reaches(self, level: int) -> np.ndarray:
+        """bool, for each slot: whether something is there down to this level."""
+        return np.asarray(self.levels >= level)
+
+    def is_null(self, level: int) -> np.ndarray:
+        """bool, for each slot: whether there is an explicit null at a position of this level."""
+        return np.asarray(self._flagged & (self.levels == level - 1))
+
+    def parents(self, depth: int) -> np.ndarray:
+        """int64, for each slot of this depth: the slot of the depth above in which it lies."""
+        assert self._parents is not None
+        return np.asarray(np.cumsum(self._parents < depth) - 1)
+
+
+def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of all tokens but delimiters, and for each how many arrays go on with it: 0 begins a document.
+
+    A token leaves open the arrays whose levels it reaches. A token below the innermost open one ends it: a delimiter.
+    """
+    highest = leaf.max_level + 2
+    levels = np.arange(highest)
+    around = np.array(leaf.array_levels)
+    open_arrays = np.searchsorted(around, levels, side="right").astype(np.uint8)
+    innermost = np.concatenate((np.zeros(1, np.uint8), around.astype(np.uint8)))[open_arrays]
+    if len(masked) and int(masked.max()) > leaf.max_level:
+        raise CorruptError(f"column {leaf.number} ({leaf.path}) has a level above {leaf.max_level}")
+    before = masked[:-1]
+    is_slot = np.ones(len(masked), np.bool_)
+    np.greater_equal(masked[1:], innermost[before], out=is_slot[1:])
+    repetition = np.zeros(len(masked), np.uint8)
+    repetition[1:] = open_arrays[before]
+    starts = np.flatnonzero(is_slot)
+    return starts, repetition[starts]
+
+
+def _values(column: Column) -> Values:
+    values = column.values
+    if not isinstance(values, Texts):
+        return values
+    kind = pa.large_string() if column.leaf.kind is Kind.TEXT else pa.large_binary()
+    return coded(values, kind) or arrow.texts(values.offsets, values.data, kind)

@@ -1,0 +1,324 @@
+"""Values of many tuples at once: what generated code over columns calls, in numpy and pyarrow.
+
+A vector has one value for each tuple: its kind, and the values of each kind close together. Arrays and objects have no
+vectors. What the functions mean is said in semantics.py. This module must not know plans or schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.queries.vectors import arrow
+from libraries.document_store.queries.vectors.coded import Coded, joined, plain
+from libraries.document_store.queries.vectors.slots import Values, View
+from libraries.document_store.values import Kind
+
+MISSING = 255
+NULL = int(Kind.NULL)
+BOOLEAN, INTEGER, DOUBLE = int(Kind.BOOLEAN), int(Kind.INTEGER), int(Kind.DOUBLE)
+TEXT, BINARY = int(Kind.TEXT), int(Kind.BINARY)
+NUMBERS = (INTEGER, DOUBLE)
+WITHOUT_VALUES = (NULL, MISSING)
+
+MOST_COMPARED = 16
+"""Comparing every value with so many constants is faster than looking every value up among them."""
+
+Index = np.ndarray | None
+"""int64 positions; None: all, in order."""
+
+
+class Vector:
+    """One value for each tuple."""
+
+    __slots__ = ("count", "kinds", "values")
+
+    def __init__(self, count: int, kinds: int | np.ndarray, values: dict[int, Values]) -> None:
+        """`kinds` is one for all, or uint8 for each tuple; `values` has those of each kind, in the order of tuples."""
+        self.count, self.kinds, self.values = count, kinds, values
+
+    def has(self, kind: int) -> np.ndarray:
+        """bool, for each tuple: whether its value is of this kind."""
+        if isinstance(self.kinds, int):
+            return np.full(self.count, self.kinds == kind)
+        return np.asarray(self.kinds == kind)
+
+    def take(self, index: Index) -> Vector:
+        """The values at these positions."""
+        if index is None:
+            return self
+        if isinstance(self.kinds, int):
+            return Vector(len(index), self.kinds, {kind: take(part, index) for kind, part in self.values.items()})
+        kinds, values = self.kinds[index], {}
+        for kind, part in self.values.items():
+            chosen = index[kinds == kind]
+            if len(chosen):
+                values[kind] = take(part, (np.cumsum(self.kinds == kind) - 1)[chosen])
+        return Vector(len(index), kinds, values)
+
+    def tolist(self, missing: Any) -> list[Any]:
+        """Python's values. Raises CorruptError for texts that are not UTF-8."""
+        if isinstance(self.kinds, int):
+            return (
+                self._converted(self.kinds)
+                if self.values
+                else [missing if self.kinds == MISSING else None] * self.count
+            )
+        whole = np.full(self.count, None, object)
+        whole[self.kinds == MISSING] = missing
+        for kind in self.values:
+            part = np.empty(len(self.values[kind]), object)
+            part[:] = self._converted(kind)
+            whole[self.kinds == kind] = part
+        return list(whole)
+
+    def _converted(self, kind: int) -> list[Any]:
+        part = self.values[kind]
+        try:
+            return list(part.tolist() if isinstance(part, np.ndarray) else part.to_pylist())
+        except UnicodeDecodeError as error:
+            raise CorruptError("a column has a text that is not UTF-8") from error
+
+
+def take(values: Values, index: np.ndarray) -> Values:
+    """The values at these positions."""
+    return values[index] if isinstance(values, np.ndarray) else _taken(values, index)
+
+
+def _taken(values: Coded | pa.Array, index: np.ndarray) -> Values:
+    return values.take(index) if isinstance(values, Coded) else arrow.taken(values, index)
+
+
+def concatenated(vectors: Sequence[Vector]) -> Vector:
+    """All values of several vectors, one after the other."""
+    if len(vectors) == 1:
+        return vectors[0]
+    count = sum(vector.count for vector in vectors)
+    kinds: int | np.ndarray = vectors[0].kinds
+    if not all(isinstance(vector.kinds, int) and vector.kinds == kinds for vector in vectors):
+        kinds = np.concatenate([spelled_out(vector) for vector in vectors])
+    found = {kind: [v.values[kind] for v in vectors if kind in v.values] for v in vectors for kind in v.values}
+    return Vector(count, kinds, {kind: _joined(parts) for kind, parts in found.items()})
+
+
+def spelled_out(vector: Vector) -> np.ndarray:
+    """The kind of each value, uint8."""
+    return np.full(vector.count, vector.kinds, np.uint8) if isinstance(vector.kinds, int) else vector.kinds
+
+
+def _joined(parts: list[Values]) -> Values:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if all(isinstance(part, Coded) for part in parts):
+        return joined(parts)
+    return pa.concat_arrays([plain(part) for part in parts])
+
+
+def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
+    """The values of a position that has one branch, whose leaf this is."""
+    if view.present is None and view.values is not None:
+        return Vector(len(view), kind, {kind: view.values}).take(index)
+    return of_views(((view, kind),), level, index)
+
+
+def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vector:
+    """The values of a position of that level: of each branch its view, and its kind. Kinds without values are null."""
+    first = views[0][0]
+    kinds = np.where(first.is_null(level), np.uint8(NULL), np.uint8(MISSING))
+    values = {}
+    for view, kind in views:
+        if view.values is None or len(view.values) == 0:
+            continue
+        kinds[view.reaches(level) if view.present is None else view.present] = kind
+        values[kind] = view.values
+    return Vector(len(first), kinds, values).take(index)
+
+
+def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.ndarray:
+    """The kind at a position for each tuple, uint8: each branch has a view that tells whether it is there."""
+    first = views[0][0]
+    kinds = np.where(first.is_null(level), np.uint8(NULL), np.uint8(MISSING))
+    for view, kind in views:
+        if kind != NULL:
+            kinds[view.reaches(level)] = kind
+    return kinds if index is None else kinds[index]
+
+
+def only_kinds(kinds: np.ndarray) -> Vector:
+    """A vector for those who only ask what is there, arrays and objects too."""
+    return Vector(len(kinds), kinds, {})
+
+
+def constant(value: Any, kind: int, count: int) -> Vector:
+    """The same value for each tuple."""
+    if kind == NULL:
+        return Vector(count, NULL, {})
+    if kind in (TEXT, BINARY):
+        one = arrow.constants((value,), pa.large_string() if kind == TEXT else pa.large_binary())
+        return Vector(count, kind, {kind: one.take(arrow.integers(np.zeros(count, np.int64)))})
+    return Vector(count, kind, {kind: np.full(count, value)})
+
+
+def absent(count: int) -> Vector:
+    """No value for any tuple."""
+    return Vector(count, MISSING, {})
+
+
+def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
+    """bool, for each tuple: what is known of its value; false where it has none."""
+    if view.present is not None:
+        whole = np.zeros(len(view), np.bool_)
+        whole[view.present] = known
+        known = whole
+    return known if index is None else known[index]
+
+
+def compare_texts(values: Values, operator: str, value: Any) -> np.ndarray:
+    """bool, for each text or binary: its comparison with a constant, by bytes."""
+    if isinstance(values, Coded):
+        return compare_texts(values.different, operator, value)[values.codes]
+    return arrow.bools(_ARROW[operator](values, arrow.constants((value,), values.type)[0]))
+
+
+def is_prefix(values: Values, text: str) -> np.ndarray:
+    """bool, for each text: whether it begins with another."""
+    if isinstance(values, Coded):
+        return is_prefix(values.different, text)[values.codes]
+    return arrow.bools(pc.starts_with(values, text))
+
+
+def is_among(values: Values, several: Sequence[Any]) -> np.ndarray:
+    """bool, for each text or binary: whether it is one of several."""
+    if isinstance(values, Coded):
+        return is_among(values.different, several)[values.codes]
+    if len(several) > MOST_COMPARED:
+        return arrow.bools(pc.is_in(values, arrow.constants(several, values.type)))
+    found = compare_texts(values, "=", several[0])
+    for value in several[1:]:
+        found |= compare_texts(values, "=", value)
+    return found
+
+
+def compare(left: Vector, operator: str, right: Vector) -> np.ndarray:
+    """bool, for each tuple: whether the comparison is true."""
+    found = np.zeros(left.count, np.bool_)
+    for kind in left.values:
+        for other in right.values:
+            if kind == other or (kind in NUMBERS and other in NUMBERS):
+                both = np.flatnonzero(left.has(kind) & right.has(other))
+                if len(both):
+                    found[both] = _compared(left.take(both).values[kind], operator, right.take(both).values[other])
+    return found
+
+
+def _compared(left: Values, operator: str, right: Values) -> np.ndarray:
+    if not isinstance(left, np.ndarray):
+        return arrow.bools(_ARROW[operator](plain(left), plain(right)))
+    if left.dtype == np.int64 and right.dtype == np.float64:
+        return _NUMPY[operator](_signs(left, right), 0) & ~np.isnan(right)
+    if left.dtype == np.float64 and right.dtype == np.int64:
+        return _NUMPY[operator](0, _signs(right, left)) & ~np.isnan(left)
+    known = _NUMPY[operator](left, right)
+    if operator == "!=" and left.dtype == np.float64:
+        known &= (left == left) & (right == right)
+    return np.asarray(known)
+
+
+def _signs(integers: np.ndarray, doubles: np.ndarray) -> np.ndarray:
+    """-1, 0 or 1 as an integer is less than, equal to or greater than a double, exactly."""
+    whole = np.floor(doubles)
+    above, below = doubles >= 2.0**63, doubles < -(2.0**63)
+    within = ~(above | below | np.isnan(doubles))
+    floors = np.zeros(len(doubles), np.int64)
+    floors[within] = whole[within].astype(np.int64)
+    signs = np.sign(np.where(integers > floors, 1, np.where(integers < floors, -1, np.where(doubles > whole, -1, 0))))
+    return np.where(above, -1, np.where(below, 1, signs))
+
+
+def length(of: Vector) -> Vector:
+    """Characters of texts; null for all else."""
+    if TEXT not in of.values:
+        return Vector(of.count, NULL, {})
+    return _where(of, TEXT, INTEGER, _lengths(of.values[TEXT]))
+
+
+def _lengths(texts: Values) -> np.ndarray:
+    if isinstance(texts, Coded):
+        return _lengths(texts.different)[texts.codes]
+    return arrow.numbers(pc.utf8_length(texts), np.int64)
+
+
+def floor_divide(of: Vector, divisor: int) -> Vector:
+    """The whole part of integers divided by a positive one; null for all else."""
+    return _where(of, INTEGER, INTEGER, of.values[INTEGER] // divisor) if INTEGER in of.values else _nulls(of)
+
+
+def modulo(of: Vector, divisor: int) -> Vector:
+    """The rest of integers divided by a positive one; null for all else."""
+    return _where(of, INTEGER, INTEGER, of.values[INTEGER] % divisor) if INTEGER in of.values else _nulls(of)
+
+
+def _nulls(of: Vector) -> Vector:
+    return Vector(of.count, NULL, {})
+
+
+def _where(of: Vector, kind: int, new_kind: int, values: Values) -> Vector:
+    if isinstance(of.kinds, int):
+        return Vector(of.count, new_kind, {new_kind: values})
+    kinds = np.where(of.kinds == kind, np.uint8(new_kind), np.uint8(NULL))
+    return Vector(of.count, kinds, {new_kind: values})
+
+
+def minus(left: Vector, right: Vector) -> Vector:
+    """Differences of numbers; null for all else."""
+    kinds = np.full(left.count, NULL, np.uint8)
+    parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {INTEGER: [], DOUBLE: []}
+    for kind in NUMBERS:
+        for other in NUMBERS:
+            if kind in left.values and other in right.values:
+                both = np.flatnonzero(left.has(kind) & right.has(other))
+                if len(both):
+                    _subtract(left.take(both).values[kind], right.take(both).values[other], both, parts)
+    values = {}
+    for kind, found in parts.items():
+        if found:
+            places = np.concatenate([place for place, _ in found])
+            order = np.argsort(places)
+            kinds[places] = kind
+            values[kind] = np.concatenate([part for _, part in found])[order]
+    return Vector(left.count, kinds, values)
+
+
+def _subtract(
+    left: np.ndarray, right: np.ndarray, places: np.ndarray, parts: dict[int, list[tuple[np.ndarray, np.ndarray]]]
+) -> None:
+    if left.dtype == np.float64 or right.dtype == np.float64:
+        with np.errstate(invalid="ignore", over="ignore"):
+            parts[DOUBLE].append((places, left.astype(np.float64) - right.astype(np.float64)))
+        return
+    difference = left - right
+    # Two's complement wraps exactly when the operands' signs differ and the result's is not the left one's.
+    wrapped = ((left ^ right) & (left ^ difference)) < 0
+    if wrapped.any():
+        pairs = zip(left[wrapped].tolist(), right[wrapped].tolist(), strict=True)
+        parts[DOUBLE].append((places[wrapped], np.array([float(a - b) for a, b in pairs])))
+        places, difference = places[~wrapped], difference[~wrapped]
+    if len(places):
+        parts[INTEGER].append((places, difference))
+
+
+_ARROW = {
+    **{"=": pc.equal, "!=": pc.not_equal, "<": pc.less},
+    **{"<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal},
+}
+_NUMPY = {
+    **{"=": np.equal, "!=": np.not_equal, "<": np.less},
+    **{"<=": np.less_equal, ">": np.greater, ">=": np.greater_equal},
+}

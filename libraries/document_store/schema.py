@@ -1,0 +1,262 @@
+"""Schemas inferred from documents: a tree of objects, arrays and typed leaves that only ever grows.
+
+A position at which several types were seen has one branch for each (a union); a union has no level of its own (paper,
+3.2). Nodes are numbered in the order in which they were first seen, and so are the leaves among them: a newer schema of
+a store begins with the nodes of the older one. It knows nothing of columns or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.paths import ITEMS, Path
+from libraries.document_store.values import MAX_DEPTH, Kind
+
+MOST_LEAVES = 4_000
+"""Of one schema, unless it says otherwise; what comes later shares the leaf REST, so that data used as field names
+cannot make columns without end."""
+ROOT = 0
+"""The node of the document itself."""
+_NESTED = (Kind.ARRAY, Kind.OBJECT)
+_HAVE_VALUES = (Kind.BOOLEAN, Kind.INTEGER, Kind.DOUBLE, Kind.TEXT, Kind.BINARY, Kind.REST)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One branch of one position: the value `name` of the object `parent`, or the items of the array `parent`."""
+
+    parent: int
+    """Index in Schema.nodes; -1 of the document itself."""
+    kind: Kind
+    name: str | None = None
+    """None for items, for markers and for the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A node that has a column. Levels as in the paper, 3.1: the document has 0, and each step adds one."""
+
+    number: int
+    """The same in all later schemas of the store; 0 is the key."""
+    path: Path
+    kind: Kind
+    max_level: int
+    """The level at which a value is present; that of its parent for a marker."""
+    array_levels: tuple[int, ...]
+    """Levels of the arrays above it, outermost first."""
+
+    @property
+    def null_flag(self) -> int:
+        """Is set in a level when an explicit null stands below that level."""
+        return 1 << self.max_level.bit_length()
+
+    @property
+    def level_bits(self) -> int:
+        """Bits of a level, the flag of null included."""
+        return self.max_level.bit_length() + 1
+
+    @property
+    def has_values(self) -> bool:
+        """Whether its column holds values besides levels."""
+        return self.kind in _HAVE_VALUES
+
+
+class Stored(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A schema as MessagePack: its nodes are (parent, kind, name), the first one left out."""
+
+    key: str
+    limit: int
+    nodes: list[tuple[int, int, str | None]]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Immutable; `Growing` makes a larger one of it."""
+
+    key: str
+    """Name of the field that is the key."""
+    nodes: tuple[Node, ...]
+    limit: int = MOST_LEAVES
+
+    @staticmethod
+    def new(key: str, kind: Kind, limit: int = MOST_LEAVES) -> Schema:
+        """The schema of a store without documents, whose key is of that kind (INTEGER or TEXT)."""
+        if kind not in (Kind.INTEGER, Kind.TEXT):
+            raise ValueError(f"the key {key!r} is of the kind {kind.name.lower()}: integer or text")
+        return Schema(key, (Node(-1, Kind.OBJECT), Node(ROOT, kind, key)), limit)
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Of each node; a marker has that of its parent."""
+        levels = [0]
+        for node in self.nodes[1:]:
+            levels.append(levels[node.parent] + (node.kind is not Kind.MARKER))
+        return tuple(levels)
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """Of each node; a marker has that of its parent, and the rest the document's."""
+        paths = [Path()]
+        for node in self.nodes[1:]:
+            above = paths[node.parent]
+            if node.kind in (Kind.MARKER, Kind.REST):
+                paths.append(above)
+            else:
+                paths.append(above / (ITEMS if node.name is None else node.name))
+        return tuple(paths)
+
+    @cached_property
+    def leaf_nodes(self) -> tuple[int, ...]:
+        """The node of each leaf."""
+        return tuple(index for index, node in enumerate(self.nodes) if node.kind not in _NESTED)
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All leaves by their numbers."""
+        arrays: list[tuple[int, ...]] = []
+        for index, node in enumerate(self.nodes):
+            above = arrays[node.parent] if index else ()
+            arrays.append((*above, self.levels[index]) if node.kind is Kind.ARRAY else above)
+        return tuple(
+            Leaf(number, self.paths[index], self.nodes[index].kind, self.levels[index], arrays[index])
+            for number, index in enumerate(self.leaf_nodes)
+        )
+
+    @cached_property
+    def rest(self) -> Leaf | None:
+        """The leaf of all paths beyond the limit, where there are any."""
+        return next((leaf for leaf in self.leaves if leaf.kind is Kind.REST), None)
+
+    @cached_property
+    def slots(self) -> tuple[dict[str | None, list[int]], ...]:
+        """For each node its positions: name (None for items) to the branches there. Markers and the rest have none."""
+        slots: tuple[dict[str | None, list[int]], ...] = tuple({} for _ in self.nodes)
+        for index, node in enumerate(self.nodes):
+            if index and node.kind not in (Kind.MARKER, Kind.REST):
+                slots[node.parent].setdefault(node.name, []).append(index)
+        return slots
+
+    def leaves_under(self, path: Path) -> tuple[Leaf, ...]:
+        """The leaves at and below a path, of all types there. A path that is not in the schema has none.
+
+        Where there is a rest, it and all leaves of the path's first field: they say where its values belong."""
+        if self.rest is not None:
+            return tuple(
+                leaf for leaf in self.leaves if leaf.path[:1] == path[:1] or leaf.kind is Kind.REST or not path
+            )
+        return tuple(leaf for leaf in self.leaves if leaf.path[: len(path)] == path)
+
+    def to_bytes(self) -> bytes:
+        """As `from_bytes` reads it."""
+        nodes = [(node.parent, int(node.kind), node.name) for node in self.nodes[1:]]
+        return msgspec.msgpack.encode(Stored(self.key, self.limit, nodes))
+
+    @staticmethod
+    def from_bytes(data: bytes | memoryview) -> Schema:
+        """The schema of bytes that may be hostile. Raises CorruptError for what `to_bytes` never writes."""
+        try:
+            stored = msgspec.msgpack.decode(data, type=Stored)
+            nodes = [Node(parent, Kind(kind), name) for parent, kind, name in stored.nodes]
+        except (msgspec.DecodeError, ValueError) as error:
+            raise CorruptError(f"a schema cannot be read: {error}") from error
+        schema = Schema(stored.key, (Node(-1, Kind.OBJECT), *nodes), stored.limit)
+        _checked(schema)
+        return schema
+
+
+def _checked(schema: Schema) -> None:
+    if len(schema.nodes) < 2 or schema.nodes[1].name != schema.key:
+        raise CorruptError(f"a schema does not begin with its key {schema.key!r}")
+    if schema.nodes[1].kind not in (Kind.INTEGER, Kind.TEXT) or schema.nodes[1].parent != ROOT:
+        raise CorruptError(f"a schema's key {schema.key!r} is no integer or text of the document")
+    if not 1 <= schema.limit <= 1 << 20:
+        raise CorruptError(f"a schema has a limit of {schema.limit} leaves, 1 to {1 << 20} are allowed")
+    seen: set[tuple[int, Kind, str | None]] = set()
+    levels = [0]
+    for index, node in enumerate(schema.nodes[1:], start=1):
+        if not 0 <= node.parent < index or schema.nodes[node.parent].kind not in _NESTED:
+            raise CorruptError(f"a schema's node {index} lies below node {node.parent}, which holds nothing")
+        unnamed = node.kind in (Kind.MARKER, Kind.REST) or schema.nodes[node.parent].kind is Kind.ARRAY
+        if unnamed != (node.name is None) or (node.kind is Kind.REST and node.parent != ROOT):
+            raise CorruptError(f"a schema's node {index} has the name {node.name!r}, which its place does not allow")
+        if (node.parent, node.kind, node.name) in seen:
+            raise CorruptError(f"a schema's node {index} is there twice")
+        if index > 1 and node.parent == ROOT and node.name == schema.key:
+            raise CorruptError(f"a schema's key {schema.key!r} has two types")
+        seen.add((node.parent, node.kind, node.name))
+        levels.append(levels[node.parent] + (node.kind is not Kind.MARKER))
+        if levels[-1] > MAX_DEPTH:
+            raise CorruptError(f"a schema's node {index} lies {levels[-1]} steps deep, {MAX_DEPTH} are allowed")
+    leaves = sum(node.kind not in (*_NESTED, Kind.REST) for node in schema.nodes)
+    if leaves > schema.limit:
+        raise CorruptError(f"a schema has {leaves} leaves, its limit is {schema.limit}")
+    with_children = {node.parent for node in schema.nodes}
+    bare = [i for i, node in enumerate(schema.nodes) if node.kind in _NESTED and i not in with_children]
+    if bare:
+        raise CorruptError(f"a schema's node {bare[0]} is nested and has neither children nor a marker")
+
+
+def merged(first: Schema, second: Schema) -> Schema:
+    """The schema that holds all of two schemas of one store: the one that grew out of the other. Raises CorruptError
+    when neither did."""
+    longer, shorter = (first, second) if len(first.nodes) >= len(second.nodes) else (second, first)
+    alike = longer.key == shorter.key and longer.limit == shorter.limit
+    if not alike or longer.nodes[: len(shorter.nodes)] != shorter.nodes:
+        raise CorruptError("two schemas are of different stores: neither begins with the other")
+    return longer
+
+
+class Growing:
+    """A schema to which nodes are added as values are seen; the rules of growth, for those who walk documents."""
+
+    def __init__(self, schema: Schema) -> None:
+        """Begin with all that a schema has."""
+        self._schema = schema
+        self._nodes = list(schema.nodes)
+        self._branches: dict[tuple[int, str | None], dict[Kind, int]] = {}
+        for index, node in enumerate(self._nodes):
+            self._branches.setdefault((node.parent, node.name), {})[node.kind] = index
+        self._parents = {node.parent for node in self._nodes}
+        self._leaves = len(schema.leaves)
+
+    def branch(self, parent: int, name: str | None, kind: Kind) -> int | None:
+        """The node of a value of that kind at that position, made if need be; None where there is no room for it, so
+        that the value goes to the rest. A null needs no node of its own where there is any branch: ROOT then."""
+        branches = self._branches.get((parent, name), {})
+        if kind in branches:
+            return branches[kind]
+        if kind is Kind.NULL and any(other is not Kind.MARKER and other is not Kind.REST for other in branches):
+            return ROOT
+        if self._leaves >= self._schema.limit:
+            if self._schema.rest is None and (ROOT, None) not in self._branches:
+                self._add(ROOT, None, Kind.REST)
+            return None
+        return self._add(parent, name, kind)
+
+    def mark_empty(self, node: int) -> None:
+        """Say that an object or array with nothing in it was seen there."""
+        if node not in self._parents:
+            self._add(node, None, Kind.MARKER)
+
+    def _add(self, parent: int, name: str | None, kind: Kind) -> int:
+        self._nodes.append(Node(parent, kind, name))
+        self._parents.add(parent)
+        self._branches.setdefault((parent, name), {})[kind] = len(self._nodes) - 1
+        self._leaves += kind not in _NESTED
+        return len(self._nodes) - 1
+
+    def schema(self) -> Schema:
+        """What there is now."""
+        if len(self._nodes) == len(self._schema.nodes):
+            return self._schema
+        return Schema(self._schema.key, tuple(self._nodes), self._schema.limit)
+
+
+def extended(schema: Schema, nodes: Sequence[Node]) -> Schema:
+    """The schema with further nodes, which the caller made by the rules of `Growing`."""
+    return Schema(schema.key, (*schema.nodes, *nodes), schema.limit) if nodes else schema

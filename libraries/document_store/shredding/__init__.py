@@ -1,0 +1,11 @@
+"""Documents to columns: rows of MessagePack become a schema and one column for each of its leaves.
+
+The fast way is C, the specification is `reference`. It knows neither files nor how columns are encoded.
+"""
+
+from __future__ import annotations
+
+from libraries.document_store.shredding.columns import Column, Texts, key_column
+from libraries.document_store.shredding.shredder import Shredded, infer, shred
+
+__all__ = ["Column", "Shredded", "Texts", "infer", "key_column", "shred"]

@@ -1,0 +1,129 @@
+"""The store as it was at one moment: what scans, look-ups and queries read, whatever is written and merged meanwhile.
+
+It holds its files until it is closed. It knows neither how batches get into the store nor what queries do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from types import TracebackType
+
+import numpy as np
+
+from libraries.document_store.errors import ClosedError
+from libraries.document_store.indexes.entries import key_of, ranges
+from libraries.document_store.indexes.index_files import Entry, newest
+from libraries.document_store.layouts.layout import Component, Key, Keys
+from libraries.document_store.schema import Schema
+from libraries.document_store.tree.memtable import Memtable, key_array
+from libraries.document_store.tree.scanning import MemoryPart, Part, among, look_up, scan
+from libraries.document_store.tree.versions import Version
+
+__all__ = ["Part", "Snapshot"]
+
+
+class Snapshot:
+    """A context manager; iterators that it gave end with it."""
+
+    def __init__(self, key_field: str, memtable: Memtable, version: Version, schema: Schema, text_keys: bool) -> None:
+        """`version` is held by the caller for the snapshot, which releases it; `schema` is that of a next flush."""
+        self.key_field = key_field
+        self._memtable, self._version, self._base, self._text_keys = memtable, version, schema, text_keys
+        self._closed = False
+
+    def __enter__(self) -> Snapshot:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files; harmless when repeated."""
+        if not self._closed:
+            self._closed = True
+            self._version.release()
+
+    def parts(self, keys: Keys | None = None) -> Iterator[Part]:
+        """All documents, or those of these keys (rising, none twice), each in one part. The order of parts is not
+        defined. Raises CorruptError, ClosedError."""
+        components = self._components()
+        rows = self._memtable.rows
+        recent: Part | None
+        if keys is None:
+            recent, stored = self._memory, scan(key_array(sorted(rows)), components)
+        else:
+            here = {key: rows[key] for key in keys.tolist() if key in rows}
+            recent, stored = self._some_memory(here), look_up(components, keys[~among(keys, key_array(sorted(here)))])
+        if recent is not None:
+            yield recent
+        for part in stored:
+            yield part
+            self._check_open()
+
+    def count(self) -> int:
+        """How many documents: reads keys alone."""
+        return sum(part.count for part in self.parts())
+
+    def most(self) -> int:
+        """As many documents as there can be at most: replaced versions count too. Reads nothing."""
+        return len(self._memtable.rows) + sum(component.info.count for component in self._components())
+
+    @property
+    def schema(self) -> Schema | None:
+        """Of all parts that store columns, and of the memtable, which it shreds; None if the store is empty."""
+        if self._memory is not None:
+            return self._memory.schema
+        components = self._components()
+        return components[0].schema if components else None
+
+    def get(self, keys: Sequence[Key]) -> list[bytes | None]:
+        """The rows of these keys, None where there is none; any order, and twice if asked for twice."""
+        wanted = key_array(sorted(set(keys)))
+        found: dict[Key, bytes] = {}
+        for part in self.parts(wanted):
+            found.update(zip(part.keys.tolist(), part.rows(), strict=True))
+        return [found.get(key) for key in keys]
+
+    def index_keys(self, path: str, low: object, high: object) -> Keys | None:
+        """The keys of documents with a value at `path` from `low` to `high` (None: open), rising; None if not indexed.
+
+        Numbers are compared as numbers. Long texts are compared by their beginnings, so that keys of a few others may
+        be among them: apply the filter again. Raises QueryError for bounds that no order relates.
+        """
+        files = self._version.indexes.get(path)
+        if files is None:
+            return None
+        found: set[Key] = set()
+        entries = self._memtable.entries.get(path, {})
+        for first, last in ranges(low, high):
+            recent: list[Entry] = sorted((entry, there) for entry, there in entries.items() if first <= entry <= last)
+            stored = [file.content.between(first, last) for file in files]
+            found.update(key_of(entry, self._text_keys) for entry, _ in newest([recent, *stored], drop_removed=True))
+            self._check_open()
+        return key_array(sorted(found)) if found else np.empty(0, object if self._text_keys else np.int64)
+
+    @cached_property
+    def _memory(self) -> MemoryPart | None:
+        return _memory_part(self._memtable.rows, lambda: self._base)
+
+    def _some_memory(self, rows: dict[Key, bytes | None]) -> MemoryPart | None:
+        """Leaves are numbered as in the whole memtable, should anybody ask for columns."""
+        return _memory_part(rows, lambda: self.schema or self._base)
+
+    def _components(self) -> list[Component]:
+        self._check_open()
+        return [file.content for file in self._version.components]
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the snapshot was closed before this call: take another one")
+
+
+def _memory_part(rows: dict[Key, bytes | None], base: Callable[[], Schema]) -> MemoryPart | None:
+    there = {key: row for key, row in rows.items() if row is not None}
+    return MemoryPart(there, base) if there else None

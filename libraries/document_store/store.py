@@ -1,0 +1,330 @@
+"""`DocumentStore`: what users call. Documents go in as dicts or JSON Lines, and come out as dicts, answers and tables.
+
+It turns documents into batches of the tree and parts of snapshots into documents. It knows neither files nor how
+components lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path as FolderPath
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from libraries.document_store import kernels
+from libraries.document_store.errors import DocumentError, QueryError
+from libraries.document_store.indexes.upkeep import Changes, Finders, all_entries
+from libraries.document_store.json_text import rows_of
+from libraries.document_store.layouts import KEY_BYTES, CompressionName, LayoutName
+from libraries.document_store.messagepack import decode, encode_all, keys_of
+from libraries.document_store.paths import ITEMS, Path, parse
+from libraries.document_store.projecting import cut, documents_under
+from libraries.document_store.snapshot import Snapshot
+from libraries.document_store.table import table_of
+from libraries.document_store.tree.memtable import Batch, Key
+from libraries.document_store.tree.scanning import Part
+from libraries.document_store.tree.tree import Settings, Tree
+from libraries.document_store.values import MAX_INTEGER, MIN_INTEGER
+from libraries.durable.calls import OSCalls
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from libraries.document_store.queries.executing import Way
+    from libraries.document_store.queries.plan import Condition, Plan
+
+MEMTABLE_BYTES = 32 << 20
+SYNCS = ("batch", "none")
+
+PathText = str | Sequence[str]
+"""A path as text (`user.name`), or as the names of its fields."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats:
+    """What a store is at one moment, and what was done since it was opened.
+
+    Entries count each component's keys: replaced versions and anti-matter too, so documents are fewer. `bytes_read` is
+    what was read of components and indexes, footers and merges too. `native`: whether C shreds, or Python.
+    """
+
+    layout: LayoutName
+    compression: CompressionName
+    native: bool
+    components: int
+    component_bytes: int
+    component_entries: int
+    indexes: tuple[str, ...]
+    index_files: int
+    index_bytes: int
+    columns: int
+    memtable_documents: int
+    memtable_bytes: int
+    log_bytes: int
+    merges_done: int
+    bytes_read: int
+
+
+class DocumentStore:
+    """An open store; a context manager. Any thread may call it; upserts and deletes happen one at a time."""
+
+    def __init__(self, tree: Tree) -> None:
+        """Users call `open`."""
+        self._tree = tree
+        self._key = tree.manifest.key
+        self._finders = Finders(tree.version.indexes)
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | PathLike[str],
+        key: str = "id",
+        layout: LayoutName | None = None,
+        compression: CompressionName | None = None,
+        sync: Literal["batch", "none"] = "batch",
+        memtable_bytes: int = MEMTABLE_BYTES,
+    ) -> DocumentStore:
+        """Open the store in `folder`, or make one there.
+
+        `key` names the field that identifies a document: an integer or a text, one kind in a store. `layout` is `amax`
+        (columns), `vector` (rows without their names) or `open` (rows as they are); `compression` is none, snappy or
+        zstd. Left out, both are the store's own, and `amax` and `zstd` for a new one. With sync="batch" an upsert that
+        returned survives a power cut; with "none" it survives the end of the process, and a flush makes it durable.
+        `memtable_bytes`: so much is collected in memory before it is flushed.
+
+        Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
+        """
+        if sync not in SYNCS:
+            raise ValueError(f"sync is one of {', '.join(SYNCS)}, not {sync!r}")
+        settings = Settings(
+            key=key, layout=layout, compression=compression, synced=sync == "batch", memtable_bytes=memtable_bytes
+        )
+        return cls(Tree(FolderPath(folder).absolute(), settings, OSCalls()))
+
+    def __enter__(self) -> DocumentStore:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close; without waiting for merges if an error ends the block."""
+        self.close(wait=kind is None)
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def upsert(self, documents: Iterable[Mapping[str, Any]] | bytes) -> None:
+        """Store documents, each in place of the one with its key; of two with one key in a call the later one stays.
+
+        `documents` are dicts or JSON Lines (bytes). All of them are stored or none. Raises DocumentError, which names
+        the document and the path; FullError, DocumentStoreError for a disk that fails, or for a merge that failed
+        before this call.
+        """
+        if isinstance(documents, bytes | bytearray | memoryview):
+            rows = rows_of(bytes(documents))
+        else:
+            rows = encode_all([dict(document) for document in documents])
+        keys = keys_of(rows, self._key)
+        self._check_keys(keys)
+        self._write(dict(zip(keys, rows, strict=True)))
+
+    def delete(self, keys: Iterable[Key]) -> None:
+        """Delete the documents of these keys, all or none; a key without one is no error. Raises as `upsert`."""
+        listed = list(keys)
+        self._check_keys(listed)
+        self._write(dict.fromkeys(listed))
+
+    def flush(self) -> None:
+        """Write what is in memory into a component of its own. Raises as `upsert`; then it stays in memory and log."""
+        self._tree.flush()
+
+    def index(self, path: PathText) -> None:
+        """Keep an index of the values at a path, for look-ups by range; harmless if there is one.
+
+        With `[*]` in the path each item of an array is found. Raises QueryError for a path that cannot be indexed.
+        """
+        wanted = path_of(path)
+        if not wanted or wanted[0] is ITEMS:
+            raise QueryError(f"an index needs a path that begins with a field, not {str(wanted)!r}")
+        with self._tree.writing:
+            if str(wanted) in self._tree.version.indexes:
+                return
+            self._tree.flush()
+            with self.snapshot() as snapshot:
+                self._tree.add_index(str(wanted), all_entries(snapshot, wanted))
+            self._finders = Finders(self._tree.version.indexes)
+
+    def wait_for_merges(self) -> None:
+        """Return when no merge is due. Raises what one ended with."""
+        self._tree.wait_for_merges()
+
+    def close(self, wait: bool = True) -> None:
+        """Flush, wait for merges or give them up, and let go of the folder; harmless when repeated. What a flush fails
+        to write is in the log, and there when the store opens again."""
+        self._tree.close(wait)
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The store as it is now, to be closed. Raises ClosedError."""
+        memtable, version = self._tree.hold()
+        return Snapshot(self._key, memtable, version, self._tree.schema_of(version), self._text_keys())
+
+    def get(self, key: Key) -> dict[str, Any] | None:
+        """The document of a key, None if there is none."""
+        return self.get_many([key])[0]
+
+    def get_many(self, keys: Sequence[Key]) -> list[dict[str, Any] | None]:
+        """The documents of keys, None where there is none: one look-up of all. Raises DocumentError for no keys."""
+        if not keys:
+            return []
+        self._check_keys(keys)
+        memtable, version = self._tree.hold(keys)
+        schema = self._tree.schema_of(version)
+        with Snapshot(self._key, memtable, version, schema, self._text_keys()) as snapshot:
+            rows = snapshot.get(keys)
+        return [None if row is None else decode(row) for row in rows]
+
+    def scan(self, paths: Sequence[PathText] | None = None, where: Condition | None = None) -> Iterator[dict[str, Any]]:
+        """All documents as they are when the scan begins, in no order that is promised; with `paths` only what lies
+        under them, with `where` (queries) only those for which it is true. What a path does not reach leaves nothing
+        behind; arrays are not entered."""
+        wanted = None if paths is None else [_fields(path) for path in paths]
+        scanned = self._scanned(self.snapshot(), wanted, where)
+        next(scanned)
+        return scanned
+
+    def count(self) -> int:
+        """How many documents; reads their keys alone."""
+        with self.snapshot() as snapshot:
+            return snapshot.count()
+
+    def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
+        """The answer to a plan (queries), by that way of execution. Raises QueryError."""
+        from libraries.document_store.queries.executing import execute
+
+        with self.snapshot() as snapshot:
+            return execute(snapshot, plan, way)
+
+    def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
+        """A table with a column for each path, in the order of keys. Missing and null are both null; values of several
+        kinds become a struct with a field for each kind."""
+        wanted = [_fields(path) for path in paths]
+        with self.snapshot() as snapshot:
+            pairs = [
+                pair
+                for part in snapshot.parts()
+                for pair in zip(part.keys.tolist(), documents_under(part, wanted), strict=True)
+            ]
+        pairs.sort(key=lambda pair: pair[0])
+        return table_of([document for _, document in pairs], wanted)
+
+    def stats(self) -> Stats:
+        """Counts and sizes; reads nothing."""
+        memtable, version = self._tree.hold()
+        try:
+            index_files = [file for files in version.indexes.values() for file in files]
+            return Stats(
+                layout=self._tree.manifest.layout,
+                compression=self._tree.manifest.compression,
+                native=kernels.NATIVE,
+                components=len(version.components),
+                component_bytes=sum(file.size_bytes for file in version.components),
+                component_entries=sum(file.content.info.count for file in version.components),
+                indexes=tuple(version.indexes),
+                index_files=len(index_files),
+                index_bytes=sum(file.size_bytes for file in index_files),
+                columns=len(version.components[0].content.schema.leaves) if version.components else 0,
+                memtable_documents=sum(row is not None for row in memtable.rows.values()),
+                memtable_bytes=self._tree.memtable_bytes,
+                log_bytes=self._tree.log_bytes,
+                merges_done=self._tree.merges_done,
+                bytes_read=self._tree.counter.bytes_read,
+            )
+        finally:
+            version.release()
+
+    # --- inside ------------------------------------------------------------------------------------------
+
+    def _write(self, latest: dict[Key, bytes | None]) -> None:
+        if not latest:
+            return
+        with self._tree.writing:
+            kind = self._tree.key_kind()
+            first, row = next(iter(latest.items()))
+            if kind is None and row is None:
+                # Nothing was ever stored, so nothing can be deleted, and the first document chooses the kind of keys.
+                return
+            if kind is not None and (kind == "text") != isinstance(first, str):
+                raise DocumentError(f"the key {first!r} is no {kind}, as the keys of this store are", None, self._key)
+            added, removed = self._index_changes(latest) if self._finders else ({}, {})
+            self._tree.write(Batch(list(latest), list(latest.values()), added, removed))
+
+    def _index_changes(self, latest: dict[Key, bytes | None]) -> Changes:
+        memtable, version = self._tree.hold(latest)
+        try:
+            return self._finders.changes(latest, memtable, [file.content for file in version.components])
+        finally:
+            version.release()
+
+    def _check_keys(self, keys: Sequence[Key]) -> None:
+        for number, key in enumerate(keys):
+            kind = type(key)
+            if kind is int and MIN_INTEGER <= key <= MAX_INTEGER and type(keys[0]) is int:  # type: ignore[operator]
+                continue
+            if kind is str and len(key) * 4 <= KEY_BYTES and type(keys[0]) is str:  # type: ignore[arg-type]
+                continue
+            self._check_key(key, keys[0], number)
+
+    def _check_key(self, key: Any, first: Key, number: int) -> None:
+        if type(key) not in (int, str) or (isinstance(key, int) and not MIN_INTEGER <= key <= MAX_INTEGER):
+            raise DocumentError(f"the key must be an integer of 64 bits or a text, not {key!r}", number, self._key)
+        if type(key) is not type(first):
+            raise DocumentError("the key is of another kind than that of the documents before", number, self._key)
+        if isinstance(key, str) and len(key.encode(errors="surrogatepass")) > KEY_BYTES:
+            raise DocumentError(f"the key takes more than {KEY_BYTES} bytes as UTF-8", number, self._key)
+
+    def _text_keys(self) -> bool:
+        return self._tree.key_kind() == "text"
+
+    def _scanned(
+        self, snapshot: Snapshot, paths: Sequence[Path] | None, where: Condition | None
+    ) -> Iterator[dict[str, Any]]:
+        with snapshot:
+            # Asked for by `scan`: an iterator that has begun lets go of its snapshot even if nobody goes on.
+            yield {}
+            for part in snapshot.parts():
+                documents = self._documents(part, None if where is not None else paths)
+                if where is not None:
+                    documents = _cut(_chosen(documents, where), paths)
+                yield from documents
+
+    @staticmethod
+    def _documents(part: Part, paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
+        if paths is None:
+            return map(decode, part.rows())
+        return documents_under(part, paths)
+
+
+def path_of(path: PathText) -> Path:
+    """A path as `paths` has it. Raises QueryError."""
+    return parse(path) if isinstance(path, str) else Path(path)
+
+
+def _fields(path: PathText) -> Path:
+    wanted = path_of(path)
+    if not wanted or ITEMS in wanted:
+        raise QueryError(f"{str(wanted)!r}: arrays are not entered here; name the field that holds the array")
+    return wanted
+
+
+def _chosen(documents: Iterable[dict[str, Any]], where: Condition) -> Iterator[dict[str, Any]]:
+    from libraries.document_store.queries.interpreting import outcome
+
+    return (document for document in documents if outcome(where, {"": document}) is True)
+
+
+def _cut(documents: Iterable[dict[str, Any]], paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
+    return documents if paths is None else (cut(document, paths) for document in documents)

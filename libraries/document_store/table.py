@@ -1,0 +1,67 @@
+"""Documents as an Arrow table: a column for each path, and for values of several kinds a struct with a field for each.
+
+It knows documents as dicts, nothing of how they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from libraries.document_store.paths import Path
+from libraries.document_store.values import Kind, kind_of
+
+
+def table_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> pa.Table:
+    """A row for each document, a column for each path under its spelling. What is missing or null is null."""
+    return pa.table({str(path): _array([_at(document, path) for document in documents]) for path in paths})
+
+
+def _at(document: dict[str, Any], path: Path) -> Any:
+    value: Any = document
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return None
+        value = value[name]
+    return value
+
+
+def _array(values: list[Any]) -> pa.Array:
+    kinds = {kind_of(value) for value in values} - {Kind.NULL}
+    if len(kinds) > 1:
+        return _struct(sorted(kinds), values)
+    if kinds == {Kind.ARRAY}:
+        return _lists(values)
+    if kinds == {Kind.OBJECT}:
+        return _objects(values)
+    return pa.array(values)
+
+
+def _struct(kinds: list[Kind], values: list[Any]) -> pa.Array:
+    """One field a kind, of which at most one is not null."""
+    fields = [_array([value if kind_of(value) is kind else None for value in values]) for kind in kinds]
+    return pa.StructArray.from_arrays(fields, [kind.name.lower() for kind in kinds], mask=_nulls(values))
+
+
+def _lists(values: list[Any]) -> pa.Array:
+    items = _array([item for value in values if value is not None for item in value])
+    offsets: list[int | None] = []
+    end = 0
+    for value in values:
+        offsets.append(None if value is None else end)
+        end += 0 if value is None else len(value)
+    return pa.ListArray.from_arrays(pa.array([*offsets, end], pa.int32()), items)
+
+
+def _objects(values: list[Any]) -> pa.Array:
+    names = list(dict.fromkeys(name for value in values if value is not None for name in value))
+    if not names:
+        return pa.array(values, pa.struct([]))
+    fields = [_array([None if value is None else value.get(name) for value in values]) for name in names]
+    return pa.StructArray.from_arrays(fields, names, mask=_nulls(values))
+
+
+def _nulls(values: list[Any]) -> pa.Array:
+    return pa.array([value is None for value in values], pa.bool_())

@@ -1,0 +1,229 @@
+"""The write-ahead log: every upsert is one frame with its checksum, which is there whole or not at all after a cut.
+
+A log is never written again after a call on it failed: a new one follows, whose header says how much of the one before
+is valid. So a bad frame within that length is damage and refused; behind it, and at the end of the last log, it is what
+a power cut leaves and ignored. Headers and frames are bound to their log by a random number, so that neither what lay
+on the disk before nor a user's own bytes pass for a frame.
+
+It knows neither documents nor what a batch means.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from libraries.document_store.errors import CorruptError
+from libraries.durable.calls import FileCalls
+
+PREFIX = "log-"
+DIGITS = 12
+"""Of a file's number at least, so that names sort, and that few names of a user's are taken for ours."""
+_HEADER = struct.Struct("<4sIQQQBBQ")
+HEADER_BYTES = _HEADER.size
+_HEADER_MAGIC, FORMAT = b"DSLG", 1
+_FRAME = struct.Struct("<4sIQQQ")
+_FRAME_MAGIC = b"DSFR"
+
+
+def log_path(folder: Path, number: int) -> Path:
+    """Where the log of that number lies."""
+    return folder / f"{PREFIX}{number:0{DIGITS}}"
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a log says of itself and of the one before it.
+
+    `previous` is that one's number, 0 for none, of which the first `previous_bytes` are valid. They are durable if
+    `previous_synced`. `synced`: each frame is durable before the next one is written.
+    """
+
+    salt: int
+    previous: int = 0
+    previous_bytes: int = 0
+    previous_synced: bool = True
+    synced: bool = True
+
+    def to_bytes(self) -> bytes:
+        """With a checksum."""
+        fields = (self.salt, self.previous, self.previous_bytes, self.previous_synced, self.synced)
+        head = _HEADER.pack(_HEADER_MAGIC, FORMAT, *fields, 0)[:-8]
+        return head + xxhash.xxh3_64_intdigest(head).to_bytes(8, "little")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Header | None:
+        """None for a header that was never finished. Raises CorruptError if frames follow a broken one."""
+        if len(data) >= HEADER_BYTES:
+            magic, version, *fields, checksum = _HEADER.unpack_from(data)
+            if magic == _HEADER_MAGIC and checksum == xxhash.xxh3_64_intdigest(data[: HEADER_BYTES - 8]):
+                if version != FORMAT:
+                    raise CorruptError(f"{name}: has format {version}, this release reads {FORMAT}")
+                salt, previous, previous_bytes, previous_synced, synced = fields
+                return cls(salt, previous, previous_bytes, bool(previous_synced), bool(synced))
+        if len(data) > HEADER_BYTES:
+            # It was synced before the first frame was written.
+            raise CorruptError(f"{name}: its header was changed, and frames lie behind it. Restore it from a copy.")
+        return None
+
+
+class LogWriter:
+    """A log that grows. After an error of any call its successor must be made before anything else is appended."""
+
+    def __init__(self, calls: FileCalls, folder: Path, number: int, header: Header) -> None:
+        """Make the file, durably with its header. Raises `OSError`."""
+        self._calls, self._header = calls, header
+        self.number, self.valid_bytes = number, HEADER_BYTES
+        self.failed = False
+        self._frames = 0
+        self._descriptor: int | None = calls.create(log_path(folder, number))
+        try:
+            calls.write(self._descriptor, header.to_bytes())
+            calls.fsync(self._descriptor)
+            calls.fsync_folder(folder)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, payload: bytes) -> None:
+        """One frame; durable on return if the log is synced. Raises `OSError`: then nothing of it counts."""
+        assert self._descriptor is not None
+        assert not self.failed
+        head = _frame_header(self._header.salt, self._frames, payload)
+        try:
+            self._calls.write(self._descriptor, head + payload)
+            if self._header.synced:
+                self._calls.fsync(self._descriptor)
+        except BaseException:
+            self.failed = True
+            raise
+        self._frames += 1
+        self.valid_bytes += len(head) + len(payload)
+
+    def sync(self) -> None:
+        """Every frame is durable on return. Raises `OSError`."""
+        assert self._descriptor is not None
+        try:
+            self._calls.fsync(self._descriptor)
+        except BaseException:
+            self.failed = True
+            raise
+
+    def close(self) -> None:
+        """Give the descriptor back; harmless when repeated."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._calls.close(descriptor)
+
+
+@dataclass(frozen=True)
+class ReadLog:
+    """One log as it was found: its number, the valid part's bytes, and the payloads of its frames."""
+
+    number: int
+    valid_bytes: int
+    payloads: Sequence[bytes]
+
+
+def read_logs(calls: FileCalls, folder: Path, first: int) -> list[ReadLog]:
+    """The logs from number `first` on that follow each other, oldest first; what a cut left unfinished is not in them.
+
+    Raises CorruptError for damage to what was durable, `OSError` if the disk fails.
+    """
+    found: dict[int, tuple[Header, bytes]] = {}
+    for number in log_numbers(calls.listdir(folder)):
+        if number >= first:
+            data = _content(calls, log_path(folder, number))
+            header = Header.from_bytes(data, f"log {number}")
+            if header is not None:
+                found[number] = header, data
+    chain = _chain({number: header for number, (header, _) in found.items()}, first)
+    durable_until = max((place for place, number in enumerate(chain) if found[number][0].previous_synced), default=0)
+    logs = []
+    for place, number in enumerate(chain):
+        header, data = found[number]
+        last = place + 1 == len(chain)
+        limit = len(data) if last else found[chain[place + 1]][0].previous_bytes
+        payloads, end = _frames(header, memoryview(data)[:limit])
+        logs.append(ReadLog(number, end, payloads))
+        if end < limit or limit > len(data):
+            _refuse_damage(header, number, data, end, len(payloads), durable=place < durable_until, last=last)
+            break
+    return logs
+
+
+def log_numbers(names: Sequence[str]) -> list[int]:
+    """The numbers of the logs among a folder's names, rising."""
+    ends = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    return sorted(int(end) for end in ends if len(end) >= DIGITS and end.isascii() and end.isdecimal())
+
+
+def _chain(headers: dict[int, Header], first: int) -> list[int]:
+    chain: list[int] = []
+    number = max(headers, default=0)
+    while number >= first:
+        if number not in headers or (chain and number >= chain[-1]):
+            raise CorruptError(f"log {number} is missing: log {chain[-1]} follows it. Restore it from a copy.")
+        chain.append(number)
+        number = headers[number].previous
+    if not chain or chain[-1] != first:
+        raise CorruptError(f"log {first} is missing: what was stored since the last flush lies in it")
+    return chain[::-1]
+
+
+def _refuse_damage(
+    header: Header, number: int, data: bytes, end: int, frames: int, *, durable: bool, last: bool
+) -> None:
+    """Nothing, if a power cut explains what lies behind `end`."""
+    damaged = durable or (last and header.synced and _frame_follows(header.salt, data, end, frames))
+    if damaged:
+        raise CorruptError(
+            f"log {number}: frame {frames}, at byte {end}, was changed after it was stored. Restore it from a copy."
+        )
+
+
+def _content(calls: FileCalls, path: Path) -> bytes:
+    descriptor = calls.open(path)
+    try:
+        return calls.read(descriptor, calls.status(path).size_bytes, 0)
+    finally:
+        calls.close(descriptor)
+
+
+def _frame_header(salt: int, sequence: int, payload: bytes | memoryview) -> bytes:
+    checksum = xxhash.xxh3_64_intdigest(payload, seed=salt)
+    head = _FRAME.pack(_FRAME_MAGIC, sequence & 0xFFFFFFFF, len(payload), checksum, 0)[:-8]
+    return head + xxhash.xxh3_64_intdigest(head, seed=salt).to_bytes(8, "little")
+
+
+def _frames(header: Header, data: memoryview) -> tuple[list[bytes], int]:
+    """The payloads up to the first frame that is not whole, and where that one begins."""
+    payloads: list[bytes] = []
+    offset = HEADER_BYTES
+    while offset + _FRAME.size <= len(data):
+        length = int.from_bytes(data[offset + 8 : offset + 16], "little")
+        payload = data[offset + _FRAME.size : offset + _FRAME.size + length]
+        if len(payload) != length:
+            break
+        if data[offset : offset + _FRAME.size] != _frame_header(header.salt, len(payloads), payload):
+            break
+        payloads.append(bytes(payload))
+        offset += _FRAME.size + length
+    return payloads, offset
+
+
+def _frame_follows(salt: int, data: bytes, end: int, sequence: int) -> bool:
+    """Whether a later frame begins anywhere behind `end`."""
+    return any(found > sequence for found in _sequences(salt, data, end + 1))
+
+
+def _sequences(salt: int, data: bytes, start: int) -> Iterator[int]:
+    while (start := data.find(_FRAME_MAGIC, start)) >= 0 and start + _FRAME.size <= len(data):
+        head = data[start : start + _FRAME.size - 8]
+        if xxhash.xxh3_64_intdigest(head, seed=salt).to_bytes(8, "little") == data[start + 24 : start + 32]:
+            yield int.from_bytes(data[start + 4 : start + 8], "little")
+        start += 1

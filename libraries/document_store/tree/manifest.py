@@ -1,0 +1,120 @@
+"""The mark that makes components valid: one small file that names them, replaced as a whole after they are durable.
+
+What it does not name was never finished, or is replaced, and goes when the store opens. It knows names, not contents.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import xxhash
+
+from libraries.document_store.errors import CorruptError, DocumentStoreError
+from libraries.document_store.files import UNFINISHED, FileReader, told_as, written
+from libraries.document_store.layouts.layout import CompressionName, KeyKind, LayoutName
+from libraries.document_store.tree.log import DIGITS
+from libraries.document_store.tree.log import PREFIX as LOG
+from libraries.durable.calls import FileCalls
+
+NAME = "manifest"
+COMPONENT, INDEX = "component-", "index-"
+FORMAT = 1
+_MAGIC = b"DSMF"
+_MOST_BYTES = 64 << 20
+_OURS = re.compile(rf"(?:{NAME}|(?:{COMPONENT}|{INDEX}|{LOG})\d{{{DIGITS},}})(?:{re.escape(UNFINISHED)})?", re.ASCII)
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the store is, and which of its files are valid.
+
+    Components are file numbers, newest first; `indexes` has those of each secondary index by its path. `next_number` is
+    above all numbers of files, `log` the first log whose batches are in no component. `key_kind` is None as long as
+    nothing was flushed.
+    """
+
+    format: int = FORMAT
+    key: str
+    layout: LayoutName
+    compression: CompressionName
+    key_kind: KeyKind | None = None
+    next_number: int
+    log: int
+    components: tuple[int, ...] = ()
+    indexes: dict[str, tuple[int, ...]] = {}
+
+
+def component_path(folder: Path, number: int) -> Path:
+    """Where a component of the primary index lies."""
+    return folder / f"{COMPONENT}{number:0{DIGITS}}"
+
+
+def index_path(folder: Path, number: int) -> Path:
+    """Where a component of a secondary index lies."""
+    return folder / f"{INDEX}{number:0{DIGITS}}"
+
+
+def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
+    """Durable on return. Raises `OSError`: then either the old or the new one may be found later."""
+    data = msgspec.json.encode(manifest)
+    unfinished = folder / f"{NAME}{UNFINISHED}"
+    if unfinished.name in calls.listdir(folder):
+        calls.unlink(unfinished)
+    with written(calls, folder / NAME) as writer:
+        writer.write(_MAGIC + xxhash.xxh3_64_intdigest(data).to_bytes(8, "little") + data)
+
+
+def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
+    """The manifest, None where there is none. Raises CorruptError if it was changed, or misses where files lie."""
+    names = calls.listdir(folder)
+    if NAME not in names:
+        ours = sorted(name for name in names if _OURS.fullmatch(name) and not name.endswith(UNFINISHED))
+        stored = [name for name in ours if name.startswith((COMPONENT, INDEX))]
+        if stored:
+            raise CorruptError(f"the store's manifest is missing, but {stored[0]} is there. Restore it from a copy.")
+        return None
+    with told_as(NAME):
+        reader = FileReader(calls, folder / NAME)
+        try:
+            data = reader.read(min(reader.size_bytes, _MOST_BYTES), 0)
+        finally:
+            reader.close()
+    return decode_manifest(data)
+
+
+def is_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> bool:
+    """Whether this one is certainly what would be found: False too if that cannot be told."""
+    try:
+        return read_manifest(calls, folder) == manifest
+    except (OSError, DocumentStoreError):
+        return False
+
+
+def decode_manifest(data: bytes) -> Manifest:
+    """Raises CorruptError unless `write_manifest` can have made these bytes."""
+    content = data[12:]
+    if data[:4] != _MAGIC or int.from_bytes(data[4:12], "little") != xxhash.xxh3_64_intdigest(content):
+        raise CorruptError("the store's manifest was changed after it was stored. Restore it from a copy.")
+    try:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise CorruptError(f"the store's manifest: {error}") from None
+    if manifest.format != FORMAT:
+        raise CorruptError(f"the store has format {manifest.format}, this release reads {FORMAT}")
+    return manifest
+
+
+def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> list[str]:
+    """The names that we gave and that neither the manifest nor the logs in use account for; a user's own stay."""
+    kept = {NAME, *(f"{LOG}{number:0{DIGITS}}" for number in logs)}
+    if manifest is not None:
+        kept |= {f"{COMPONENT}{number:0{DIGITS}}" for number in manifest.components}
+        kept |= {f"{INDEX}{number:0{DIGITS}}" for numbers in manifest.indexes.values() for number in numbers}
+    return sorted(name for name in names if _OURS.fullmatch(name) and name not in kept)
+
+
+def highest_number(names: list[str]) -> int:
+    """The highest number that a file's name has, 0 for none: no later file may have it again."""
+    numbers = (name.removesuffix(UNFINISHED).rpartition("-")[2] for name in names)
+    return max((int(number) for number in numbers if number.isascii() and number.isdecimal()), default=0)

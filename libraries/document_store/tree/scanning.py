@@ -1,0 +1,255 @@
+"""Reconciliation on keys alone: which records of which leaf count, newest first, before anything else is read.
+
+A scan goes through the leaves of all components by their first key, so that a leaf's keys are kept only as long as an
+older leaf may need them. The leaves of the row layouts are taken together until they hold as much as a mega leaf.
+It knows neither values nor where files lie.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from libraries.document_store.key_filter import hash_keys
+from libraries.document_store.layouts.layout import LEAF_RECORDS, Component, ComponentLeaf, Key, Keys
+from libraries.document_store.schema import Schema
+from libraries.document_store.shredding import Column, Shredded, shred
+from libraries.document_store.tree.memtable import key_array
+
+
+class Part(Protocol):
+    """Documents of a snapshot that lie together. Parts of one scan hold disjoint keys."""
+
+    @property
+    def count(self) -> int:
+        """How many documents."""
+
+    @property
+    def keys(self) -> Keys:
+        """Of the documents, rising."""
+
+    @property
+    def visible(self) -> np.ndarray:
+        """Where they lie among the keys of their leaf, int64."""
+
+    @property
+    def schema(self) -> Schema:
+        """The part's own, the same object at each call. Where columns are stored, a leaf's number means the same in all
+        parts of a snapshot."""
+
+    @property
+    def columnar(self) -> bool:
+        """Whether columns are what is stored; otherwise rows are, and `columns` shreds them."""
+
+    def rows(self) -> list[bytes]:
+        """The documents as MessagePack, as `keys`. Raises CorruptError."""
+
+    def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
+        """Columns of the documents; a number that the part's schema lacks is left out. Raises CorruptError."""
+
+    def may_match(self, leaf_number: int, low: object, high: object) -> bool:
+        """False only if no document of the part has a value of that leaf from `low` to `high` (None: open)."""
+
+
+class MemoryPart:
+    """Documents of a memtable."""
+
+    columnar = False
+
+    def __init__(self, rows: dict[Key, bytes], base: Callable[[], Schema]) -> None:
+        """`base` gives the schema that the documents' own extends; asked for when columns are."""
+        self.keys = key_array(sorted(rows))
+        self._rows = [rows[key] for key in self.keys.tolist()]
+        self._base = base
+        self.count = len(self._rows)
+        self.visible = np.arange(self.count, dtype=np.int64)
+
+    @cached_property
+    def _shredded(self) -> Shredded:
+        return shred(self._rows, self._base())
+
+    @property
+    def schema(self) -> Schema:
+        """As `Part` has it: made by shredding, once."""
+        return self._shredded.schema
+
+    def rows(self) -> list[bytes]:
+        """As `Part` has it."""
+        return self._rows
+
+    def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
+        """As `Part` has it."""
+        return _some(self._shredded, leaf_numbers)
+
+    def may_match(self, leaf_number: int, low: object, high: object) -> bool:
+        """A memtable has no prefixes."""
+        return True
+
+
+class Span:
+    """Neighbouring leaves of a component that are read together: one mega leaf, or as many pages of rows."""
+
+    def __init__(self, component: Component, age: int, leaves: Sequence[ComponentLeaf]) -> None:
+        """`age` counts from the newest component. Leaves keep what they read."""
+        self.age, self.leaves = age, leaves
+        self.min_key, self.max_key = leaves[0].min_key, leaves[-1].max_key
+        self.columnar = component.layout == "amax"
+        self._keys: tuple[Keys, np.ndarray] | None = None
+
+    def keys(self) -> tuple[Keys, np.ndarray]:
+        """All keys and which are anti-matter, kept until `forget`."""
+        if self._keys is None:
+            pairs = [leaf.keys() for leaf in self.leaves]
+            self._keys = np.concatenate([keys for keys, _ in pairs]), np.concatenate([gone for _, gone in pairs])
+        return self._keys
+
+    def forget(self) -> None:
+        """Nobody asks for the keys any more; the leaves live on in the part that has them."""
+        self._keys, self.leaves = None, ()
+
+
+class StoredPart:
+    """Documents of a component's span."""
+
+    def __init__(self, span: Span, keys: Keys, visible: np.ndarray) -> None:
+        self.keys, self.visible, self._leaves = keys, visible, span.leaves
+        self.count = len(visible)
+        self.columnar = span.columnar
+
+    @property
+    def schema(self) -> Schema:
+        """As `Part` has it; `open` keeps none, so that rows are shredded to know it."""
+        return self._stored_schema if self.columnar else self._shredded.schema
+
+    @property
+    def _stored_schema(self) -> Schema:
+        # Of the leaves of one component, each one's schema begins as all shorter ones.
+        return max((leaf.schema for leaf in self._leaves), key=lambda schema: len(schema.leaves))
+
+    @cached_property
+    def _all_rows(self) -> list[bytes]:
+        rows: list[bytes] = []
+        start = 0
+        for leaf in self._leaves:
+            within = self.visible[bisect_left(self.visible, start) : bisect_left(self.visible, start + leaf.count)]
+            if len(within):
+                rows.extend(leaf.rows(within - start))
+            start += leaf.count
+        return rows
+
+    @cached_property
+    def _shredded(self) -> Shredded:
+        return shred(self._all_rows, self._stored_schema)
+
+    def rows(self) -> list[bytes]:
+        """As `Part` has it."""
+        return self._all_rows
+
+    def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
+        """As `Part` has it."""
+        if not self.columnar:
+            return _some(self._shredded, leaf_numbers)
+        (leaf,) = self._leaves
+        everything = self.count == leaf.count
+        return leaf.columns(leaf_numbers, None if everything else self.visible)
+
+    def may_match(self, leaf_number: int, low: object, high: object) -> bool:
+        """As `Part` has it."""
+        return any(leaf.may_match(leaf_number, low, high) for leaf in self._leaves)
+
+
+def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPart]:
+    """The components' documents, newest first, whose keys are not among `newer_keys` (rising). Reads keys alone."""
+    spans = [_spans(component, age) for age, component in enumerate(components)]
+    first_keys = [[span.min_key for span in some] for some in spans]
+    last_keys = [[span.max_key for span in some] for some in spans]
+    kept: dict[int, Span] = {}
+    for span in sorted((span for some in spans for span in some), key=lambda span: (span.min_key, span.age)):
+        kept = _forget_before(span.min_key, kept)
+        keys, gone = span.keys()
+        hidden = gone | among(keys, newer_keys)
+        for age in range(span.age):
+            start, end = bisect_left(last_keys[age], span.min_key), bisect_right(first_keys[age], span.max_key)
+            for newer in spans[age][start:end]:
+                hidden |= among(keys, newer.keys()[0])
+                kept[id(newer)] = newer
+        kept[id(span)] = span
+        visible = np.flatnonzero(~hidden)
+        if len(visible):
+            yield StoredPart(span, keys[visible], visible)
+
+
+def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]:
+    """The components' documents of these keys (rising, none twice). Reads the leaves that may hold one, no others."""
+    rest = keys
+    for age, component in enumerate(components):
+        if len(rest) == 0:
+            return
+        maybe = rest[component.key_filter.may_contain(hash_keys(rest))]
+        numbers = component.leaves_of(maybe)
+        for number in np.unique(numbers[numbers >= 0]).tolist():
+            span = Span(component, age, [component.leaf(number)])
+            stored, gone = span.keys()
+            here = among(stored, maybe[numbers == number])
+            rest = rest[~among(rest, stored[here])]
+            visible = np.flatnonzero(here & ~gone)
+            if len(visible):
+                yield StoredPart(span, stored[visible], visible)
+
+
+def may_hold(components: Sequence[Component], keys: Keys) -> np.ndarray:
+    """For each key whether any component may have it (bool), by their filters alone; False is certain."""
+    found = np.zeros(len(keys), bool)
+    hashes = hash_keys(keys)
+    for component in components:
+        found |= component.key_filter.may_contain(hashes)
+    return found
+
+
+def _spans(component: Component, age: int) -> list[Span]:
+    if component.layout == "amax":
+        return [Span(component, age, [leaf]) for leaf in component.leaves]
+    spans: list[Span] = []
+    some: list[ComponentLeaf] = []
+    records = 0
+    for leaf in component.leaves:
+        if some and records + leaf.count > LEAF_RECORDS:
+            spans.append(Span(component, age, some))
+            some, records = [], 0
+        some.append(leaf)
+        records += leaf.count
+    return [*spans, Span(component, age, some)] if some else spans
+
+
+def _forget_before(key: Key, spans: dict[int, Span]) -> dict[int, Span]:
+    """The spans that reach as far as `key`: no later span begins before it."""
+    kept = {}
+    for identity, span in spans.items():
+        if span.max_key < key:  # type: ignore[operator]
+            span.forget()
+        else:
+            kept[identity] = span
+    return kept
+
+
+def among(keys: Keys, sorted_keys: Keys) -> np.ndarray:
+    """For each key whether it is one of the others (bool); both rise."""
+    if len(keys) == 0 or len(sorted_keys) == 0:
+        return np.zeros(len(keys), bool)
+    if keys.dtype == object:
+        others = set(sorted_keys.tolist())
+        return np.fromiter((key in others for key in keys.tolist()), bool, len(keys))
+    start, end = np.searchsorted(sorted_keys, keys[0]), np.searchsorted(sorted_keys, keys[-1], side="right")
+    within = sorted_keys[start:end]
+    if len(within) == 0:
+        return np.zeros(len(keys), bool)
+    places = np.searchsorted(within, keys)
+    return within[np.minimum(places, len(within) - 1)] == keys
+
+
+def _some(shredded: Shredded, leaf_numbers: Iterable[int]) -> dict[int, Column]:
+    return {number: shredded.columns[number] for number in leaf_numbers if number < len(shredded.columns)}

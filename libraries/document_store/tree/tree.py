@@ -1,0 +1,364 @@
+"""The tree itself: batches go in, versions come out; what is acknowledged survives, and what is half done is not seen.
+
+Batches and flushes happen one at a time under `writing`; installs of files one at a time; a reader takes the newest
+version under `state`, which is held for moments only. It knows keys and rows, and no documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from threading import Condition, Lock, RLock
+from typing import cast
+
+from msgspec import structs
+
+from libraries.document_store.errors import ClosedError, CorruptError, DocumentError, DocumentStoreError, LockedError
+from libraries.document_store.files import ReadCounter, told_as
+from libraries.document_store.indexes.index_files import IndexFile
+from libraries.document_store.layouts import ComponentOptions, CompressionName, KeyKind, LayoutName, StoredComponent
+from libraries.document_store.messagepack import check_rows
+from libraries.document_store.schema import Schema
+from libraries.document_store.tree.flushing import Workshop
+from libraries.document_store.tree.log import HEADER_BYTES, ReadLog, log_numbers, log_path, read_logs
+from libraries.document_store.tree.logs import Logs
+from libraries.document_store.tree.manifest import (
+    Manifest,
+    highest_number,
+    is_manifest,
+    leftovers,
+    read_manifest,
+    write_manifest,
+)
+from libraries.document_store.tree.memtable import Batch, Key, Memtable
+from libraries.document_store.tree.merging import Merge, Merger
+from libraries.document_store.tree.policy import MOST_COMPONENTS
+from libraries.document_store.tree.versions import Held, Version
+from libraries.document_store.values import Kind
+from libraries.durable.calls import FileCalls, InUseError, own_folder
+
+LOGS_FOR_MEMTABLE = 2
+"""A memtable is flushed when its logs are that many times its limit, however often the same keys were written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a store is opened. A layout or compression of None is the store's own: `amax` and `zstd` when it is new."""
+
+    key: str
+    layout: LayoutName | None
+    compression: CompressionName | None
+    synced: bool
+    memtable_bytes: int
+
+
+class Tree:
+    """One folder, owned until `close`. For any thread."""
+
+    def __init__(self, folder: Path, settings: Settings, calls: FileCalls) -> None:
+        """Open the store or make one. Raises LockedError, CorruptError, FullError, DocumentStoreError."""
+        self.calls, self.folder, self._settings = calls, folder, settings
+        self.writing, self._installing, self.state = RLock(), Lock(), Condition(Lock())
+        self.counter = ReadCounter()
+        self._closed = False
+        with told_as("the store's folder"):
+            try:
+                self._lock = own_folder(calls, folder)
+            except InUseError as error:
+                raise LockedError(str(error)) from None
+        try:
+            with told_as("the store"):
+                self._open()
+        except BaseException:
+            calls.close(self._lock)
+            raise
+        self._merger = Merger(self)
+        with self.state:
+            self._merger.wake()
+
+    # --- opening -----------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        names = self.calls.listdir(self.folder)
+        self._numbers = count(highest_number(names) + 1)
+        manifest = read_manifest(self.calls, self.folder)
+        if manifest is None:
+            manifest, logs = self._created(names)
+        else:
+            self._check_settings(manifest)
+            self._numbers = count(max(manifest.next_number, highest_number(names) + 1))
+            logs = self._new_logs(found := read_logs(self.calls, self.folder, manifest.log))
+            self._memtable = self._replayed(found)
+        self._manifest, self._logs = manifest, logs
+        options = ComponentOptions(compression=manifest.compression)
+        self.workshop = Workshop(self.calls, self.folder, manifest.layout, options, self.counter)
+        self.version = self._opened(manifest)
+        for name in leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers)):
+            self.calls.unlink(self.folder / name)
+
+    def _created(self, names: list[str]) -> tuple[Manifest, Logs]:
+        """A new store: its log first, so that a manifest never names a log that is not there."""
+        for number in log_numbers(names):
+            # A creation that never ended leaves no more of a log than its header.
+            if self.calls.status(log_path(self.folder, number)).size_bytes > HEADER_BYTES:
+                raise CorruptError("the store's manifest is missing, but a log is there. Restore it from a copy.")
+        for name in leftovers(names, None, set()):
+            self.calls.unlink(self.folder / name)
+        logs = self._new_logs([])
+        try:
+            manifest = Manifest(
+                key=self._settings.key,
+                layout=self._settings.layout or "amax",
+                compression=self._settings.compression or "zstd",
+                log=logs.begin(),
+                next_number=self.next_number(),
+            )
+            write_manifest(self.calls, self.folder, manifest)
+        except BaseException:
+            logs.close()
+            raise
+        self._memtable = Memtable()
+        return manifest, logs
+
+    def _new_logs(self, found: list[ReadLog]) -> Logs:
+        return Logs(self.calls, self.folder, found, self.next_number, synced=self._settings.synced)
+
+    def _check_settings(self, manifest: Manifest) -> None:
+        asked = {"key": self._settings.key, "layout": self._settings.layout, "compression": self._settings.compression}
+        for name, wanted in asked.items():
+            stored = getattr(manifest, name)
+            if wanted not in (None, stored):
+                raise DocumentStoreError(
+                    f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open it with that, or leave "
+                    f"{name}= out; another {name} needs another folder."
+                )
+
+    def _replayed(self, found: list[ReadLog]) -> Memtable:
+        memtable = Memtable()
+        for log in found:
+            for payload in log.payloads:
+                batch = Batch.from_bytes(payload)
+                try:
+                    check_rows([row for row in batch.rows if row is not None])
+                except DocumentError as error:
+                    raise CorruptError(f"log {log.number}: {error}") from None
+                memtable.apply(batch)
+        kinds = set(map(type, memtable.rows))
+        if len(kinds) > 1:
+            raise CorruptError("the logs hold keys of two kinds")
+        return memtable
+
+    def _opened(self, manifest: Manifest) -> Version:
+        opened: list[Held[StoredComponent] | Held[IndexFile]] = []
+        try:
+            components, indexes = [], {}
+            for number in manifest.components:
+                component = self.workshop.open_component(number)
+                opened.append(component)
+                components.append(component)
+            for path, numbers in manifest.indexes.items():
+                files = [self.workshop.open_index(number) for number in numbers]
+                opened.extend(files)
+                indexes[path] = tuple(files)
+        except BaseException:
+            for file in opened:
+                file.release()
+            raise
+        return Version(log=manifest.log, components=tuple(components), indexes=indexes)
+
+    def next_number(self) -> int:
+        """Of a file: no two ever have the same."""
+        return next(self._numbers)
+
+    # --- what it is --------------------------------------------------------------------------------------
+
+    @property
+    def manifest(self) -> Manifest:
+        """What was last made durable."""
+        return self._manifest
+
+    @property
+    def memtable_bytes(self) -> int:
+        """About what the memtable takes."""
+        return self._memtable.size_bytes
+
+    @property
+    def log_bytes(self) -> int:
+        """What would be read of logs if the store were opened again."""
+        return self._logs.size_bytes
+
+    @property
+    def merges_done(self) -> int:
+        """Since the store was opened."""
+        return self._merger.done
+
+    def key_kind(self) -> KeyKind | None:
+        """Which kind of keys it holds, None as long as it holds none."""
+        with self.state:
+            for key in self._memtable.rows:
+                return "integer" if isinstance(key, int) else "text"
+            return self._manifest.key_kind
+
+    def schema_of(self, version: Version) -> Schema:
+        """The newest component's, to which the next flush adds."""
+        if version.components:
+            return version.components[0].content.schema
+        kind = Kind.TEXT if self.key_kind() == "text" else Kind.INTEGER
+        return Schema.new(self._manifest.key, kind)
+
+    def hold(self, keys: Iterable[Key] | None = None) -> tuple[Memtable, Version]:
+        """The tree as it is now: a copy of the memtable, or of what it has of these keys, and a version whose files
+        stay until it is released. Raises ClosedError."""
+        with self.state:
+            self._check_open()
+            if keys is None:
+                memtable = self._memtable.copied()
+            else:
+                rows = self._memtable.rows
+                memtable = Memtable({key: rows[key] for key in keys if key in rows})
+            self.version.hold()
+            return memtable, self.version
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def write(self, batch: Batch) -> None:
+        """All of the batch, durably if the log is synced, or nothing of it. The caller holds `writing`.
+
+        Raises FullError or DocumentStoreError if the disk fails, or for a merge that failed before.
+        """
+        self._check_usable()
+        size = self._memtable.size_bytes + batch.size_bytes()
+        limit = self._settings.memtable_bytes
+        if self._memtable.rows and (size > limit or self._logs.size_bytes > LOGS_FOR_MEMTABLE * limit):
+            # Before the batch, so that a flush that fails leaves nothing of it.
+            self.flush()
+        with told_as("the log"):
+            self._logs.append(batch.to_bytes())
+        with self.state:
+            self._memtable.apply(batch)
+
+    def flush(self) -> None:
+        """What the memtable holds becomes one component. Waits for merges while there are too many components.
+
+        Raises as `write`; then the memtable and its log stay as they are.
+        """
+        with self.writing:
+            self._check_usable()
+            memtable = self._memtable
+            if not memtable.rows:
+                return
+            self._merger.wait_for_room(MOST_COMPONENTS)
+            with told_as("the flush"):
+                log = self._logs.begin()
+                made: list[Held[StoredComponent] | Held[IndexFile]] = []
+                with self._given_up_unless_installed(made):
+                    component = self.workshop.flush(self.next_number(), memtable, self.schema_of(self.version))
+                    made.append(component)
+                    indexes = {}
+                    for path in self.version.indexes:
+                        if entries := memtable.entries.get(path):
+                            indexes[path] = self.workshop.flush_index(self.next_number(), entries)
+                            made.append(indexes[path])
+                    self._install(lambda version: version.flushed(log, component, indexes), Memtable())
+            # A log that cannot be removed now is removed when the store opens again: the manifest begins behind it.
+            with suppress(OSError):
+                self._logs.flushed(log)
+
+    def add_index(self, path: str, entries: Iterable[dict[bytes, bool]]) -> None:
+        """A new index of entries, given in pieces that share none, each of which becomes a file. The caller holds
+        `writing`, and the memtable is empty. Raises as `write`."""
+        self._check_usable()
+        made: list[Held[StoredComponent] | Held[IndexFile]] = []
+        with told_as("the index"), self._given_up_unless_installed(made):
+            for piece in entries:
+                made.append(self.workshop.flush_index(self.next_number(), piece))
+            files = cast("tuple[Held[IndexFile], ...]", tuple(made))
+            self._install(lambda version: version.with_index(path, files), None)
+
+    def install_merge(self, merge: Merge, made: Held[StoredComponent] | Held[IndexFile] | None) -> None:
+        """Put what was made in place of what was merged. Raises `OSError`."""
+
+        def change(version: Version) -> Version:
+            if merge.path is None:
+                return version.merged(merge.components, cast("Held[StoredComponent] | None", made))
+            return version.index_merged(merge.path, merge.index_files, cast("Held[IndexFile] | None", made))
+
+        with self._given_up_unless_installed([] if made is None else [made]):
+            self._install(change, None)
+
+    def _install(self, change: Callable[[Version], Version], memtable: Memtable | None) -> None:
+        """Make a new version durable, then seen, with a new memtable if one is given. Raises `OSError`."""
+        with self._installing:
+            before = self.version
+            after = change(before)
+            manifest = structs.replace(
+                self._manifest,
+                key_kind=self.key_kind(),
+                next_number=self.next_number(),
+                log=after.log,
+                components=tuple(file.number for file in after.components),
+                indexes={path: tuple(file.number for file in files) for path, files in after.indexes.items()},
+            )
+            write_manifest(self.calls, self.folder, manifest)
+            with self.state:
+                self.version, self._manifest = after, manifest
+                if memtable is not None:
+                    self._memtable = memtable
+                self._merger.wake()
+        kept = set(map(id, after.files()))
+        for file in before.files():
+            if id(file) not in kept:
+                file.release(unwanted=True)
+
+    @contextmanager
+    def _given_up_unless_installed(self, made: Sequence[Held[StoredComponent] | Held[IndexFile]]) -> Iterator[None]:
+        """After an error the new files go, unless the disk may have kept a manifest that names them."""
+        try:
+            yield
+        except BaseException:
+            unnamed = is_manifest(self.calls, self.folder, self._manifest)
+            for file in made:
+                file.release(unwanted=unnamed)
+            raise
+
+    # --- the end -----------------------------------------------------------------------------------------
+
+    def wait_for_merges(self) -> None:
+        """Return when no merge is due. Raises what one ended with."""
+        with self.state:
+            self._check_open()
+        self._merger.wait()
+
+    def close(self, wait: bool) -> None:
+        """Flush, wait for merges or give them up, and let go of the folder, in any case. Raises as `flush`; then the
+        memtable lies in the log."""
+        with self.writing:
+            if self._closed:
+                return
+            try:
+                self.flush()
+                if wait:
+                    self._merger.wait()
+            finally:
+                self._merger.stop()
+                with self.state:
+                    self._closed = True
+                try:
+                    with told_as("the log"):
+                        self._logs.sync()
+                finally:
+                    self._logs.close()
+                    self.version.release()
+                    self.calls.close(self._lock)
+
+    def _check_usable(self) -> None:
+        with self.state:
+            self._check_open()
+            self._merger.raise_error()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the store was closed before this call: open it again")

@@ -1,0 +1,1 @@
+"""Tests of the layouts of documents: pages, leaves, components and their merges."""

@@ -1,0 +1,78 @@
+"""A page is what was written, or it is refused by the name of its file and its number."""
+
+import random
+
+import numpy as np
+import pytest
+
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.layouts.layout import COMPRESSIONS, PAGE_BYTES
+from libraries.document_store.layouts.pages import PageReader, PageWriter
+from tests.libraries.document_store.layouts.components import MemoryFile
+
+PAGES = (b"a", b"ab" * 5000, random.Random(1).randbytes(PAGE_BYTES), bytes(PAGE_BYTES))
+
+
+def written(compression):
+    file = MemoryFile()
+    writer = PageWriter(file, compression)
+    assert [writer.append(page) for page in PAGES] == [0, 1, 2, 3]
+    return file, writer
+
+
+def reader_of(file, writer, compression):
+    return PageReader(file, compression, np.array(writer.stored_bytes))
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_pages_come_back(compression):
+    file, writer = written(compression)
+    reader = reader_of(file, writer, compression)
+    assert reader.read(0, 4) == list(PAGES)
+    assert reader.read(2) == [PAGES[2]]
+    assert reader.counters.bytes_read == len(file.data) + writer.stored_bytes[2]
+    assert reader.counters.pages_read == 5
+    assert len(file.reads) == 2, "pages that lie one after the other are one read"
+    assert (sum(writer.stored_bytes) < writer.raw_bytes) == (compression != "none")
+    assert writer.stored_bytes[2] == PAGE_BYTES + 12, "what does not shrink is stored as it is"
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_any_flipped_bit_is_refused(compression):
+    file, writer = written(compression)
+    starts = np.concatenate(([0], np.cumsum(writer.stored_bytes)))
+    chosen = random.Random(2)
+    for page in range(4):
+        places = [*range(12), *(chosen.randrange(writer.stored_bytes[page]) for _ in range(20))]
+        for place in places:
+            at = int(starts[page]) + min(place, writer.stored_bytes[page] - 1)
+            file.data[at] ^= 1 << chosen.randrange(8)
+            before = bytes(file.data)
+            with pytest.raises(CorruptError, match=f"00000001.component: page {page} is damaged"):
+                reader_of(file, writer, compression).read(page)
+            file.data[:] = before
+            file, _ = written(compression)
+
+
+def test_a_page_in_the_place_of_another_is_refused():
+    file, writer = MemoryFile(), None
+    writer = PageWriter(file, "none")
+    for page in (b"one", b"two"):
+        writer.append(page)
+    half = len(file.data) // 2
+    file.data[:] = file.data[half:] + file.data[:half]
+    with pytest.raises(CorruptError, match="page 0 is damaged"):
+        reader_of(file, writer, "none").read(0)
+
+
+def test_pages_that_are_not_there():
+    file, writer = written("none")
+    for first, count in ((4, 1), (3, 2), (-1, 1), (0, 0)):
+        with pytest.raises(CorruptError, match="are not among its 4 pages"):
+            reader_of(file, writer, "none").read(first, count)
+
+
+@pytest.mark.parametrize("page", [b"", bytes(PAGE_BYTES + 1)])
+def test_pages_of_no_allowed_length(page):
+    with pytest.raises(ValueError, match="a page holds 1 to"):
+        PageWriter(MemoryFile(), "none").append(page)

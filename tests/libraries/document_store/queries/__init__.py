@@ -1,0 +1,1 @@
+"""Tests of queries over documents: plans, their meaning, and the ways of execution."""

@@ -1,0 +1,72 @@
+"""Queries over stores: what was replaced, deleted, flushed or is in memory still, in all layouts and by all ways."""
+
+import pytest
+
+from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.plan import (
+    Aggregate,
+    And,
+    AnyItem,
+    Compare,
+    Constant,
+    Count,
+    Filter,
+    GroupBy,
+    IsNull,
+    Named,
+    Order,
+    Plan,
+    Project,
+    TopK,
+    Unnest,
+    field,
+)
+from libraries.document_store.queries.rows import run_over_documents
+from libraries.document_store.store import DocumentStore
+from tests.libraries.document_store.queries.fuzz import told
+
+AGE, CITY = field("age"), field("home.city")
+PLANS = {
+    "count": Plan((Count(),)),
+    "groups": Plan((GroupBy((Named("city", CITY),), (Aggregate("n", "count"), Aggregate("s", "sum", AGE))),)),
+    "range": Plan((Filter(And((Compare(AGE, ">=", Constant(20)), Compare(AGE, "<", Constant(24))))), Count())),
+    "items": Plan((Unnest(("tags",), "t"), GroupBy((Named("t", field("", "t")),), (Aggregate("n", "count"),)))),
+    "any": Plan((Filter(AnyItem(("tags",), "t", Compare(field("", "t"), "=", Constant("x3")))), Count())),
+    "top": Plan((Project((Named("id", field("id")), Named("age", AGE))), TopK((Order("age", descending=True),), 7))),
+    "documents": Plan((Filter(IsNull(AGE)),)),
+}
+
+
+def document(key, version):
+    """Fields that change their type with the version."""
+    found = {"id": key, "home": {"city": f"c{key % 5}"}, "tags": [f"x{key % 7}", version]}
+    if version % 2:
+        found["home"] = f"c{key % 5}"
+    if key % 11:
+        found["age"] = None if key % 13 == 0 else key % 50 if version % 3 else key % 50 + 0.5
+    return found
+
+
+@pytest.mark.parametrize("layout", ["amax", "vector", "open"])
+def test_all_ways_see_what_the_store_holds(layout, tmp_path):
+    expected = {}
+    with DocumentStore.open(tmp_path / "store", layout=layout, sync="none") as store:
+        store.index("age")
+        for version in range(4):
+            documents = [document(key, version) for key in range(version * 60, version * 60 + 150)]
+            store.upsert(documents)
+            expected.update({found["id"]: found for found in documents})
+            gone = list(range(version * 70, version * 70 + 40, 3))
+            store.delete(gone)
+            for key in gone:
+                expected.pop(key, None)
+            if version < 3:
+                store.flush()
+        store.wait_for_merges()
+        with store.snapshot() as snapshot:
+            for name, plan in PLANS.items():
+                right = told(run_over_documents(expected.values(), plan))
+                for way in WAYS:
+                    assert told(execute(snapshot, plan, way)) == right, (name, way)
+                assert told(execute(snapshot, plan, use_indexes=False)) == right, name
+                assert right

@@ -1,0 +1,135 @@
+"""Plans are checked when they are made, name their paths, and survive JSON."""
+
+import json
+
+import pytest
+
+from libraries.document_store.errors import QueryError
+from libraries.document_store.paths import parse
+from libraries.document_store.queries.examples import EXAMPLES
+from libraries.document_store.queries.plan import (
+    Aggregate,
+    And,
+    AnyItem,
+    Call,
+    Compare,
+    Compute,
+    Constant,
+    Count,
+    Field,
+    Filter,
+    GroupBy,
+    In,
+    IsType,
+    Limit,
+    Named,
+    Not,
+    Or,
+    Order,
+    Plan,
+    Prefix,
+    Project,
+    TopK,
+    Unnest,
+    field,
+    paths_of,
+)
+from libraries.document_store.queries.spelling import from_json, to_json
+
+A = field("a")
+ONE = Compare(A, "=", Constant(1))
+
+
+def deep(depth):
+    condition = ONE
+    for _ in range(depth):
+        condition = Not(condition)
+    return condition
+
+
+WRONG = {
+    "each at most once": lambda: Plan((Count(), Count())),
+    "cannot stand here": lambda: Plan((Count(), Filter(ONE))),
+    "no such step": lambda: Plan((ONE,)),
+    "no comparison '=='": lambda: Plan((Filter(Compare(A, "==", Constant(1))),)),
+    "no function 'exec'": lambda: Plan((Project((Named("x", Call("exec", (A,))),)),)),
+    "no item is called 'x'": lambda: Plan((Filter(Compare(field("b", "x"), "=", Constant(1))),)),
+    "the name 'x' is taken": lambda: Plan((Unnest(("a",), "x"), Unnest(("b",), "x"), Count())),
+    "given to two arrays": lambda: Plan((Filter(Or((AnyItem(("a",), "x", ONE), AnyItem(("b",), "x", ONE)))),)),
+    "needs a Project, GroupBy or Count after it": lambda: Plan((Unnest(("a",), "x"),)),
+    "beyond 64 bits": lambda: Plan((Filter(Compare(A, "=", Constant(2**63))),)),
+    "a constant is null": lambda: Plan((Filter(In(A, ([1],))),)),
+    "nested deeper": lambda: Plan((Filter(deep(100)),)),
+    "within another": lambda: Plan((Filter(AnyItem(("a",), "x", And((AnyItem(("b",), "y", ONE),)))),)),
+    "positive integer constant": lambda: Plan((Project((Named("x", Call("modulo", (A, Constant(0)))),)),)),
+    "is given twice": lambda: Plan((Project((Named("x", A), Named("x", A))),)),
+    "no column 'b'": lambda: Plan((Project((Named("a", A),)), TopK((Order("b"),)))),
+    "no column 'a.b'": lambda: Plan((Project((Named("a", A),)), Compute((Named("c", Field(("a", "b"))),)))),
+    "no aggregate 'median'": lambda: Plan((GroupBy((), (Aggregate("x", "median", A),)),)),
+    "needs an expression": lambda: Plan((GroupBy((), (Aggregate("x", "sum"),)),)),
+    "neither keys nor aggregates": lambda: Plan((GroupBy((), ()),)),
+    "rows is an integer": lambda: Plan((Limit(-1),)),
+    "no kind 'number'": lambda: Plan((Filter(IsType(A, "number")),)),
+    "tuple of field names": lambda: Plan((Filter(Compare(Field("a"), "=", Constant(1))),)),
+    "UTF-8": lambda: Plan((Filter(Prefix(A, "\ud800")),)),
+    "goes through an array": lambda: field("a[*].b"),
+    "reads only the item itself": lambda: Plan((Unnest(("a",), "x", distinct=field("b")), Count())),
+    "the document itself is no array": lambda: Plan((Unnest((), "x"), Count())),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_cannot_be_executed_is_refused_with_its_reason(words):
+    with pytest.raises(QueryError, match=words.replace("(", r"\(")):
+        WRONG[words]()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_examples_survive_json(example):
+    assert from_json(to_json(example.plan)) == example.plan
+
+
+def test_values_that_json_lacks_survive_it():
+    values = (float("inf"), float("-inf"), -0.0, 1.0, 1, True, None, b"\x00\xff", "x")
+    (step,) = from_json(to_json(Plan((Filter(In(A, values)),)))).steps
+    assert list(map(repr, step.condition.values)) == list(map(repr, values))
+    nan = from_json(to_json(Plan((Filter(Compare(A, "=", Constant(float("nan")))),))))
+    assert repr(nan.steps[0].condition.right.value) == "nan"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[",
+        "[NaN]",
+        '[{"is": "unlink"}]',
+        '[{"is": "count", "nam": "x"}]',
+        '[{"is": "limit"}]',
+        '[{"is": "limit", "rows": "1"}]',
+        '[{"is": "limit", "rows": {"is": "double", "text": "many"}}]',
+        '[{"is": ["count"]}]',
+        "[3]",
+        json.dumps([{"is": "filter", "condition": 7}]),
+        "[" * 100_000,
+        '{"is":"not","condition":' * 20_000,
+        "[" + '{"is":"filter","condition":' + '{"is":"not","condition":' * 700 + "0" + "}" * 701 + "]",
+    ],
+)
+def test_hostile_json_is_refused(text):
+    with pytest.raises(QueryError):
+        from_json(text)
+
+
+def test_paths_of_a_plan_are_absolute_and_end_where_the_plan_reads():
+    plan = Plan(
+        (
+            Unnest(("a", "b"), "outer"),
+            Unnest(("c",), "inner", of="outer"),
+            Unnest(("unread",), "rest"),
+            GroupBy((Named("k", field("d.e", "inner")),), (Aggregate("n", "max", field("f")),)),
+        )
+    )
+    assert paths_of(plan) == (parse("a.b[*].c[*].d.e"), parse("f"), parse("unread[*]"))
+    assert paths_of(Plan((Filter(ONE),))) is None
+    assert paths_of(Plan((Count(),))) == ()

@@ -1,0 +1,12 @@
+"""`kill -9` of a real writer; `kills.py` says what that proves."""
+
+import pytest
+
+from tests.libraries.document_store.store.kills import main
+
+KILLS = 30
+
+
+@pytest.mark.slow
+def test_a_killed_writer_leaves_a_store_that_opens_with_all_that_it_acknowledged():
+    assert main(KILLS) > KILLS

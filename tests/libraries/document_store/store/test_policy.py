@@ -1,0 +1,41 @@
+"""Tiering: what is merged at which sizes."""
+
+import random
+
+import pytest
+
+from libraries.document_store.tree.policy import MOST_COMPONENTS, due
+
+
+@pytest.mark.parametrize(
+    ("sizes", "merged"),
+    [
+        ([], None),
+        ([1], None),
+        ([10, 10], 2),
+        ([10, 12], 2),
+        ([10, 13], None),
+        # The oldest end that fits, in one merge.
+        ([10, 10, 24, 300], 3),
+        ([10, 25, 60, 140], None),
+        # Too many: the end that fits best.
+        ([10, 25, 60, 140, 1000], 4),
+        ([10, 100, 120, 1000, 10_000], 3),
+    ],
+)
+def test_what_is_due(sizes, merged):
+    assert due(sizes) == merged
+
+
+def test_components_stay_few_and_nothing_is_merged_too_often():
+    """1,000 flushes: at rest there are fewer than the most, and each byte is merged about log(flushes) times."""
+    chance = random.Random(1)
+    sizes: list[int] = []
+    merged = 0
+    for _ in range(1000):
+        sizes.insert(0, chance.randint(8, 12))
+        while (count := due(sizes)) is not None:
+            merged += sum(sizes[:count])
+            sizes[:count] = [sum(sizes[:count])]
+        assert len(sizes) < MOST_COMPONENTS
+    assert merged < 12 * sum(sizes)

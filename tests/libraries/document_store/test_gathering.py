@@ -1,0 +1,115 @@
+"""Records taken, merged and stood in for are the columns that shredding those records gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from libraries.document_store import kernels, messagepack
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.gathering import (
+    absent,
+    gather,
+    joined,
+    record_starts,
+    stand_in,
+    take,
+    take_of,
+    without_antimatter,
+)
+from libraries.document_store.schema import Schema
+from libraries.document_store.shredding import Column, key_column, shred
+from libraries.document_store.values import Kind
+from tests.libraries.document_store.random_documents import documents
+
+EMPTY = Schema.new("id", Kind.INTEGER)
+
+
+@pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
+def way(request, monkeypatch):
+    """Everything by C and without it."""
+    if request.param and not kernels.NATIVE:
+        pytest.skip("the kernels are not built: python -m libraries.build")
+    monkeypatch.setattr(kernels, "NATIVE", request.param)
+
+
+def columns_of(found, schema=EMPTY):
+    return shred([messagepack.encode(document) for document in found], schema, use_native=False)
+
+
+def tokens(column):
+    return column.levels.tolist(), np.array(column.values.tolist()).tobytes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents(), st.data())
+def test_some_records(found, data):
+    ordinals = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=10)) if found else []
+    whole = columns_of(found)
+    wanted = columns_of([found[ordinal] for ordinal in ordinals], whole.schema)
+    for column, expected in zip(whole.columns, wanted.columns, strict=True):
+        assert len(record_starts(column)) == len(found) + 1
+        assert tokens(take(column, np.array(ordinals, np.int64))) == tokens(expected)
+        twice = take_of([column, column], np.array([*ordinals, *(one + len(found) for one in ordinals)], np.int64))
+        assert tokens(twice) == tokens(joined([expected, expected]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents(), documents(), st.data())
+def test_runs_of_two_components(first, second, data):
+    schema = columns_of(second, columns_of(first).schema).schema
+    components = [columns_of(part, schema).columns for part in (first, second)]
+    left, runs, kept = [list(first), list(second)], [], []
+    while any(left):
+        component = data.draw(st.sampled_from([number for number in (0, 1) if left[number]]))
+        count = data.draw(st.integers(1, len(left[component])))
+        is_copied = data.draw(st.booleans())
+        runs.append((component, count if is_copied else ~count))
+        kept += left[component][:count] if is_copied else []
+        left[component] = left[component][count:]
+    runs = np.array(runs, np.int64).reshape(-1, 2)
+    for pieces, expected in zip(
+        zip(*components, strict=True), columns_of(kept, schema).columns, strict=True
+    ):  # fmt: skip
+        assert tokens(gather(pieces, runs)) == tokens(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(documents(), documents())
+def test_columns_that_came_later(first, second):
+    early = columns_of(first)
+    late = columns_of(second, early.schema).schema
+    expected = columns_of(first, late).columns
+    for leaf in late.leaves[len(early.columns) :]:
+        beside = stand_in(late, leaf, len(early.columns))
+        column = absent(leaf, None if beside is None else early.columns[beside.number], len(first), late)
+        assert (leaf, tokens(column)) == (leaf, tokens(expected[leaf.number]))
+
+
+def test_runs_that_ask_for_more_records_than_there_are():
+    columns = columns_of([{"id": 0, "a": [1, 2]}, {"id": 1}]).columns
+    for column in columns:
+        gather([column], np.array([[0, 2]]))
+        with pytest.raises(CorruptError, match="too few records"):
+            gather([column], np.array([[0, 1], [0, ~2]]))
+        with pytest.raises(CorruptError, match="record 2"):
+            take(column, np.array([2]))
+        with pytest.raises(CorruptError, match="record -1"):
+            take(column, np.array([-1]))
+
+
+def test_an_array_without_its_end():
+    column = columns_of([{"id": 0, "a": [1, 2]}]).columns[1]
+    with pytest.raises(CorruptError, match="inside an array"):
+        record_starts(Column(column.leaf, column.levels[:-1], column.values))
+    with pytest.raises(CorruptError, match="inside an array"):
+        take(Column(column.leaf, column.levels[:-1], column.values), np.array([0]))
+    with pytest.raises(CorruptError, match="call for 2"):
+        take(Column(column.leaf, column.levels, column.values[:1]), np.array([0, 0]))
+
+
+def test_deleted_records_have_keys_alone():
+    leaf = EMPTY.leaves[0]
+    column = key_column(leaf, [3, 5, 8], np.array([False, True, False]))
+    assert column.levels.tolist() == [1, 0, 1]
+    assert without_antimatter(column).values.tolist() == [3, 8]
