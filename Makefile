@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-PACKAGES := adapters bench_runner data_generator format_bench formats image_storages libraries reports
+PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 fuzz-f3 clean
+.PHONY: setup tabular test test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -42,11 +42,25 @@ selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
 	$(RUN) -m tests.selfbench.f3
 
+selfbench-near-storage: $(VENV)/.ready  ## what reading near the storage reaches, in one process and through Flight; prints ratios
+	$(RUN) -m tests.selfbench.near_storage_local
+	$(RUN) -m tests.selfbench.near_storage_flight
+
+selfbench-documents: $(VENV)/.ready  ## what the document store reaches, 1,000 power cuts, 300 kills; prints ratios
+	$(RUN) -m tests.selfbench.document_store
+
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
 	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \
 	  $(RUN) -m tests.libraries.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
 
-$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/f3/build.py libraries/f3/*/*.[ch] bench_runner/machine/device/*.c bench_runner/machine/device/build.py)
+fuzz-near-storage: $(VENV)/.ready  ## 10,000 broken footers, requests and filters, answers beside plain Python; about two minutes
+	$(RUN) -m tests.libraries.near_storage.long_runs footers messages filters aggregates pruning & broken=$$!; \
+	  $(RUN) -m tests.libraries.near_storage.long_runs requests flight expressions || { kill $$broken; exit 1; }; wait $$broken
+
+fuzz-documents: $(VENV)/.ready  ## 40,000 broken rows, lines, schemas and chunks of documents, under gcc's address sanitiser; about a minute
+	$(RUN) -m tests.libraries.document_store.fuzzing 10000
+
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/build.py libraries/*/*/*.[ch] bench_runner/machine/device/*.c bench_runner/machine/device/build.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "Setting up $(VENV), once: about 550 MB of libraries are downloaded, 1.8 GB on the disk, in two to four minutes."

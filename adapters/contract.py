@@ -19,6 +19,7 @@ from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from adapters.offers import Handle, ImageHandle, Offers
 from adapters.predicate import Kind
+from adapters.services import Served, Service
 from adapters.spelling import spell
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Native(Enum):
     """The Arrow table that the cached data set holds, whatever the target: for raw I/O alone, which converts
     nothing."""
     IMAGES = "images"
+    DOCUMENTS = "documents"
+    """Batches of JSON Lines or of dicts; `adapters.document_store` has their contract."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,8 @@ class Adapter(ABC):
     native: ClassVar[Native]
     suffix: ClassVar[str]
     """Ending of the location that the harness hands out, with its dot: some calls refuse others."""
+    is_folder: ClassVar[bool] = False
+    """Whether a stored copy is a folder, which no single call replaces by another."""
     settings: ClassVar[Mapping[str, Setting]] = {}
     plain: ClassVar[Mapping[str, str]] = {}
     """The settings that make the track `plain`: no codec."""
@@ -228,6 +233,8 @@ class Adapter(ABC):
     """What has to be installed besides for one value of another setting, spelled as in a variant: 'parser=lxml'."""
     extra: ClassVar[str | None] = None
     """The extra that installs this engine, where it is not that of its format."""
+    is_served: bool = False
+    """Whether `services` has something to say with these settings."""
     syncs_on_save: ClassVar[bool] = False
     """Whether the save itself forces the data to the device."""
 
@@ -287,6 +294,23 @@ class Adapter(ABC):
     def load_library(self) -> None:
         """Import what save and read need: after it, neither adds anything to sys.modules."""
 
+    def data_of(self, location: Path) -> Path:
+        """What of a stored copy holds its values: all of it, unless services keep notes of their own beside them."""
+        return location
+
+    def services(self, location: Path) -> tuple[Service, ...]:
+        """The programs that serve what lies at `location`, in the order in which they are to be started; none where a
+        copy is read by who asks for it. What they write stays at `location`."""
+        return ()
+
+    def reach(self, served: Served) -> None:
+        """From now on, what lies at the location that is served is read through its services."""
+        raise NotImplementedError(f"{self.variant} is read from files")
+
+    def warm_up(self, location: Path) -> None:
+        """Ask the services once for nothing of what lies at `location`, so that they have answered before."""
+        raise NotImplementedError(f"{self.variant} is read from files")
+
     def stored(self, location: Path) -> Stored:
         """Read codec and encodings back from what lies at `location`. A format that has neither has nothing to say;
         one with a setting `codec` must say it, which the contract's tests hold."""
@@ -316,6 +340,10 @@ class TabularFormat(Adapter):
 
     def open_columns(self, location: Path) -> Handle:
         """As `open`, for `project` again and again. Only where `offers` says that it stays open."""
+        return self.open(location)
+
+    def open_scans(self, location: Path) -> Handle:
+        """As `open`, for `scan` and `aggregate` again and again. Only where `offers` says that it stays open."""
         return self.open(location)
 
     def append(self, table: Any, location: Path) -> None:

@@ -25,6 +25,17 @@ class Reach(Enum):
     """The groups of rows that they lie in, whole: row groups, batches, stripes, blocks."""
 
 
+class Sifts(Enum):
+    """How much a scan leaves out of what does not meet its condition."""
+
+    ROWS = "rows"
+    """All of it."""
+    GROUPS = "groups"
+    """The groups of rows whose statistics say that none meets it; of all others every row comes."""
+    NOTHING = "nothing"
+    """All rows come, whatever is asked: what a filter saves is measured against it."""
+
+
 class Sharing(Enum):
     """How several threads take rows of one stored copy at once."""
 
@@ -45,6 +56,16 @@ class Offers:
     """The conditions that the engine itself tests."""
     ordered: bool = True
     """Whether a scan gives its rows in the order in which they are stored."""
+    sifts: Sifts = Sifts.ROWS
+    """What a scan gives; where it is not ROWS, `group_rows` is told."""
+    keeps_scans: bool = False
+    """Whether what `open_scans` gives stays open from one `scan` or `aggregate` to the next."""
+    aggregate: bool = False
+    metadata: bool = False
+    group_rows: int | None = None
+    """How many rows each group of a stored copy has, the last one fewer; None where nobody asks."""
+    file_rows: int | None = None
+    """Likewise each file; None where a copy is one."""
     append: bool = False
     batches: bool = False
     save_stream: bool = False
@@ -62,6 +83,7 @@ class Offers:
             "project": self.project,
             f"take (by {self.take.value})" if self.take else "take": self.take is not None,
             f"scan ({kinds}{order})": bool(self.scan),
+            "aggregate": self.aggregate,
             "append": self.append,
             "batches": self.batches,
             "save a stream": self.save_stream,
@@ -88,6 +110,12 @@ class Handle:
     Raises IndexError for a number that no row has, before anything is read."""
     scan: Callable[[Predicate, Sequence[str]], Any] | None = None
     """The rows that meet the condition, of a kind that `offers.scan` names. Its column need not be among `columns`."""
+    aggregate: Callable[[Predicate, str], Any] | None = None
+    """Of the rows that meet the condition one row: how many they are (`count`), and the `min`, `max` and `sum` of one
+    column of whole numbers, all int64; all null but the first where there are none."""
+    metadata: Callable[[int], Any] | None = None
+    """Takes in what is known of the stored files before one is read, file by file, again from the first one until it is
+    that of so many, and holds it until `close`. Gives a column `rows` (int64): those of each group."""
     batches: Callable[[Sequence[str], int], Iterator[Any]] | None = None
     """All rows of these columns in stored order, at most so many at a time and never none: a table without rows gives
     no batch. Each stays valid when the next one comes. What is not taken to its end is to be closed before the handle

@@ -1,4 +1,5 @@
-"""Formats for tables and storages for images under one roof: their names differ, so a spelled variant says which it is.
+"""Formats for tables, storages for images and stores for documents under one roof: their names differ, so a spelled
+variant says which it is.
 
 It knows where each is listed, and nothing of what they do.
 """
@@ -11,16 +12,17 @@ from typing import Any
 from adapters.contract import Adapter
 from adapters.registry import Registry
 from adapters.spelling import parse, spell
+from document_stores.registry import DOCUMENT_STORES
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
-REGISTRIES: tuple[Registry[Any], ...] = (FORMATS, STORAGES)
+REGISTRIES: tuple[Registry[Any], ...] = (FORMATS, STORAGES, DOCUMENT_STORES)
 
 
 def registry_of(spelled: str) -> Registry[Any]:
     """Where a spelled variant is listed; the formats for a name that is nowhere, which then say so."""
     name, _ = parse(spelled)
-    return STORAGES if name in STORAGES.entries else FORMATS
+    return next((registry for registry in REGISTRIES if name in registry.entries), FORMATS)
 
 
 def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
@@ -47,7 +49,7 @@ def build_loaded(spelled: str) -> Any:
 
 
 def all_engines() -> Iterator[tuple[Registry[Any], type[Adapter]]]:
-    """Every engine of every format and storage, with the registry that lists it."""
+    """Every engine of every format, storage and store, with the registry that lists it."""
     for registry in REGISTRIES:
         for name in registry:
             yield from ((registry, engine) for engine in registry.engines(name))

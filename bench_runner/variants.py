@@ -5,8 +5,8 @@ Plans and results both ask. It knows names alone, and no adapter.
 
 from __future__ import annotations
 
-RAW_IO = ("raw-io", "image-raw-io")
-"""The plain writes and reads of tables and of images."""
+RAW_IO = ("raw-io", "image-raw-io", "documents-raw-io")
+"""The plain writes and reads of tables, of images and of documents."""
 VIEWS = "arrays=views"
 
 
@@ -22,6 +22,6 @@ def is_raw_io(variant: str) -> bool:
 
 def is_apart(variant: str) -> bool:
     """Whether a variant gives the user something else than the others do, so that it is never ranked with
-    them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), or integers
-    and booleans with nulls as plain numpy (rule 8)."""
-    return any(text in variant for text in ("mapped=true", VIEWS, "nulls=numpy"))
+    them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), integers
+    and booleans with nulls as plain numpy (rule 8), or rows that a filter should have left out."""
+    return any(text in variant for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a data set. `allowed` is a tuple of texts, or the ends of a range of numbers."""
+    """One parameter of a data set. `allowed` is a tuple of texts, the ends of a range of numbers, or empty for any text
+    that can be spelled."""
 
     name: str
     allowed: tuple[str, ...] | tuple[int, int] | tuple[float, float]
@@ -29,6 +30,10 @@ class Parameter:
 
     def canonical(self, text: str) -> str:
         """`text` as it is spelled canonically: '0.10' is '0.1'. Raises ValueError when it is not allowed."""
+        if not self.allowed:
+            if set(text) & set("[],="):
+                raise ValueError(text)
+            return text
         low = self.allowed[0]
         if isinstance(low, str):
             if text not in self.allowed:
@@ -41,6 +46,8 @@ class Parameter:
 
     def allowed_text(self) -> str:
         """The allowed values, for an error or a listing."""
+        if not self.allowed:
+            return "a text without [ ] , ="
         if isinstance(self.allowed[0], str):
             return ", ".join(map(str, self.allowed))
         return f"{self.allowed[0]} to {self.allowed[1]}"
@@ -66,6 +73,8 @@ class Entry:
     takes_file: bool = False
     imports: bool = False
     """Whether it is read as soon as it is resolved, which may take minutes; `build` then takes `on_rows` too."""
+    documents: bool = False
+    """Whether it holds documents (data_generator.documents), and is no table."""
 
 
 _SYNTHETIC = (
@@ -105,6 +114,13 @@ def _preset(kind: str) -> Entry:
 def _real(title: str, purpose: str) -> Entry:
     build = "data_generator.imported.images.real_images:build"
     return Entry(title, purpose, build, None, takes_file=True, imports=True)
+
+
+def _documents(
+    title: str, purpose: str, build: str, default_rows: int, parameters: tuple[Parameter, ...] = ()
+) -> Entry:
+    module = f"data_generator.generated.documents.{build}"
+    return Entry(title, purpose, module, default_rows, parameters, documents=True)
 
 
 _REALISTIC = {
@@ -188,6 +204,13 @@ CATALOGUE: Mapping[str, Entry] = {
             Parameter("rows", (1, 1_048_576), "1000", "rows, so that one run can have few and many"),
         ),
     ),
+    "snowset": Entry(
+        "queries of a data warehouse: 93 columns, a stand-in for Snowset",
+        "what reading near the storage saves: filters of which it is known which blocks of rows they meet",
+        "data_generator.generated.warehouse.snowset:build",
+        1_000_000,
+        (Parameter("block_rows", (1, 2_097_152), "10000", "rows of a block, whose times and warehouses lie together"),),
+    ),
     "traits": Entry(
         "numbers and texts of which every trait is chosen",
         "how a format's figures depend on one trait of the data while all others stay ('run sweep --over')",
@@ -231,6 +254,53 @@ CATALOGUE: Mapping[str, Entry] = {
     ),
     "images": _real(
         "images of your own", "folders of image files by class, Parquet files, or a saved 'datasets' folder"
+    ),
+    "cell": _documents(
+        "documents: calls of telephones, flat, 7 fields, 141 bytes",
+        "what documents cost that could as well be a table",
+        "cell:build",
+        500_000,
+    ),
+    "sensors": _documents(
+        "documents: reports of sensors with arrays of readings, 16 columns, 3.8 KB",
+        "what encoding saves where documents are full of numbers that change little",
+        "sensors:build",
+        20_000,
+        (Parameter("readings", ("walk", "random"), "walk", "integers that differ by at most 3; doubles at random"),),
+    ),
+    "tweets": _documents(
+        "documents: tweets of 2020, deep and sparse, about 930 columns, 5.3 KB",
+        "what hundreds of columns cost of which a document has few",
+        "tweets:build",
+        15_000,
+    ),
+    "wos": _documents(
+        "documents: publications, about 296 columns, 6.2 KB, with long texts",
+        "fields that are an object here and an array of objects there",
+        "wos:build",
+        12_000,
+    ),
+    "tweets-2016": _documents(
+        "documents: tweets of 2016, about 275 columns, 2.7 KB, with a time that grows",
+        "documents that are changed and deleted again, under indexes",
+        "tweets:build_2016",
+        30_000,
+    ),
+    "bluesky-events": _documents(
+        "documents: events like those of Bluesky's stream, 481 bytes",
+        "the five queries of JSONBench",
+        "bluesky:build",
+        200_000,
+    ),
+    "documents": Entry(
+        "documents of your own",
+        "JSON Lines: an object a line; of a large file a sample",
+        "data_generator.imported.documents.own_documents:build",
+        None,
+        (Parameter("key", (), "", "the field that is each document's key; none: 'id', or else the line's number"),),
+        takes_file=True,
+        imports=True,
+        documents=True,
     ),
 }
 

@@ -1,6 +1,6 @@
 """The front door: the command line, one module a verb, and the Python API that the verbs call.
 
-    from format_bench import run, recommend, report, compare, f3
+    from format_bench import run, recommend, report, compare, f3, near_storage
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Any
 _OFFERED = {
     "compare": "format_bench.api.compare",
     "f3": "libraries.f3",
+    "near_storage": "libraries.near_storage",
     "recommend": "format_bench.api.recommend",
     "report": "format_bench.api.report",
     "run": "format_bench.api.run",
 }
 
-__all__ = ["compare", "f3", "recommend", "report", "run"]
+__all__ = ["compare", "f3", "near_storage", "recommend", "report", "run"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +25,4 @@ def __getattr__(name: str) -> Any:
     if name not in _OFFERED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(_OFFERED[name])
-    return module if name == "f3" else getattr(module, name)
+    return module if _OFFERED[name].startswith("libraries.") else getattr(module, name)

@@ -21,7 +21,9 @@ from format_bench.commands.list import list_
 from format_bench.commands.recommend import recommend
 from format_bench.commands.report import report
 from format_bench.commands.run import run
+from format_bench.commands.serve import serve
 from format_bench.commands.side_by_side import side_by_side
+from format_bench.commands.store import store
 from format_bench.terminal import INTERRUPTED, WRONG_REQUEST
 
 PROGRAM = "format-bench"
@@ -41,6 +43,7 @@ Examples:
   python main.py recommend --data my.csv        which format for my table, and the lines of Python
   python main.py compare results/A results/B    what became slower, and is it more than noise?
   python main.py side-by-side tabular --before old/.venv/bin/python --after new/.venv/bin/python
+  python main.py serve catalog FOLDER           Parquet filtered where it lies; then 'serve node'
   python main.py list formats                   what is there, and what is installed
 """
 
@@ -73,7 +76,7 @@ def cli() -> None:
     """
 
 
-for verb in (run, recommend, report, compare, side_by_side, list_, doctor):
+for verb in (run, recommend, report, compare, side_by_side, list_, doctor, serve, store):
     cli.add_command(verb)
 
 

@@ -65,7 +65,12 @@ WHICH = grouped(
         type=click.Path(path_type=Path),
         help="Your own data instead of ours: a table (CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, a folder of "
         "Parquet files; of a large one a sample), or, for the suite image, images (in folders by class, in Parquet, or "
-        "saved by the datasets library).",
+        "saved by the datasets library), or, for the suite documents, JSON Lines.",
+    ),
+    click.option(
+        "--key",
+        metavar="FIELD",
+        help="Of your own documents, the field that each has another value of (default: id, or else their number).",
     ),
     click.option(
         "--rows",
@@ -138,6 +143,24 @@ UNDER = grouped(
         "default: the result folder).",
     ),
 )
+BETWEEN = grouped(
+    click.option(
+        "--network",
+        "networks",
+        metavar="NAME",
+        multiple=True,
+        help="What lies between who asks and a copy that services have: one-process, loopback, or loopback behind a "
+        "proxy that lets so much through, 1mbit to 2500mbit (repeatable; default: the suite's, which is one-process "
+        "but for near-storage).",
+    ),
+    click.option(
+        "--service",
+        type=click.Choice(["warm", "fresh"]),
+        default="warm",
+        show_default=True,
+        help="Services that have answered before, or that were started for the sample.",
+    ),
+)
 HOW = grouped(
     click.option(
         "--rounds",
@@ -145,7 +168,7 @@ HOW = grouped(
         help="Rounds for every cell (default: 7; 3 for cells over 10 s, 1 over 60 s; a cell whose interval is narrow "
         "stops after 5).",
     ),
-    click.option("--quick", is_flag=True, help="One round; every report says so."),
+    click.option("--quick", is_flag=True, help="One round, in the suite access on 50,000 rows; every report says so."),
     click.option(
         "--budget",
         "budget_s",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from adapters.contract import Adapter, Calls, Native, PartCall, TabularFormat
+from adapters.document_store import DocumentStoreAdapter
 from adapters.predicate import Kind
 from adapters.spelling import parse
 from bench_runner.operations import operation_of
@@ -22,7 +23,8 @@ from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 
 @dataclass(frozen=True)
 class Lines:
-    """Import lines, the line that saves `df` (`table` for Arrow, `images`), and the line that reads it back."""
+    """Import lines, the line that saves `df` (`table` for Arrow, `images`, `lines` of JSON), and the line that reads it
+    back."""
 
     imports: tuple[str, ...]
     save: str
@@ -47,13 +49,16 @@ class PartLines:
         return "\n".join((*self.imports, *self.lines))
 
 
-def lines_of(variant: str, target: str) -> Lines:
-    """For a spelled variant and a target, 'pandas', 'arrow' or 'images'. Raises what Registry.engine raises.
+def lines_of(variant: str, target: str, key: str = "id") -> Lines:
+    """For a spelled variant and a target, 'pandas', 'arrow', 'images' or 'documents', which have a key. Raises what
+    Registry.engine raises.
 
     Settings that the harness adds (nulls=numpy) are not the user's business: they do the conversion beforehand.
     """
     adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
+    if isinstance(adapter, DocumentStoreAdapter):
+        return _of_documents(adapter.variant, path, key)
     calls = adapter.calls if isinstance(adapter, TabularFormat) else None
     if calls is None:
         return _by_adapter(adapter.variant, path, target, adapter.native, adapter.native_read)
@@ -64,13 +69,15 @@ def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
     """For an operation on a part of a table: the variant's own call; where it has none, all is read, and selected from
     or saved anew, as the harness does. Raises what Registry.engine raises, and PlanError for what is no operation."""
     adapter = _adapter(variant)
+    if isinstance(adapter, DocumentStoreAdapter):
+        return _part_of_documents(operation_of(spelled).name)
     assert isinstance(adapter, TabularFormat)
     operation = operation_of(spelled)
     held = "df" if target == "pandas" else "table"
     kind = Kind(operation.kind) if isinstance(operation, Scan) else None
     needs = _needs(operation.name, kind, every=isinstance(operation, Take | Scan) and operation.columns == ALL)
     if operation.fallback(adapter):
-        imports, lines = _whole(lines_of(variant, target), operation.name, kind, target, held, adapter.suffix)
+        imports, lines = _whole(lines_of(variant, target), operation.name, kind, target, held, adapter)
         if adapter.engine in _GIVES_VIEWS:
             one_by_one = "pa.concat_tables([table.select(columns).slice(row, 1) for row in rows])"
             lines = tuple(line.replace("table.select(columns).take(rows)", one_by_one) for line in lines)
@@ -143,7 +150,7 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
 
 
 def _whole(
-    lines: Lines, name: str, kind: Kind | None, target: str, held: str, suffix: str
+    lines: Lines, name: str, kind: Kind | None, target: str, held: str, adapter: TabularFormat
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Read all, then select; or add, and save all anew."""
     pandas = target == "pandas"
@@ -153,8 +160,10 @@ def _whole(
         imports = (*lines.imports, "import os", "import pandas as pd" if pandas else "import pyarrow as pa")
         # Beside what is there: what was read may be a mapping of it, and a save that fails leaves it as it is.
         grown = lines.save.replace('"data.', '"grown.')
-        replaced = f'os.replace("grown{suffix}", "data{suffix}")'
-        return _sorted(imports), (lines.read, f"{held} = {joined}", grown, replaced)
+        removed = (f'shutil.rmtree("data{adapter.suffix}")',) if adapter.is_folder else ()
+        imports += ("import shutil",) if adapter.is_folder else ()
+        replaced = f'os.replace("grown{adapter.suffix}", "data{adapter.suffix}")'
+        return _sorted(imports), (lines.read, f"{held} = {joined}", grown, *removed, replaced)
     if name == "take":
         selected = "df = df[columns].iloc[rows]" if pandas else "table = table.select(columns).take(rows)"
     elif kind is None:
@@ -210,6 +219,24 @@ def _imports(expressions: str) -> Iterator[str]:
     if "Native." in expressions:
         yield "from adapters.contract import Native"
         yield "from bench_runner.operations.targets import Target, from_native, to_native"
+
+
+def _of_documents(variant: str, path: str, key: str) -> Lines:
+    """Format Bench's own adapter, as it was measured: `lines` are JSON Lines, `documents` a list of dicts."""
+    imports = ("from bench_runner.registries import build_loaded", "from pathlib import Path")
+    stored = f"Path({path}), key={key!r}"
+    save = f'store = build_loaded("{variant}")\nstore.ingest([lines], {stored})'
+    read = f"opened = store.open({stored})\ndocuments = [each for batch in opened.scan() for each in batch]"
+    return Lines(imports, save, read)
+
+
+def _part_of_documents(name: str) -> PartLines:
+    """By the handle that the lines for reading all have opened: what a store has no call for, it reads everything
+    for."""
+    if name == "get":
+        return PartLines((), ("documents = opened.get(keys)",), "keys: a list")
+    taken = "documents = [each for batch in opened.scan(paths) for each in batch]"
+    return PartLines((), (taken,), '[("a", "b")]')
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:

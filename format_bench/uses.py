@@ -14,12 +14,12 @@ from adapters.predicate import Kind
 from bench_runner.errors import PlanError
 from bench_runner.operations import operation_of
 from format_bench.errors import RequestError
-from reports.analysis.recommendation.preferences import PARTS, USE, WEIGHED, Use
+from reports.analysis.recommendation.preferences import DOCUMENT_PARTS, PARTS, USE, WEIGHED, Use
 
 EXAMPLE = "take 100 rows 1000 times a day, read all once"
 CAN_BE_SAID = (
     "take N rows [of K columns] [reopened], read all, read K columns, scan P percent [by range|equal|in|null|prefix] "
-    "[of K columns], append N rows, save; each 'M times a day|hour|week'"
+    "[of K columns], append N rows, save; of documents: get N documents, read K fields; each 'M times a day|hour|week'"
 )
 _A_DAY = {"day": 1.0, "hour": 24.0, "week": 1 / 7}
 _NUMBER = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
@@ -47,13 +47,15 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
             **({"columns": said[3]} if said[3] else {}),
         ),
     ),
+    (re.compile(rf"get\s+{_NUMBER}\s+documents?"), lambda said: _spelled("get", documents=said[1])),
+    (re.compile(rf"read\s+{_NUMBER}\s+fields?"), lambda said: _spelled("fields", paths=said[1])),
     (re.compile(rf"append\s+{_NUMBER}\s+rows?"), lambda said: _spelled("append", rows=said[1])),
     (re.compile(r"save(?:\s+all)?"), lambda said: "save"),
     (re.compile(r"(\w+\[[^\[\]]*\])"), lambda said: _operation("--use", said[1])[0]),
 )
 """What a clause may be, without how often, and the operation that it means. One that is spelled means itself."""
 _WHOLE_TITLES = {"read": "read all", "save": "save all"}
-_WORDS = ("take", "read", "scan", "filter", "append", "save")
+_WORDS = ("take", "read", "scan", "filter", "append", "get", "save")
 
 
 def parse_uses(text: str) -> dict[str, float]:
@@ -76,10 +78,9 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
         raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
     for text, times in per_day.items():
         spelled, title = _operation("--use", text)
-        if spelled.partition("[")[0] not in (*_WHOLE_TITLES, *PARTS):
-            raise RequestError(
-                f"--use {text}: is no use that is weighed\n  there are: {', '.join((*_WHOLE_TITLES, *PARTS))}"
-            )
+        known = (*_WHOLE_TITLES, *PARTS, *DOCUMENT_PARTS)
+        if spelled.partition("[")[0] not in known:
+            raise RequestError(f"--use {text}: is no use that is weighed\n  there are: {', '.join(known)}")
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
             raise RequestError(f"--use: {text} is done {times!r} times a day\n  give a number above 0")
         found[spelled] = Use(spelled, title, times + (found[spelled].per_day if spelled in found else 0.0))
@@ -105,8 +106,8 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
         if name in (*WEIGHED, USE):
             found[name] = float(weight)
             continue
-        if name.partition("[")[0] not in PARTS:
-            known = ", ".join((*WEIGHED, *PARTS))
+        if name.partition("[")[0] not in (*PARTS, *DOCUMENT_PARTS):
+            known = ", ".join((*WEIGHED, *PARTS, *DOCUMENT_PARTS))
             raise RequestError(f"--prefer: nothing is called {name!r}\n  there are: {known}, e.g. take[rows=10]")
         spelled, titles_of = _operation("--prefer", name)
         if spelled in found:
@@ -122,6 +123,8 @@ def _operation(option: str, text: str) -> tuple[str, str]:
         operation = operation_of(text)
     except PlanError as error:
         raise RequestError(str(error).replace("--operations", option)) from None
+    if operation.name == "fields":
+        return operation.spelled, f"read {operation.title.removesuffix(' of all documents')}"
     return operation.spelled, _WHOLE_TITLES.get(operation.spelled, operation.title)
 
 

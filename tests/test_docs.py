@@ -73,6 +73,7 @@ def test_every_command_shown_parses(
     words = cli.expanded([PLACEHOLDERS.get(word, word) for word in words])
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "measurements.csv").write_text("number,text\n1,a\n2,b\n")
+    (tmp_path / "events.jsonl").write_text('{"id": 1, "kind": "commit"}\n{"id": 2}\n')
     monkeypatch.chdir(tmp_path)
     # The suite that the guide to a new suite makes up.
     if words[:1] == ["run"] and "SUITE" not in words and "messaging" not in words:
@@ -144,7 +145,8 @@ def test_the_readme_shows_a_result() -> None:
 def test_every_file_named_exists(page: str) -> None:
     """Code spans that look like a path of this project."""
     rooms = (
-        "adapters|bench_runner|benchmarks|data_generator|format_bench|formats|image_storages|libraries|reports|tests|docs"
+        "adapters|bench_runner|benchmarks|data_generator|document_stores|format_bench|formats|image_storages|libraries|"
+        "reports|tests|docs"
     )
     for path in named(PAGES[page], rf"`((?:{rooms})/[\w./-]*)`"):
         # 'would be' paths of the guides to a new format and a new suite.

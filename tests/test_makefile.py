@@ -154,7 +154,12 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("selfbench-compare", "-m tests.selfbench.compare"),
         ("selfbench-recommend", "-m tests.selfbench.recommend"),
         ("selfbench-f3", "-m tests.selfbench.f3"),
+        ("selfbench-near-storage", "-m tests.selfbench.near_storage_local"),
+        ("selfbench-near-storage", "-m tests.selfbench.near_storage_flight"),
         ("fuzz-f3", "-m tests.libraries.f3.mutations 10000"),
+        ("fuzz-near-storage", "-m tests.libraries.near_storage.long_runs footers"),
+        ("fuzz-near-storage", "-m tests.libraries.near_storage.long_runs requests"),
+        ("fuzz-documents", "-m tests.libraries.document_store.fuzzing 10000"),
     ],
 )
 def test_each_target_sets_up_by_itself_and_then_does_its_job(clone, target, does):
@@ -204,7 +209,8 @@ def test_ci_stops_at_the_first_failure(tmp_path):
         return code, asked.read_text().split()
 
     code, asked = run(fails="")
-    assert (code, set(asked)) == (0, {"lint", "test", "test-browser", "fuzz-f3", "selfbench-device"})
+    wanted = {"lint", "test", "test-browser", "fuzz-f3", "fuzz-near-storage", "fuzz-documents", "selfbench-device"}
+    assert (code, set(asked)) == (0, wanted)
     for failing in asked:
         code, reached = run(fails=failing)
         assert code != 0

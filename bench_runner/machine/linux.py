@@ -242,11 +242,20 @@ class IoBytes(NamedTuple):
         return self.asked - before.asked - before.look
 
 
-def io_bytes() -> IoBytes:
-    """By /proc/self/io."""
-    text = Path("/proc/self/io").read_text()
+def io_bytes(process: int | str = "self") -> IoBytes:
+    """By /proc/<pid>/io. Raises FileNotFoundError or ProcessLookupError when there is no such process."""
+    text = Path(f"/proc/{process}/io").read_text()
     counters = dict(line.split(": ") for line in text.splitlines())
     return IoBytes(int(counters["read_bytes"]), int(counters["write_bytes"]), int(counters["rchar"]), len(text))
+
+
+def loopback_bytes() -> int:
+    """What the loopback interface has carried so far, of all programs together, headers included."""
+    for line in Path("/proc/net/dev").read_text().splitlines():
+        name, _, counters = line.partition(":")
+        if name.strip() == "lo":
+            return int(counters.split()[0])
+    raise OSError("no loopback interface in /proc/net/dev")
 
 
 # --- the system's memory and write-back ------------------------------------------------------------------------

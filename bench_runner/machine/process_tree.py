@@ -63,6 +63,11 @@ def started_cpu_ns() -> int:
             return reaped + alive
 
 
+def cpu_of_ns(process: int) -> int:
+    """User and system time, in nanoseconds, of another process and of all that it has started."""
+    return _cpu_ns(process) + sum(map(_cpu_ns, descendants(process)))
+
+
 def started_memory() -> MemoryLevel:
     """The present memory level of all that this process has started."""
     tree = ProcessTree(os.getpid())

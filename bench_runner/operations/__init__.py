@@ -16,6 +16,15 @@ from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
 from bench_runner.operations.append import Append
 from bench_runner.operations.batches import Batches, Epoch
+from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.documents.fields import Fields
+from bench_runner.operations.documents.get import Get
+from bench_runner.operations.documents.ingest import Ingest
+from bench_runner.operations.documents.operation import DocumentOperation
+from bench_runner.operations.documents.ranges import Range
+from bench_runner.operations.groups.aggregate import Aggregate
+from bench_runner.operations.groups.metadata import Metadata
+from bench_runner.operations.groups.query import Query
 from bench_runner.operations.operation import (
     PRIMER_ROWS,
     READ_ALL,
@@ -40,6 +49,7 @@ __all__ = [
     "SAVE",
     "VERIFYING",
     "Batches",
+    "DocumentOperation",
     "Epoch",
     "Operation",
     "OtherAnswer",
@@ -51,7 +61,11 @@ __all__ = [
 
 OPERATIONS: Mapping[str, type[Operation]] = {
     operation.name: operation
-    for operation in (Save, Read, Project, Take, Scan, Append, Batches, StreamSave, StreamRead)
+    for operation in (
+        *(Save, Read, Project, Take, Scan, Query, Aggregate, Metadata),
+        *(Append, Batches, StreamSave, StreamRead),
+        *(Get, Fields, Ask, Range, Ingest),
+    )
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled

@@ -25,6 +25,8 @@ from data_generator.cache import read_table
 
 PRIMER_ROWS = 1_000
 """An operation is primed on so many rows of the same schema, never at full size (rule 2)."""
+REPETITIONS = 30
+"""Calls of a block (rule 19)."""
 PRIMER_IMAGES = 50
 """It is primed on so many images, of which one may be as large as a thousand rows."""
 READ_ALL = "read-all"
@@ -40,6 +42,8 @@ class Stage:
     dataset: Path
     digest: str
     rows: int
+    name: str = ""
+    """The data set's, as it is spelled."""
 
     @property
     def primer_rows(self) -> int:
@@ -89,8 +93,12 @@ class Operation(ABC):
     """Whether the clock stands still within it: another clock than ours would count what is not the format's."""
     sees_all: ClassVar[bool] = False
     """Whether its answer is all of the data: then what passes verifies the save as well."""
+    of_services: ClassVar[bool] = True
+    """Whether it can be asked of services; else it is measured in one process alone."""
     of_images: ClassVar[bool] = False
     """Whether it can be done with images too."""
+    of_documents: ClassVar[bool] = False
+    """Whether it can be done with documents."""
     arrow_only: ClassVar[bool] = False
     """Whether it gives Arrow tables alone: making a DataFrame of few rows takes longer than reading them."""
     meaning: ClassVar[str]
@@ -119,9 +127,17 @@ class Operation(ABC):
         """Why it cannot be done with such data, whatever the format; None when it can."""
         return None
 
+    def concerns(self, dataset: str) -> bool:
+        """Whether it has a meaning for the data set of this name; else nobody has to hear that it was left out."""
+        return True
+
     def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
         """What stands for the engine's own call where it has none, '' where it has, or none is needed."""
         return ""
+
+    def fallback_in(self, stage: Stage) -> str:
+        """The same, where that depends on the data as well."""
+        return self.fallback(stage.adapter)
 
     def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
         """Why it cannot be done with this variant, whatever the data; None when it can."""
@@ -166,6 +182,8 @@ class Operation(ABC):
 class RepeatedOperation(Operation):
     """One that is short, and is called several times in one process, each time with another input (method rule 19)."""
 
+    may_be_long: ClassVar[bool] = False
+    """Whether a call may last for seconds: then a single one on a handle that is kept is a figure too (rule 19)."""
     adds_up: ClassVar[bool] = True
     """Whether the answers of all calls, one behind the other, are one answer: rows are, columns are not."""
 

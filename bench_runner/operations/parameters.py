@@ -25,7 +25,9 @@ class Parameter:
     least: int | None = None
     """Where whole numbers are allowed."""
     share: bool = False
-    """Whether a share of all is allowed, over 0 and at most 1."""
+    """Whether a share of all is allowed, over 0 and at most 1,"""
+    none: bool = False
+    """and 0 as well."""
 
     def parse(self, text: str) -> int | float | str:
         """The value that a text spells. Raises ValueError."""
@@ -33,7 +35,7 @@ class Parameter:
             return text
         if self.least is not None and text.isdecimal() and int(text) >= self.least:
             return int(text)
-        if self.share and 0 < float(text) <= 1:
+        if self.share and (0 < float(text) <= 1 or (self.none and float(text) == 0)):
             return float(text)
         raise ValueError(text)
 
@@ -44,9 +46,10 @@ def count(default: int | str, *words: str, spelled: bool = False) -> Any:
     return _field(default, Parameter(allowed, "10", spelled, words, least=1))
 
 
-def share(default: float) -> Any:
-    """A share of all rows, which is always spelled."""
-    return _field(default, Parameter("a share over 0 and at most 1", "0.01", True, share=True))
+def share(default: float, *, none: bool = False) -> Any:
+    """A share of all, which is always spelled; with `none` it may be 0."""
+    allowed = "a share from 0 to 1" if none else "a share over 0 and at most 1"
+    return _field(default, Parameter(allowed, "0.01", True, share=True, none=none))
 
 
 def word(default: str, *others: str, spelled: bool = False) -> Any:

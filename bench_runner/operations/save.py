@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
+from adapters.document_store import DocumentStoreAdapter
 from adapters.errors import RefusedData
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
+from data_generator.documents import key_of
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Save(Operation):
     name: ClassVar[str] = "save"
     writes: ClassVar[bool] = True
     of_images: ClassVar[bool] = True
+    of_documents: ClassVar[bool] = True
     meaning: ClassVar[str] = "store all of the data in a fresh place"
 
     def take_input(self, stage: Stage, rows: int) -> Any:
@@ -31,6 +35,9 @@ class Save(Operation):
         Raises RefusedData where the call says that it does not take this data: only here is such an error a refusal,
         in a read or in our own code it is a fault.
         """
+        if stage.target.is_documents:
+            _ingest(stage, held, location, laps)
+            return
         try:
             native = targets.to_native(held, stage.target, stage.adapter.native)
             laps.lap("convert_ns")
@@ -43,3 +50,13 @@ class Save(Operation):
     def expected_columns(self, stage: Stage) -> list[str]:
         """Nothing: an operation that sees all of the data verifies the save of its chain."""
         return []
+
+
+def _ingest(stage: Stage, held: Sequence[bytes], location: Path, laps: Laps) -> None:
+    """Store documents. The clock ends when the merges that are due are done; `accepted_ns` is when all were taken."""
+    store = cast(DocumentStoreAdapter, stage.adapter)
+    store.ingest(held, location, key_of(stage.schema), lambda: laps.lap("accepted_ns"))
+    laps.lap("settled_ns")
+    settled_ns = laps.parts.pop("settled_ns")
+    laps.note("engine_ns", laps.parts.get("accepted_ns", 0) + settled_ns)
+    laps.note("input_bytes", sum(map(len, held)))

@@ -20,7 +20,8 @@ import pandas as pd
 import pyarrow as pa
 
 from adapters.contract import Images, Native, Records
-from bench_runner.operations import image_target
+from bench_runner.operations import document_target, image_target
+from bench_runner.operations.document_target import Documents, Text
 from bench_runner.operations.image_target import PAGE_BYTES
 
 RECORDS_PER_BATCH = 65_536
@@ -46,7 +47,8 @@ _LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListV
 class Target:
     """What the user holds.
 
-    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays).
+    kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays) | 'documents' (JSON Lines to
+    be stored, a list of dicts to come back).
     strings: the pandas dtype of text, 'str' | 'object'.
     nulls: what integers and booleans with nulls are in pandas, 'masked' (Int64, boolean) | 'numpy' (float64,
     object).
@@ -60,6 +62,11 @@ class Target:
     def is_images(self) -> bool:
         """Whether images are held, not a table."""
         return self.kind == image_target.KIND
+
+    @property
+    def is_documents(self) -> bool:
+        """Whether documents are held, not a table."""
+        return self.kind == document_target.KIND
 
 
 def apply_strings(target: Target) -> None:
@@ -78,6 +85,8 @@ def make(table: pa.Table, target: Target) -> Any:
     """
     if target.is_images:
         return image_target.make(table)
+    if target.is_documents:
+        return document_target.make(table)
     if target.kind == "arrow":
         return table.replace_schema_metadata(None)
     frame = _to_pandas(table, target)
@@ -87,7 +96,7 @@ def make(table: pa.Table, target: Target) -> Any:
 
 def to_native(held: Any, target: Target, native: Native) -> Any:
     """What the engine's call takes, from what the user holds. Inside the clock, before a save."""
-    if target.is_images:
+    if target.is_images or target.is_documents:
         return held
     if native is Native.PANDAS:
         return held if target.kind == "pandas" else _to_pandas(held, target)
@@ -99,7 +108,7 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
 
 def from_native(result: Any, target: Target, native: Native) -> Any:
     """What the user wants, from what the engine's call returned. Inside the clock, after a read."""
-    if target.is_images:
+    if target.is_images or target.is_documents:
         return result
     if native is Native.PANDAS:
         if target.kind == "pandas":
@@ -197,6 +206,12 @@ def buffers(held: Any) -> Iterator[tuple[int, int]]:
     """
     if isinstance(held, Images):
         yield from image_target.buffers(held)
+        return
+    if isinstance(held, Documents):
+        # Python made each of their objects in private memory.
+        return
+    if isinstance(held, Text):
+        yield np.frombuffer(held.text, np.uint8).ctypes.data, len(held.text)
         return
     seen: set[tuple[int, int]] = set()
     for buffer in _frame_buffers(held) if isinstance(held, pd.DataFrame) else _table_buffers(held):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from adapters.contract import Adapter, TabularFormat
 from adapters.errors import RefusedSetting
+from adapters.registry import Registry
 from adapters.spelling import parse, spell
 from bench_runner.errors import Failure
 from bench_runner.plan import codecs
@@ -17,6 +19,7 @@ from bench_runner.plan.patterns import alternatives, is_spelled, matches
 from bench_runner.plan.request import Request
 from bench_runner.suites import CHOICE, CODECS, Suite
 from bench_runner.variants import is_raw_io
+from document_stores.registry import DOCUMENT_STORES
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
@@ -47,7 +50,7 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
     spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
     more = [
         _candidate((_track_of_spelled(suite), *registry.engine(text)), threads)
-        for registry in ((STORAGES,) if suite.images else (FORMATS,))
+        for registry in (registry_for(suite),)
         for text in dict.fromkeys(spelled)
         if is_spelled(text) and parse(text)[0] in registry.entries
         if not any(matches(text, candidate.variant) for candidate in own)
@@ -58,11 +61,14 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
     return own + more
 
 
+def registry_for(suite: Suite) -> Registry[Any]:
+    """Where the formats of a suite are listed."""
+    return STORAGES if suite.images else DOCUMENT_STORES if suite.documents else FORMATS
+
+
 def wanted(variant: str, request: Request) -> bool:
     """Raw I/O stays whatever is chosen, because every figure is shown as a multiple of it; so does the baseline."""
-    return (
-        is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
-    )
+    return is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
 
 
 def is_chosen(variant: str, formats: Sequence[str], formats_not: Sequence[str]) -> bool:
@@ -86,7 +92,7 @@ def names_left_out(suite: Suite) -> dict[str, str]:
 
 def _track_of_spelled(suite: Suite) -> str:
     """Where everything is set against everything, what a user spells is too."""
-    if suite.images or suite.tracks in ((CODECS,), (CHOICE,)):
+    if suite.images or suite.documents or suite.tracks in ((CODECS,), (CHOICE,)):
         return suite.tracks[0]
     return SPELLED
 
@@ -97,9 +103,7 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
         adapter = engine(settings, threads=1 if threads == "1" else None)
     except RefusedSetting as refused:
         variant = spell(engine.format, {"engine": engine.engine, **settings} if engine.engine else settings)
-        return Candidate(
-            track, engine(), variant, settings.get("codec"), Failure(kind="refused", reason=str(refused))
-        )
+        return Candidate(track, engine(), variant, settings.get("codec"), Failure(kind="refused", reason=str(refused)))
     codec = str(adapter.values["codec"]) if "codec" in adapter.values else None
     return Candidate(track, adapter, adapter.variant, codec)
 
@@ -107,6 +111,8 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
 def _choices(suite: Suite, request: Request) -> Iterator[Choice]:
     if suite.images:
         yield from _storages(suite, request)
+    elif suite.documents:
+        yield from _document_stores(suite)
     elif suite.variants:
         yield from _spelled(suite)
     elif suite.codecs:
@@ -172,6 +178,19 @@ def _storages(suite: Suite, request: Request) -> Iterator[Choice]:
         beside = engine.beside if suite.beside else ()
         for settings in dict.fromkeys(tuple(each.items()) for each in (engine.plain, *beside)):
             yield track, engine, dict(settings)
+
+
+def _document_stores(suite: Suite) -> Iterator[Choice]:
+    """Raw I/O, the variants that a suite spells in full, and every store that it neither spells nor leaves out."""
+    (track,) = suite.tracks
+    known = {parse(text)[0] for text in suite.variants} | set(names_left_out(suite))
+    others = [name for name in DOCUMENT_STORES if is_raw_io(name)]
+    others += [name for name in DOCUMENT_STORES if not is_raw_io(name) and name not in known]
+    for name in others:
+        engine = DOCUMENT_STORES.engines(name)[0]
+        yield track, engine, engine.plain
+    for text in suite.variants:
+        yield track, *DOCUMENT_STORES.engine(text)
 
 
 def _takes_part(engine: type[TabularFormat], track: str) -> bool:

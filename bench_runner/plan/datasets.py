@@ -14,23 +14,30 @@ from bench_runner.suites import SUITES, Suite
 from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
 
+OWN_DOCUMENTS = "documents"
+"""The data set that is the user's own documents."""
 
-def chosen_datasets(
-    suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None
-) -> Iterator[Dataset]:
+
+def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
     """The data sets of a suite under a request. A user's data are read here; `on_rows` hears of which data set how
     many rows. Raises data_generator's DataError."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
-        names = list(suite.datasets) if request.data is None else ["images" if suite.images else "table"]
-    if (request.webface is not None or request.generated_webface) and not suite.images:
+        names = list(suite.datasets) if request.data is None else [_name_of_own(suite)]
+    if (request.webface is not None or request.generated_webface) and not (suite.images or suite.documents):
         names.append("webface")
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
         told = partial(on_rows, spelled) if on_rows else None
-        yield resolve(
-            name, parameters, rows=request.rows or suite.rows, source=_source(name, request), on_rows=told
-        )
+        if name == OWN_DOCUMENTS and request.key is not None:
+            parameters = {**parameters, "key": request.key}
+        rows = request.rows or (suite.quick_rows if request.quick else None) or suite.rows
+        yield resolve(name, parameters, rows=rows, source=_source(name, request), on_rows=told)
+
+
+def _name_of_own(suite: Suite) -> str:
+    """What the user's own data are called in a suite."""
+    return OWN_DOCUMENTS if suite.documents else "images" if suite.images else "table"
 
 
 def _source(name: str, request: Request) -> Path | None:
@@ -44,6 +51,7 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
     """Every pattern must find something in one of the suites at least."""
     for pattern in request.datasets:
         if not any(_matching(suite, pattern) for suite in suites):
+            _refuse_documents(suites, pattern)
             names = ", ".join(suite.name for suite in suites)
             offered = ", ".join(name for suite in suites for name in (*suite.datasets, *suite.on_request))
             raise PlanError(
@@ -53,11 +61,16 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
 
 
 def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
-    """The user's data must not be left aside without a word."""
+    """The user's data must not be left aside without a word, nor what is said of them."""
+    if request.key is not None and not any(parse(name)[0] == OWN_DOCUMENTS for name in datasets):
+        raise PlanError(
+            f"--key {request.key} is the key of your own documents, and none are measured\n"
+            "  name them: run documents --data FILE.jsonl --key FIELD"
+        )
     if request.data is not None and not any(parse(name)[0] in WITH_DATA for name in datasets):
         raise PlanError(
             f"--data {request.data} is read by none of the data sets that --datasets chooses\n"
-            "  leave out --datasets, or add --datasets table (for images: images)"
+            "  leave out --datasets, or add --datasets table (for images: images; for documents: documents)"
         )
 
 
@@ -74,8 +87,20 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
 
 
 def _known(suite: Suite) -> Sequence[str]:
-    """The data sets that a suite can measure: its own of images, or every table."""
+    """The data sets that a suite can measure: its own of images, or every one of documents, or every table."""
     if suite.images:
         return (*suite.datasets, *suite.on_request)
+    if suite.documents:
+        return [name for name, entry in CATALOGUE.items() if entry.documents]
     of_images = {name for other in SUITES.values() if other.images for name in (*other.datasets, *other.on_request)}
-    return [name for name in CATALOGUE if name not in of_images]
+    return [name for name, entry in CATALOGUE.items() if name not in of_images and not entry.documents]
+
+
+def _refuse_documents(suites: Sequence[Suite], pattern: str) -> None:
+    """Documents are no table; raises PlanError where a pattern names a set of them."""
+    entry = CATALOGUE.get(pattern.partition("[")[0])
+    if entry is not None and entry.documents:
+        raise PlanError(
+            f"--datasets {pattern}: holds documents, and the suite {suites[0].name} stores tables\n"
+            f"  measure it with: run documents --datasets {pattern}"
+        )

@@ -14,10 +14,8 @@ from functools import cache
 from adapters.errors import RefusedSetting
 from bench_runner.errors import PlanError
 from bench_runner.operations import OPERATIONS
-from bench_runner.registries import registry_of
+from bench_runner.registries import REGISTRIES, registry_of
 from bench_runner.variants import format_name
-from formats.registry import FORMATS
-from image_storages.registry import STORAGES
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
@@ -60,7 +58,7 @@ def check(option: str, texts: Iterable[str]) -> None:
 def is_spelled(text: str) -> bool:
     """Whether this is the name of a format, storage or operation with settings: 'parquet[engine=pyarrow]'."""
     name, bracket, settings = text.partition("[")
-    known = name in FORMATS.entries or name in STORAGES.entries or name in OPERATIONS
+    known = name in OPERATIONS or any(name in registry.entries for registry in REGISTRIES)
     return known and bool(bracket) and settings.endswith("]") and "=" in settings
 
 
@@ -69,7 +67,7 @@ def matches(text: str, variant: str) -> bool:
     its brackets mean something else in a regular expression, or nothing that is one."""
     if is_spelled(text):
         return variant in (text, _honoured(text))
-    if text in FORMATS.entries or text in STORAGES.entries:
+    if any(text in registry.entries for registry in REGISTRIES):
         return format_name(variant) == text
     return re.search(text, variant) is not None
 

@@ -8,19 +8,22 @@ PlanError. This module does not know how a chain is executed.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
+from adapters.document_store import DocumentStoreAdapter
 from adapters.registry import is_installed
 from adapters.spelling import parse
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
-from bench_runner.operations import OPERATIONS, SAVE, is_repeated, operation_of
+from bench_runner.operations import OPERATIONS, SAVE, DocumentOperation, is_repeated, operation_of
 from bench_runner.operations.targets import Target
 from bench_runner.plan import codecs, patterns
-from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, wanted
+from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, registry_for, wanted
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
 from bench_runner.plan.request import Request
@@ -31,18 +34,15 @@ from bench_runner.variants import format_name, is_raw_io
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 from formats.registry import FORMATS
-from image_storages.registry import STORAGES
 
 
-def make_plan(
-    suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None
-) -> Plan:
+def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None) -> Plan:
     """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
     many. Raises PlanError, AdapterError for a variant that the user spells wrongly, and data_generator's DataError."""
     request = swept(suites, request)
     _check_patterns(request)
     _check_codecs(suites, request)
-    _check_images(suites, request)
+    _check_not_tables(suites, request)
     check_datasets(suites, request)
     _check_formats(suites, request)
     operations = {suite.name: chosen_operations(suite, request) for suite in suites}
@@ -78,7 +78,7 @@ def _offered(suites: Sequence[Suite]) -> list[str]:
     names: dict[str, None] = {}
     for suite in sorted(suites, key=lambda suite: suite.images):
         left_out = names_left_out(suite)
-        names |= {name: None for name in (STORAGES if suite.images else FORMATS) if name not in left_out}
+        names |= {name: None for name in registry_for(suite) if name not in left_out}
     return list(names)
 
 
@@ -91,10 +91,11 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
     for text in patterns.alternatives(request.formats):
         for suite in suites:
             reason = names_left_out(suite).get(text)
+            registry = registry_for(suite)
             if reason is not None and not any(patterns.matches(text, variant) for variant in offered):
                 raise PlanError(
                     f"--formats {text!r}: the suite {suite.name} leaves it out: {reason}\n"
-                    f"  spell it to have it all the same, e.g. --formats '{FORMATS.engines(text)[0]().variant}'"
+                    f"  spell it to have it all the same, e.g. --formats '{registry.engines(text)[0]().variant}'"
                 )
     more = f"there are: {', '.join(names)}; --list shows what a request would measure"
     patterns.check_found("--formats", request.formats, offered, names, more)
@@ -124,13 +125,23 @@ def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
             )
         chosen += found
     for spelled in chosen:
-        if suite.images and not operation_of(spelled).of_images:
+        if not _fits(suite, spelled):
+            held = "images" if suite.images else "documents" if suite.documents else "tables"
+            about = "documents" if isinstance(operation_of(spelled), DocumentOperation) else "tables"
             raise PlanError(
-                f"--operations {spelled}: is about tables, and the suite {suite.name} has images\n"
+                f"--operations {spelled}: is about {about}, and the suite {suite.name} has {held}\n"
                 f"  it has: {', '.join(offered)}"
             )
     in_order = [spelled for spelled in offered if spelled in chosen]
     return tuple(dict.fromkeys((SAVE, *in_order, *chosen)))
+
+
+def _fits(suite: Suite, spelled: str) -> bool:
+    """Whether an operation can be done with what a suite stores."""
+    operation = operation_of(spelled)
+    if suite.images:
+        return operation.of_images
+    return operation.of_documents if suite.documents else not isinstance(operation, DocumentOperation)
 
 
 def _means(text: str, spelled: str) -> bool:
@@ -167,10 +178,10 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
             raise PlanError(f"--codecs {name!r} is no codec{guess}\n  there are: all, {', '.join(possible)}")
 
 
-def _check_images(suites: Sequence[Suite], request: Request) -> None:
-    """What is about tables is refused for images."""
-    for_images = [suite for suite in suites if suite.images]
-    if not for_images:
+def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
+    """What is about tables is refused for images and documents."""
+    others = [suite for suite in suites if suite.images or suite.documents]
+    if not others:
         return
     for option, value, default in (
         ("--target", request.target, None),
@@ -180,7 +191,7 @@ def _check_images(suites: Sequence[Suite], request: Request) -> None:
         ("--webface", request.generated_webface, False),
     ):
         if value != default:
-            raise PlanError(f"{option} is about tables, and the suite {for_images[0].name} has none\n  leave it out")
+            raise PlanError(f"{option} is about tables, and the suite {others[0].name} has none\n  leave it out")
 
 
 # --- which chains ------------------------------------------------------------------------------------------------
@@ -194,7 +205,9 @@ def _chains(
         for candidate in candidates(suite, request, threads):
             if not wanted(candidate.variant, request):
                 continue
-            for work_dir in request.work_dirs:
+            for work_dir, network in itertools.product(request.work_dirs, request.networks or suite.networks):
+                if network and not request.networks and not _has_services(candidate.adapter):
+                    continue
                 conditions = Conditions(
                     cache=request.cache,
                     threads=threads,
@@ -202,14 +215,26 @@ def _chains(
                     track=candidate.track,
                     strings=request.strings,
                     work_dir=work_dir,
+                    network=network,
+                    service=request.service if network else "",
                 )
-                yield from _parts(suite, dataset, operations, candidate, conditions, request)
+                offered = [
+                    name
+                    for name in operations
+                    if (not network or operation_of(name).of_services) and operation_of(name).concerns(dataset.name)
+                ]
+                yield from _parts(suite, dataset, tuple(offered), candidate, conditions, request)
+
+
+def _has_services(adapter: Adapter) -> bool:
+    """Whether something can lie between who asks and the copy; raw I/O is what all are set against."""
+    return adapter.is_served or is_raw_io(adapter.format)
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
     """What is in hand: the user's choice for tables, which raw I/O takes as they are kept; arrays for images."""
-    if suite.images:
-        return "images"
+    if suite.images or suite.documents:
+        return "images" if suite.images else "documents"
     return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
 
 
@@ -244,7 +269,7 @@ def _parts(
     elif not availability.installed:
         missing = ", ".join(availability.missing)
         yield Excluded(chain, Failure(kind="not installed", reason=f"needs {missing}: {availability.install}"))
-    elif (reason := _refusal(adapter, dataset)) is not None:
+    elif (reason := _refusal(adapter, dataset, conditions)) is not None:
         yield Excluded(chain, Failure(kind="refused", reason=reason))
     else:
         lacking = {name: reason for name in operations if (reason := _missing(name))}
@@ -267,7 +292,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     seen: set[str] = set()
     for spelled in operations:
         operation = operation_of(spelled)
-        if isinstance(adapter, TabularFormat | ImageStorage) and operation.fallback(adapter):
+        if operation.fallback(cast(TabularFormat, adapter)):
             if operation.name in seen:
                 continue
             seen.add(operation.name)
@@ -283,18 +308,21 @@ def _missing(spelled: str) -> str | None:
 
 def _operation_refusal(spelled: str, dataset: Dataset, adapter: Adapter, conditions: Conditions) -> str | None:
     operation = operation_of(spelled)
-    if (operation.arrow_only or is_repeated(operation)) and conditions.target not in ("arrow", "images"):
+    if (operation.arrow_only or is_repeated(operation)) and conditions.target == "pandas":
         called = operation.name if operation.arrow_only else spelled
         return f"{called} gives Arrow tables alone: measure it with --target arrow"
     if is_repeated(operation) and operation.threads_at_once > 1 and conditions.threads == "1":
         return f"{operation.threads_at_once} streams are as many threads: measure it with --threads default"
     if operation.changes and conditions.cache != "warm":
         return f"{operation.name} changes a copy made for it, which lies in the page cache: measure it warm"
-    assert isinstance(adapter, TabularFormat | ImageStorage)
-    return operation.refusal(dataset.schema, dataset.rows) or operation.unfit(adapter)
+    return operation.refusal(dataset.schema, dataset.rows) or operation.unfit(cast(TabularFormat, adapter))
 
 
-def _refusal(adapter: Adapter, dataset: Dataset) -> str | None:
+def _refusal(adapter: Adapter, dataset: Dataset, conditions: Conditions) -> str | None:
+    if conditions.network and not _has_services(adapter):
+        return "it reads files of its own machine, and no service: measure it with --network one-process"
+    if isinstance(adapter, DocumentStoreAdapter):
+        return None
     if isinstance(adapter, ImageStorage):
         return adapter.refusal(dataset.largest_side or 0)
     assert isinstance(adapter, TabularFormat)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-WITH_DATA = ("table", "cifar10", "imagenet100", "images")
+from bench_runner.networks import WARM
+
+WITH_DATA = ("table", "cifar10", "imagenet100", "images", "documents")
 """The data sets that are read from what --data names."""
 
 
@@ -30,6 +32,8 @@ class Request:
     """The user's own file, which adds the data set webface; `generated_webface` adds the one that we make."""
     generated_webface: bool = False
     data: Path | None = None
+    key: str | None = None
+    """The field that is the key of the user's own documents; None: `id`, or their number."""
     rows: int | None = None
     cache: str = "warm"
     threads: str | None = None
@@ -41,6 +45,12 @@ class Request:
     levels: tuple[int, ...] = ()
     strings: str = "str"
     work_dirs: tuple[str, ...] = ("default",)
+    networks: tuple[str, ...] = ()
+    """By the names of bench_runner.networks; none: the suite's."""
+    service: str = WARM
+    """Whether services have answered before, or are started for each sample."""
     baseline: str | None = None
     """A spelled variant that takes part whatever `formats` and `formats_not` say: what the user has now."""
+    quick: bool = False
+    """One round for a first look, on as few rows as the suite has for that."""
     over: Over | None = None

@@ -42,6 +42,13 @@ FIGURES: Mapping[str, Figure] = {
         "user and system time of all threads during wall_ns, and of processes that they start",
     ),
     "engine_ns": Figure("ns", _LOW, "engine", "part of wall_ns spent in the engine's own call"),
+    "accepted_ns": Figure(
+        "ns",
+        _LOW,
+        "accepted",
+        "part of wall_ns until a store has taken all documents; merges that are due may come after it",
+    ),
+    "input_bytes": Figure("bytes", _IS, "JSON stored", "bytes of the JSON Lines that were stored"),
     "convert_ns": Figure("ns", _LOW, "conversion", "part of wall_ns spent between the engine's object and the target"),
     "touch_ns": Figure("ns", _LOW, "touch", "part of wall_ns that reads one byte of each 4 KiB page of the result"),
     "sync_ns": Figure("ns", _LOW, "sync", "fsync of all files and folders of the save, after wall_ns"),
@@ -120,6 +127,24 @@ FIGURES: Mapping[str, Figure] = {
     "dirtied_bytes": Figure("bytes", _IS, "dirtied", "write_bytes of /proc/self/io: page cache, not the device"),
     "device_read_bytes": Figure("bytes", _IS, "device reads", "read_bytes of /proc/self/io during the operation"),
     "resident_before_bytes": Figure("bytes", _IS, "cached before", "bytes of the stored copy in the page cache"),
+    "node_cpu_ns": Figure(
+        "ns", _LOW, "service CPU", "user and system time of the services that serve the copy, while the clock runs"
+    ),
+    "node_memory_bytes": Figure(
+        "bytes", _LOW, "service memory", "resident minus shared memory of these services just before the clock"
+    ),
+    "node_peak_memory_bytes": Figure(
+        "bytes", _LOW, "service peak memory", "highest resident minus shared memory of them during it, less that before"
+    ),
+    "node_device_bytes": Figure(
+        "bytes", _IS, "service device reads", "read_bytes of /proc/<pid>/io of the services, while the clock runs"
+    ),
+    "wire_bytes": Figure(
+        "bytes",
+        _LOW,
+        "wire",
+        "bytes that the loopback interface carried meanwhile, with headers; behind a proxy those that passed it",
+    ),
     "first_call_ns": Figure("ns", _LOW, "first call", "the same operation on 1,000 rows, first in a fresh process"),
     "first_call_rss_bytes": Figure("bytes", _LOW, "first-call memory", "growth of the peak RSS during the first call"),
     "import_ns": Figure("ns", _LOW, "import", "loading the engine's libraries, with pandas and pyarrow there already"),

@@ -173,6 +173,14 @@ class FactInfo(Facts):
     """How much of it this run has measured."""
 
 
+class CalibrationInfo(Facts):
+    """What a network that holds back has let through of so many bits a second, before the first round."""
+
+    network: str = ""
+    asked_bits_per_s: int = 0
+    found_bits_per_s: int = 0
+
+
 class RooflineLine(Facts):
     """So many reads of one size, `depth` of them under way at once, and what they took."""
 
@@ -230,6 +238,7 @@ class RequestInfo(Facts):
     webface: str | None = None
     generated_webface: bool = False
     data: str | None = None
+    key: str | None = None
     rows: int | None = None
     cache: str = "warm"
     threads: str | None = None
@@ -240,7 +249,10 @@ class RequestInfo(Facts):
     levels: tuple[int, ...] = ()
     strings: str = "str"
     work_dirs: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    service: str = "warm"
     baseline: str | None = None
+    quick: bool = False
     over: OverInfo | None = None
 
 
@@ -279,6 +291,7 @@ class RunInfo(Facts):
     datasets: dict[str, DataSetInfo] = {}
     work_dirs: dict[str, FolderInfo] = {}
     rooflines: list[RooflineInfo] = []
+    calibrations: list[CalibrationInfo] = []
     probe: ProbeInfo | None = None
     facts: dict[str, FactInfo] = {}
     settling: SettlingInfo | None = None

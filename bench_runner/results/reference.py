@@ -15,7 +15,10 @@ NAME = "reference"
 """Stands for these runs wherever a run is asked for."""
 PLACE = Path(__file__).with_name("reference_runs")
 COSTS = PLACE / "costs.json"
-ORDER = ("tabular", "image", "engines", "compression")
+ORDER = (
+    *("tabular", "access", "image", "engines", "compression"),
+    *("wide", "encodings", "training", "writing", "sweep"),
+)
 """The suites as they are shown, the main question first; one that is not named here comes last."""
 
 

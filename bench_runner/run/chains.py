@@ -16,6 +16,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adapters.contract import Adapter
+from adapters.services import Service
+from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.errors import Failure
 from bench_runner.machine import environment, linux
@@ -23,6 +26,8 @@ from bench_runner.operations import SAVE, operation_of
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
+from bench_runner.run.services.beside import Beside, per_call
+from bench_runner.run.services.starting import Running, ServiceFailed, running
 from bench_runner.worker.settle import Control, Rest, Settler
 from data_generator.cache import StoredDataset
 
@@ -228,6 +233,7 @@ def worker_task(
         "variant": chain.spelled,
         "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
         "dataset": str(dataset.path),
+        "name": chain.dataset,
         "digest": dataset.digest,
         "rows": rows,
         "location": str(stored_at(chain, folder)),
@@ -263,8 +269,6 @@ def _operation(
     operation = operation_of(blank.operation)
     location = stored_at(chain, folder)
     figures: dict[str, int] = {}
-    if not operation.writes:
-        figures |= bring_into_cache(location, chain.conditions.cache)
     task = worker_task(
         chain,
         operation.spelled,
@@ -276,7 +280,13 @@ def _operation(
         settler=bench.settler,
         thorough=(chain.variant, operation.spelled) in bench.thorough,
     )
-    outcome = bench.launcher.run(task, bench.limits())
+    adapter = _adapter(chain)
+    services = () if operation.writes or not chain.conditions.network else adapter.services(location)
+    with _serving(bench, chain, services, blank.position) as found:
+        if not operation.writes:
+            # Behind the start of services, which may read of the copy what they are to know.
+            figures |= bring_into_cache(adapter.data_of(location), chain.conditions.cache)
+        outcome, beside = _run(bench, chain, task, found)
     if outcome.failure is not None:
         kind, reason = outcome.failure
         raise ChainFailed(Failure(kind=kind, reason=reason))
@@ -284,6 +294,8 @@ def _operation(
     rest = Rest(**{**answer["rest"], "control": Control(**answer["rest"]["control"])})
     bench.settler.learn_from(rest)
     figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
+    if beside is not None:
+        figures |= per_call(beside.figures, figures.get("repetitions", 1))
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
     if operation.writes:
         _refuse_strays(folder, location)
@@ -294,6 +306,9 @@ def _operation(
         moved = figures
         if "device_bytes_of_all" in answer:
             moved = {**figures, "device_read_bytes": answer["device_bytes_of_all"], "wall_ns": figures["calls_ns"]}
+        if beside is not None:
+            # Who serves the copy reads it, and the worker does not.
+            moved = {**moved, "device_read_bytes": beside.device_bytes}
         size_bytes = figures.pop("size_bytes")
         if not operation.changes:
             why_not = why_not or _device_doubt(moved, chain.conditions.cache, size_bytes, part=part)
@@ -318,6 +333,41 @@ def _operation(
         warnings=tuple(_warnings(outcome, why_not)),
         unsettled=bool(why_not),
     )
+
+
+def _adapter(chain: Chain) -> Adapter:
+    """To be asked about itself: nothing is loaded."""
+    engine, settings = registries.engine_of(chain.spelled)
+    return engine(settings)
+
+
+@contextmanager
+def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: int) -> Iterator[Running | None]:
+    """Services of one operation, started for it alone; None where there are none."""
+    if not services:
+        yield None
+        return
+    try:
+        with running(services, chain.conditions.network, bench.folder / f"services-{position}") as found:
+            yield found
+    except ServiceFailed as failed:
+        raise ChainFailed(Failure(kind="crash", reason=str(failed))) from failed
+
+
+def _run(
+    bench: Bench, chain: Chain, task: dict[str, Any], found: Running | None
+) -> tuple[Outcome, Beside | None]:
+    """The worker, and what was seen of the services that it asked, where there are any."""
+    if found is None:
+        return bench.launcher.run(task, bench.limits()), None
+    served = {**asdict(found.served), "fresh": chain.conditions.service == "fresh"}
+    beside = Beside(found.process_ids, found.counters)
+    try:
+        outcome = bench.launcher.run({**task, "served": served}, bench.limits(), beside=beside)
+        found.check()
+        return outcome, beside
+    finally:
+        beside.close()
 
 
 def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
@@ -412,7 +462,10 @@ def _device_doubt(figures: Mapping[str, int], wanted: str, size: int, *, part: b
     """
     fetched = figures["device_read_bytes"]
     # What a part needs nobody outside the format knows: it must have come from the device, whatever it is.
-    needed = max(figures["distinct_bytes"], 1) if wanted == "cold" and part else size
+    needed = figures["distinct_bytes"] if wanted == "cold" and part else size
+    if "node_cpu_ns" not in figures:
+        # What a service knows already it need not read; who opens a copy himself has to.
+        needed = max(needed, 1)
     if wanted == "cold" and fetched < COLD_DEVICE_SHARE * needed:
         reason = f"a cold read fetched only {fetched:,} of {needed:,} bytes from the device"
         raise ChainFailed(Failure(kind="cache", reason=reason))

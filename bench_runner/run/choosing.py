@@ -23,6 +23,7 @@ from bench_runner.run.measuring import measure
 from bench_runner.run.session import Options, Race, Watcher
 from bench_runner.suites import SUITES, Suite
 from bench_runner.variants import format_name
+from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 
 _WHOLE = (SAVE, READ)
@@ -34,6 +35,10 @@ MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
 """Of large images so many bytes are measured, as if all were as large as the largest, and so many images at least."""
 SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
 """Larger data are sifted on so many, at most a quarter of the images."""
+MOST_DOCUMENTS, SIFTED_DOCUMENTS = 10_000, 2_000
+"""The same of documents, each of which is read as a dict and compared."""
+MOST_DOCUMENTS_BYTES, FEWEST_DOCUMENTS = 10 * 10**6, 1_000
+"""Of large documents so many bytes are measured, and so many documents at least."""
 LEAST_BUDGET_S = 10.0
 """The rounds of a recommendation get at least this, however long the parts before them took."""
 BASELINE_SHARE = 1 / 4
@@ -60,6 +65,14 @@ def is_sample(dataset: Dataset) -> bool:
     return int(dataset.source.get("input_rows", 0)) > dataset.rows
 
 
+def is_of_documents(request: Request) -> bool:
+    """Whether the data named are documents: the user's where a key is named, ours by what the catalogue says."""
+    if request.data is not None or not request.datasets:
+        return request.key is not None
+    entries = (CATALOGUE.get(name.partition("[")[0]) for name in request.datasets)
+    return all(entry is not None and entry.documents for entry in entries)
+
+
 def choosing_plan(
     request: Request,
     *,
@@ -68,7 +81,7 @@ def choosing_plan(
     most_datasets: int = 1,
 ) -> Plan:
     """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
-    suite = SUITES["image"] if images else _of_tables(request)
+    suite = SUITES["image"] if images else _of_documents() if is_of_documents(request) else _of_tables(request)
     if images and not request.formats:
         # Every storage, not the suite's alone; views are another thing than arrays of their own.
         request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
@@ -91,6 +104,14 @@ def _of_tables(request: Request) -> Suite:
     return replace(
         choice, variants=tuple(dict.fromkeys(cheap)), left_out={**choice.left_out, **access.left_out}
     )
+
+
+def _of_documents() -> Suite:
+    """All stores, ours in each layout; questions are no part of a choice, so their ways are not either."""
+    suite = SUITES["documents"]
+    packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
+    stored = tuple(variant for variant in suite.variants if "way=" not in variant)
+    return replace(suite, variants=(*stored, *packed))
 
 
 def measure_for_choice(
@@ -116,15 +137,19 @@ def measure_for_choice(
     def told(name: str, rows: int) -> None:
         watcher.step(f"{name}: {rows:,} read", None)
 
+    documents = is_of_documents(request)
     watcher.stage("plan")
     if request.rows is None:
-        request = replace(request, rows=MOST_IMAGES if images else MOST_ROWS)
+        most = MOST_IMAGES if images else MOST_DOCUMENTS if documents else MOST_ROWS
+        request = replace(request, rows=most)
         (dataset,) = choosing_plan(request, images=images, on_rows=told).datasets.values()
-        request = replace(request, rows=_affordable(dataset, request.rows))
+        affordable = _affordable_documents(dataset) if documents else _affordable(dataset, request.rows)
+        request = replace(request, rows=affordable)
     plan = choosing_plan(request, images=images, on_rows=told)
     (dataset,) = plan.datasets.values()
     folder = new_folder()
-    few = min(SIFTED_IMAGES, max(dataset.rows // 4, FEWEST_IMAGES)) if images else SIFTED_ROWS
+    usual = SIFTED_DOCUMENTS if documents else SIFTED_ROWS
+    few = min(SIFTED_IMAGES, max(dataset.rows // 4, FEWEST_IMAGES)) if images else usual
     sifting = None
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
@@ -134,7 +159,8 @@ def measure_for_choice(
         place.mkdir()
         sifting, _ = measure(first, short, brief, place, command, watcher)
         request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
-    if is_sample(dataset):
+    # Documents of a sample stand for themselves: stores whose parts are of fixed size grow in steps.
+    if is_sample(dataset) and not documents:
         request = replace(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
     least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if sifting is None else 0)
@@ -178,3 +204,12 @@ def _affordable(dataset: Dataset, rows: int | None) -> int | None:
         return rows
     most = MOST_PIXELS_BYTES // (3 * dataset.largest_side**2)
     return max(FEWEST_IMAGES, min(dataset.rows, most))
+
+
+def _affordable_documents(dataset: Dataset) -> int:
+    """So many documents, fewer where those of the user's file are large."""
+    source = dataset.source
+    if "size_bytes" not in source:
+        return dataset.rows
+    mean_bytes = int(source["size_bytes"]) / max(int(source.get("input_rows", dataset.rows)), 1)
+    return max(min(dataset.rows, int(MOST_DOCUMENTS_BYTES / max(mean_bytes, 1))), min(dataset.rows, FEWEST_DOCUMENTS))

@@ -25,7 +25,8 @@ from bench_runner.errors import BenchError
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
-from bench_runner.worker.sample import PHASE_CLOCK
+from bench_runner.run.services.beside import Beside
+from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 
 POLL_MS = 2
 """The memory of a worker, and of all that it started, is read this often (rule 13)."""
@@ -106,8 +107,11 @@ class Launcher:
         if self._isolate != "spawn":
             self._forkserver()
 
-    def run(self, task: Mapping[str, Any], limits: Limits, *, spawn: bool = False) -> Outcome:
-        """Do one job in a fresh worker, and wait for its end. The worker never outlives this call."""
+    def run(
+        self, task: Mapping[str, Any], limits: Limits, *, spawn: bool = False, beside: Beside | None = None
+    ) -> Outcome:
+        """Do one job in a fresh worker, and wait for its end. The worker never outlives this call. `beside` are the
+        services that it asks, which are looked at while its clock runs."""
         request = {**task, "threads": self._threads}
         printed = Path(task["printed"])
         printed.unlink(missing_ok=True)
@@ -126,7 +130,7 @@ class Launcher:
             os.close(answers_worker)
             answers_worker = -1
             with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
-                killed_for = _watch(worker, answers, phase, limits, outcome)
+                killed_for = _watch(worker, answers, phase, limits, outcome, beside)
             status = worker.wait()
             outcome.ended_ns = now_ns()
         except BaseException:
@@ -256,7 +260,9 @@ class _Spawned:
         return -code if code < 0 else code << 8
 
 
-def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome) -> str:
+def _watch(
+    worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, beside: Beside | None
+) -> str:
     """Follow the worker to its end. Returns 'timeout' or 'memory' when it was ended from here, else ''."""
     try:
         handle = os.pidfd_open(worker.pid)
@@ -277,6 +283,8 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
         while alive:
             ready = dict(poll.poll(POLL_MS))
             tree.look()
+            if beside is not None:
+                _look_beside(beside, phase)
             before = phase[0]
             level = reader.read()
             if level is not None:
@@ -287,7 +295,8 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
                     if tree.members:
                         highest = max(outcome.peak_tree_resident_bytes, level.resident_bytes)
                         outcome.peak_tree_resident_bytes = highest
-                if level.private_bytes > limits.memory_bytes:
+                services_bytes = beside.private_bytes() if beside is not None else 0
+                if level.private_bytes + services_bytes > limits.memory_bytes:
                     killed_for = killed_for or "memory"
             if phase[0] != current_phase:
                 current_phase, phase_since = phase[0], now_ns()
@@ -309,6 +318,16 @@ def _watch(worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outc
         reader.close()
         tree.close()
     return killed_for
+
+
+def _look_beside(beside: Beside, phase: mmap.mmap) -> None:
+    """The worker waits before its clock, and behind it, until it is told that services were looked at."""
+    if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
+        beside.begin()
+        phase[1] = PHASE_READY
+    elif phase[0] == PHASE_AFTER and beside.running:
+        beside.end()
+        phase[1] = PHASE_AFTER
 
 
 def _kill(handle: int) -> None:

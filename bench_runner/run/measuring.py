@@ -97,6 +97,7 @@ def measure(
                 session.tell_plan()
                 preparation.record_excluded(session)
                 preparation.describe_variants(session)
+                preparation.calibrate_networks(session)
                 known = facts.taken(session)
                 preparation.warn_of_failed_loading(session, launchers)
                 predictions = rounds.pilot_round(session)
@@ -148,7 +149,9 @@ def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
 ) -> tuple[RunInfo, Earlier]:
     asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request).items()}
-    operations = dict.fromkeys(name for chain in plan.chains for name in chain.operations)
+    # Those that nothing could do are told with their reason, under their title.
+    planned = (*plan.chains, *(each.chain for each in plan.excluded))
+    operations = dict.fromkeys(name for chain in planned for name in chain.operations)
     info = RunInfo(
         id=folder.name,
         command=tuple(command),

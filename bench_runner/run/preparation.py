@@ -16,9 +16,11 @@ from adapters.contract import Maturity, TabularFormat
 from bench_runner import registries
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, folders
+from bench_runner.networks import rate_mbit
 from bench_runner.plan.nulls import with_null_variants
-from bench_runner.results.information import FolderInfo, MaturityInfo, VariantInfo
+from bench_runner.results.information import CalibrationInfo, FolderInfo, MaturityInfo, VariantInfo
 from bench_runner.run.launcher import Launcher
+from bench_runner.run.services import calibration
 from bench_runner.run.session import Session
 
 
@@ -56,6 +58,25 @@ def make_datasets(session: Session) -> None:
             session.warn(f"{name}: {text}", remedy)
     with_nulls = {name: data_cache.columns_with_nulls(stored.path) for name, stored in session.datasets.items()}
     session.plan = with_null_variants(session.plan, with_nulls)
+
+
+def calibrate_networks(session: Session) -> None:
+    """What each network that holds back lets through, kept in the run's information. Raises RunError where that is not
+    what its name says."""
+    names = dict.fromkeys(chain.conditions.network for chain in session.plan.chains)
+    session.info.calibrations = []
+    for network in (name for name in names if rate_mbit(name)):
+        session.watcher.step(f"how much {network} lets through", None)
+        bench = next(iter(session.benches.values()))
+        found = calibration.checked(network, bench.folder / f"calibration-{network}")
+        session.info.calibrations.append(
+            CalibrationInfo(
+                network=network,
+                asked_bits_per_s=round(found.asked_bits_per_s),
+                found_bits_per_s=round(found.found_bits_per_s),
+            )
+        )
+    session.save_info()
 
 
 def record_excluded(session: Session) -> None:

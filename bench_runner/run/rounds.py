@@ -209,7 +209,9 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             schedule.let_run(ranked)
         due = wanted = schedule.due(number)
         if ends_ns is not None and number > first:
-            due = within_budget(due, costs_s, (ends_ns - now_ns()) / 1e9)
+            # What is kept for slow variants waits until the others have the rounds that a verdict needs.
+            limit_ns = deadline_ns if deadline_ns is not None and number <= EARLY_STOP_ROUNDS else ends_ns
+            due = within_budget(due, costs_s, (limit_ns - now_ns()) / 1e9)
         elif first > 1:
             # One round of everything, whatever it takes: in a resumed run many have had theirs.
             bare = [chain for chain in due if chain.variant in slow and not schedule.progress[chain].counted]

@@ -226,12 +226,14 @@ def _same_data(chain: Chain, yardstick: Chain) -> bool:
         chain.conditions.work_dir,
         chain.conditions.cache,
         chain.conditions.threads,
+        chain.conditions.network,
     ) == (
         yardstick.suite,
         yardstick.dataset,
         yardstick.conditions.work_dir,
         yardstick.conditions.cache,
         yardstick.conditions.threads,
+        yardstick.conditions.network,
     )
 
 

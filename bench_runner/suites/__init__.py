@@ -11,9 +11,11 @@ from bench_runner.suites import (
     access,
     choice,
     compression,
+    documents,
     encodings,
     engines,
     image,
+    near_storage,
     sweep,
     tabular,
     training,
@@ -29,6 +31,8 @@ SUITES: Mapping[str, Suite] = {
     for suite in (
         *(module.SUITE for module in (tabular, compression, image, engines)),
         *(module.SUITE for module in (access, wide, encodings, writing, sweep, choice)),
+        near_storage.SUITE,
+        documents.SUITE,
         training.TABLES,
         training.IMAGES,
     )

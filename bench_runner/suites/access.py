@@ -31,6 +31,7 @@ SUITE = Suite(
         "scan[selectivity=0.0001,kind=range]",
     ),
     datasets=("events",),
+    quick_rows=50_000,
     on_request=(
         *("vectors", "texts", "blobs", "core", "eq"),
         *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
@@ -70,6 +71,7 @@ SUITE = Suite(
         "target arrow": "making a DataFrame of 20 rows takes longer than reading them",
         "fallbacks once": "what is read whole for one row is read whole for a hundred",
         "row groups, batches and units": "the settings that decide what a row costs; smaller ones make larger files",
+        "quick: 50,000 rows": "a first look in three minutes: as many as have no pilot round",
         "events": "core's columns of all kinds of workload, a time that ascends and a unique key, for filters",
         "vectors, texts, blobs": "values of 4 and 10 KB, of which one row is a read of its own: up to 1 GB each",
     },

@@ -46,6 +46,7 @@ SUITE = Suite(
         "codec=none": "a codec would be measured instead of the call, and their defaults differ",
         "excel": "each library that saves, and each that reads, once: all six pairs would take hours",
         "orc": "polars neither writes nor reads it",
+        "no near-storage": "it stores many files and serves them: the suite near-storage is about that",
         "json[parser=pyarrow]": "pyarrow reads JSON Lines and writes none, so pandas saves",
         "threads default and 1": "a call that is faster by all cores may not be so on a busy machine",
         "eq": "uniform random values of four types",

@@ -42,6 +42,8 @@ class Suite:
     operations_over_data: tuple[str, ...] = ()
     """Measured instead of `operations` while a trait of the data is varied; none: the same."""
     rows: int | None = None
+    quick_rows: int | None = None
+    """Rows instead of `rows` where the user asks for one quick round and names no number."""
     codecs: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
@@ -50,7 +52,12 @@ class Suite:
     """A format that `variants` do not name takes part with each of its engines when it has so many; else it is left
     out, without being named."""
     images: bool = False
+    documents: bool = False
+    """Whether documents are stored, by document stores: those that `variants` spell, or else all."""
     threads: tuple[str, ...] = ("default",)
+    networks: tuple[str, ...] = ("",)
+    """What lies between who asks and the copy, by the names of bench_runner.networks: all is measured through each that
+    a variant has services for. '' is nothing, one process."""
     target: str = "pandas"
     """What is in hand where nobody says."""
     roofline: bool = False

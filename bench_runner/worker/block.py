@@ -18,11 +18,13 @@ from adapters.offers import Handle
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
 from bench_runner.operations import RepeatedOperation, Stage, targets
+from bench_runner.operations.operation import REPETITIONS
 
-REPETITIONS = 30
-"""Calls of a block (rule 19)."""
+ENOUGH_NS = 2 * 10**9
+"""Calls that take longer together, by what the first one shows, are fewer, down to three: what more of them would tell
+is how much calls of one process differ, and intervals are of processes (rule 19)."""
 MOST_NS, MOST_RESULT_BYTES = 10 * 10**9, 64 * 10**6
-"""A block has fewer calls where so many would take longer, or give more, by what the first one shows (rule 19)."""
+"""A block has fewer than three where they would take longer, and fewer at all where they would give more (rule 19)."""
 FEWEST_KEPT = 3
 """With fewer calls there is no figure for a handle that is kept (rule 19)."""
 PRIVATE_FROM_NS = 50 * 10**6
@@ -131,14 +133,22 @@ def one_call(
 def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool, threads: int = 1) -> int:
     """How many calls a block has, of all threads together, by what the first one took and gave. Raises RefusedData
     where they are too few for a handle that is kept."""
-    calls = min(REPETITIONS * threads, MOST_NS // max(first_ns, 1), MOST_RESULT_BYTES // max(result_bytes, 1))
-    if kept and calls < FEWEST_KEPT * threads:
+    first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
+    in_time = max(ENOUGH_NS // first_ns, min(fewest, MOST_NS // first_ns))
+    calls = min(REPETITIONS * threads, in_time, MOST_RESULT_BYTES // max(result_bytes, 1))
+    if kept and calls < fewest:
         remedy = "measure it with handle=reopened" if threads == 1 else "take fewer rows, or by fewer streams"
         raise RefusedData(
             f"a call takes {first_ns / 1e9:.1f} s and gives {result_bytes / 1e6:.0f} MB: fewer than "
-            f"{FEWEST_KEPT * threads} fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {remedy}"
+            f"{fewest} fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {remedy}"
         )
     return max(calls, 1)
+
+
+def tells_memory(calls: int, calls_ns: int, *, once: bool, threads: int = 1) -> bool:
+    """Whether a block's private memory can be set beside that of others: it was long enough to be seen, and held as
+    many answers as theirs, which are kept until they are verified. `once`: all have a single call."""
+    return calls_ns >= PRIVATE_FROM_NS and (once or calls >= REPETITIONS * threads)
 
 
 def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]) -> Block:

@@ -10,7 +10,7 @@ import gc
 import mmap
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,12 +19,13 @@ import pyarrow as pa
 
 from adapters.contract import Adapter, ImageStorage, TabularFormat
 from adapters.offers import Handle
+from adapters.services import Served
 from bench_runner import registries
-from bench_runner.clock import Laps, cpu_ns, now_ns
+from bench_runner.clock import Laps, cpu_ns, now_ns, pause
 from bench_runner.machine import linux
-from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
 from bench_runner.operations import (
     Batches,
+    DocumentOperation,
     Operation,
     RepeatedOperation,
     Stage,
@@ -32,11 +33,14 @@ from bench_runner.operations import (
     operation_of,
     targets,
 )
-from bench_runner.worker import block, epochs, image_verify, streams, together, verify
+from bench_runner.worker import block, document_verify, epochs, image_verify, streams, together, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
+from bench_runner.worker.watch import Watch
 
-PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER = range(3)
+PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER, PHASE_READY = range(4)
+SEEN_LIMIT_S = 10.0
+"""Whoever watches a worker looks every 2 ms; one that has not looked for so long never will."""
 
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 """At most about this much of the reference is in memory at once while a result is verified."""
@@ -59,8 +63,8 @@ class Ready:
     thorough: bool
     """Whether all garbage was collected before the clock."""
     copy: tuple[Any, ...] = ()
-    """What tells the stored copy from any that took its place; empty where it is made, or of images, whose storages may
-    write while they read."""
+    """What tells the stored copy from any that took its place; empty where it is made, or of images and documents,
+    whose stores may write while they read."""
 
     def run(self, laps: Laps) -> Any:
         """What lies inside the clock; the result is to be given to `verified`. Of what is repeated one call, with its
@@ -74,9 +78,12 @@ def prepare(task: Mapping[str, Any]) -> Ready:
     """Everything before the clock, in this process."""
     operation = operation_of(task["operation"])
     adapter = loaded_adapter(task)
+    served = task.get("served")
+    if served is not None:
+        adapter.reach(Served(served["addresses"], served["token"]))
     target = targets.Target(**task["target"])
     targets.apply_strings(target)
-    stage = Stage(adapter, target, Path(task["dataset"]), task["digest"], task["rows"])
+    stage = Stage(adapter, target, Path(task["dataset"]), task["digest"], task["rows"], task.get("name", ""))
     before = containers_made()
     first_call = _prime(stage, operation, Path(task["primer"]))
     made = containers_made() - before
@@ -88,11 +95,14 @@ def prepare(task: Mapping[str, Any]) -> Ready:
         held = operation.take_input(stage, stage.rows)
     if operation.changes:
         operation.prepare(Path(task["location"]))
+    location = Path(task["location"])
+    if served is not None and not served["fresh"]:
+        adapter.warm_up(location)
     rest = _settle(task)
     thorough = task["thorough"] or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
-    location = Path(task["location"])
-    copy = () if operation.writes or target.is_images else _copy_at(location)
+    may_write = target.is_images or target.is_documents
+    copy = () if operation.writes or may_write else _copy_at(adapter.data_of(location))
     return Ready(stage, operation, held, location, rest, first_call, thorough, copy)
 
 
@@ -105,7 +115,8 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     if isinstance(ready.operation, Batches):
         yield _training(ready, ready.operation, task, phase)
         return
-    watch = _Watch()
+    _tell(task, phase, PHASE_READY)
+    watch = Watch()
     laps = Laps()
 
     phase[0] = PHASE_CLOCK
@@ -114,10 +125,10 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     result = ready.run(laps)
     laps.stop()
     watch.stop()
-    phase[0] = PHASE_AFTER
+    _tell(task, phase, PHASE_AFTER)
     laps.parts["cpu_ns"] += watch.started_cpu_ns()
     figures = {**ready.first_call, **laps.parts, **watch.figures()}
-    answer = watch.answer(ready, started)
+    answer = watch.answer(ready.rest, started, thorough=ready.thorough)
     moved, before = linux.io_bytes(), watch.moved
     if ready.operation.writes or ready.operation.changes:
         figures["dirtied_bytes"] = moved.dirtied - before.dirtied
@@ -128,7 +139,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     else:
         figures["device_read_bytes"] = moved.device_read - before.device_read
         figures["asked_bytes"] = moved.asked_since(before)
-        figures |= _distinct(task, ready.location)
+        figures |= _distinct(task, ready)
         if isinstance(result, pa.Table):
             figures["result_bytes"] = result.nbytes
     if ready.operation.writes:
@@ -157,20 +168,23 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     inputs, first, early, late = ready.held, block.Block(), block.Block(), block.Block()
     handles, threads = opened.of_calls, operation.threads_at_once
     figures = {**ready.first_call, **opened.figures}
-    if task["cold"]:
-        # After one call, or one of each stream, the next one finds its pages in the cache.
+    once = task["cold"] or (task.get("served") or {"fresh": False})["fresh"]
+    if once:
+        # After one call, or one of each stream, the next one finds its pages in the cache, and a service that knows it.
         inputs = inputs[:threads]
     else:
         first = block.call_all(call, handles, inputs[: len(handles)])
         figures["first_ns"] = first.walls_ns[0]
         size_bytes = first.results[0].nbytes
-        calls = block.calls_that_fit(first.walls_ns[0], size_bytes, kept=opened.kept, threads=threads)
+        kept = opened.kept and not operation.may_be_long
+        calls = block.calls_that_fit(first.walls_ns[0], size_bytes, kept=kept, threads=threads)
         inputs = inputs[len(handles) :]
         if threads > 1:
             early = block.call_all(call, handles, inputs[: streams.CALLS_BESIDE])
             inputs = inputs[streams.CALLS_BESIDE :]
         inputs, spare = inputs[:calls], inputs[calls:]
-    watch = _Watch()
+    _tell(task, phase, PHASE_READY)
+    watch = Watch()
 
     phase[0] = PHASE_CLOCK
     started = now_ns()
@@ -181,10 +195,10 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         seen = block.call_all(call, handles, inputs)
     own_cpu_ns = cpu_ns() - cpu_before_ns
     watch.stop()
-    phase[0] = PHASE_AFTER
+    _tell(task, phase, PHASE_AFTER)
     figures |= seen.figures(own_cpu_ns + watch.started_cpu_ns()) | watch.figures()
     halves = seen
-    if threads > 1 and not task["cold"]:
+    if threads > 1 and not once:
         late = block.call_all(call, handles, spare[: streams.CALLS_BESIDE])
         halves = streams.both_sides(early, late)
     results = [*first.results, *early.results, *seen.results, *late.results]
@@ -196,11 +210,11 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         figures["empty_ns"] = streams.empty_call_ns(seen.results[-1], len(seen.results), threads)
     else:
         figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
-    answer = watch.answer(ready, started)
-    if figures["calls_ns"] < block.PRIVATE_FROM_NS:
+    answer = watch.answer(ready.rest, started, thorough=ready.thorough)
+    if not block.tells_memory(figures["repetitions"], figures["calls_ns"], once=once, threads=threads):
         answer["no_private_memory"] = True
     answer["device_bytes_of_all"] = linux.io_bytes().device_read - before.device_read
-    figures |= _distinct(task, location)
+    figures |= _distinct(task, ready)
     answer["cached"] = kept and block.is_cached(halves, held_bytes, _size_bytes(location))
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
@@ -211,7 +225,8 @@ def _training(ready: Ready, operation: Batches, task: Mapping[str, Any], phase: 
     """A sample of all rows in mini-batches, twice, from an open copy. Batches are kept until they are verified, so that
     memory tells nothing of the loader."""
     stage, location = ready.stage, ready.location
-    watch = _Watch()
+    _tell(task, phase, PHASE_READY)
+    watch = Watch()
     laps = Laps()
 
     phase[0] = PHASE_CLOCK
@@ -223,7 +238,7 @@ def _training(ready: Ready, operation: Batches, task: Mapping[str, Any], phase: 
     second = operation.epoch(stage, source, ready.held[1][: first.rows], laps)
     laps.stop()
     watch.stop()
-    phase[0] = PHASE_AFTER
+    _tell(task, phase, PHASE_AFTER)
     laps.parts["cpu_ns"] += watch.started_cpu_ns()
     moved, both = linux.io_bytes(), [first, second]
     source.close()
@@ -234,13 +249,27 @@ def _training(ready: Ready, operation: Batches, task: Mapping[str, Any], phase: 
     figures["asked_bytes"] = epochs.per_batch(sum(asked_bytes), operation, both)
     figures["device_read_bytes"] = epochs.per_batch(fetched_bytes, operation, both)
     figures["empty_ns"] = block.empty_call_ns(second.batches[-1])
-    figures |= _distinct(task, location)
-    answer = watch.answer(ready, started)
+    figures |= _distinct(task, ready)
+    answer = watch.answer(ready.rest, started, thorough=ready.thorough)
     answer |= {"no_private_memory": True, "device_bytes_of_all": fetched_bytes}
     answer |= _verification(ready, both, figures, last_reader=task["last_reader"])
     answer["cached"] = not answer["fallback"] and epochs.is_cached(asked_bytes, both)
     answer["figures"] = figures
     return answer
+
+
+def _tell(task: Mapping[str, Any], phase: mmap.mmap, now: int) -> None:
+    """Say where this sample is. Where services are looked at from outside, wait until they were. Raises OSError when
+    nobody looks."""
+    if task.get("served") is None:
+        phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]
+        return
+    phase[0] = now
+    began_ns = now_ns()
+    while phase[1] != now:
+        if now_ns() - began_ns > SEEN_LIMIT_S * 1e9:
+            raise OSError("nobody looks at the services of this sample")
+        pause(0.0002)
 
 
 def _copy_at(location: Path) -> tuple[Any, ...]:
@@ -261,11 +290,12 @@ def _held_bytes(opened: block.Opened) -> int:
     return before - linux.own_memory().private_bytes
 
 
-def _distinct(task: Mapping[str, Any], location: Path) -> dict[str, int]:
+def _distinct(task: Mapping[str, Any], ready: Ready) -> dict[str, int]:
     """After a cold start: what of the stored copy lies in the page cache now."""
     if not task["cold"]:
         return {}
-    return {"distinct_bytes": sum(linux.resident_file_bytes(path) for path in linux.files_below(location))}
+    data = ready.stage.adapter.data_of(ready.location)
+    return {"distinct_bytes": sum(linux.resident_file_bytes(path) for path in linux.files_below(data))}
 
 
 def _verification(ready: Ready, result: Any, figures: dict[str, int], *, last_reader: bool) -> Answer:
@@ -274,54 +304,12 @@ def _verification(ready: Ready, result: Any, figures: dict[str, int], *, last_re
     answer = verified(ready, result, last_reader=last_reader)
     figures["verify_ns"] = now_ns() - started
     answer["saw_all"] = ready.operation.sees_all
-    answer["fallback"] = ready.operation.fallback(ready.stage.adapter)
+    answer["fallback"] = ready.operation.fallback_in(ready.stage)
     return answer
 
 
 def _size_bytes(location: Path) -> int:
     return sum(path.stat().st_size for path in linux.files_below(location))
-
-
-class _Watch:
-    """What the process had before the clock, and has after it: memory, bytes moved, processes started."""
-
-    def __init__(self) -> None:
-        """Look at everything; the last thing before the clock."""
-        # First, so that looking at other processes takes no memory between the reset and the clock.
-        self._started_cpu_ns, self._started = started_cpu_ns(), started_memory()
-        linux.reset_high_water()
-        self._high_water_bytes = linux.high_water_bytes()
-        self._before = linux.own_memory()
-        self.moved = linux.io_bytes()
-        self._collections = _full_collections()
-
-    def stop(self) -> None:
-        """The first thing after the clock."""
-        self.at_end = linux.own_memory()
-        self._peak_bytes = linux.high_water_bytes()
-        self._collected = _full_collections() > self._collections
-
-    def started_cpu_ns(self) -> int:
-        """CPU time of what the library has started. Never before the worker's own figures, which must be the same
-        whether anything was started or not."""
-        return max(started_cpu_ns() - self._started_cpu_ns, 0)
-
-    def figures(self) -> dict[str, int]:
-        """Of memory."""
-        return {"peak_rss_bytes": max(self._peak_bytes - self._high_water_bytes, 0)}
-
-    def answer(self, ready: Ready, started_ns: int) -> Answer:
-        """What the parent is told besides figures."""
-        before, at_end = total((self._before, self._started)), total((self.at_end, started_memory()))
-        return {
-            "event": "measured",
-            "started_ns": started_ns,
-            "private_before_bytes": before.private_bytes,
-            "private_end_bytes": at_end.private_bytes,
-            "resident_before_bytes": before.resident_bytes,
-            "rest": asdict(ready.rest),
-            "collected": self._collected and not ready.thorough,
-        }
 
 
 def _settle(task: Mapping[str, Any]) -> Rest:
@@ -379,10 +367,6 @@ def may_collect(containers: float) -> bool:
     return 2 * containers > (old - passed) * middle * young
 
 
-def _full_collections() -> int:
-    return int(gc.get_stats()[2]["collections"])
-
-
 def _arrow_pools() -> list[pa.MemoryPool]:
     pools = [pa.default_memory_pool()]
     for name in pa.supported_memory_backends():
@@ -406,13 +390,19 @@ def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
     """
     parts = [(ready.held, result)]
     if is_repeated(ready.operation):
-        parts = together.joined(ready.operation, ready.stage.rows, ready.held[: len(result)], result)
+        asked = ready.held[: len(result)]
+        if ready.operation.adds_up:
+            asked = [ready.operation.expected_rows(ready.stage, each) for each in asked]
+        if isinstance(ready.operation, DocumentOperation):
+            parts = list(zip(asked, result, strict=True))
+        else:
+            parts = together.joined(ready.operation, ready.stage.rows, asked, result)
     if isinstance(ready.operation, Batches):
         parts = epochs.together(ready.operation, ready.held, result)
     if ready.stage.adapter.values.get("mapped") != "true":
         for _, part in parts:
             _refuse_mapped(part)
-    if ready.copy and ready.copy != _copy_at(ready.location):
+    if ready.copy and ready.copy != _copy_at(ready.stage.adapter.data_of(ready.location)):
         raise Mismatch("the stored copy was replaced or changed while it was read")
     answers = [_compare(ready.stage, ready.operation, held, part) for held, part in parts]
     if last_reader:
@@ -438,13 +428,16 @@ def _refuse_mapped(result: Any) -> None:
 
 def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answer:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
+    if stage.target.is_documents:
+        losses = document_verify.compare(stage, operation, held, result)
+        return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
     if stage.target.is_images:
         return _compare_images(stage, result, operation.expected_rows(stage, held))
     names = operation.columns_of(stage, held)
     found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
     if found != names:
         raise Mismatch(f"columns differ: expected {_few(names)}, came back {_few(found)}")
-    losses: dict[str, None] = {}
+    suffered: dict[str, None] = {}
     rows = operation.expected_rows(stage, held)
     declared = cast(TabularFormat, stage.adapter).losses
     for group in _column_groups(names, stage.dataset.stat().st_size):
@@ -453,8 +446,8 @@ def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answ
         comparison = verify.compare(expected, part, stage.target, declared, rows)
         if comparison.problems:
             raise Mismatch(f"round trip differs: {'; '.join(comparison.problems[:3])}")
-        losses |= dict.fromkeys(comparison.losses)
-    return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
+        suffered |= dict.fromkeys(comparison.losses)
+    return {"fidelity": "declared loss" if suffered else "exact", "losses": list(suffered)}
 
 
 def _compare_images(stage: Stage, result: Any, numbers: np.ndarray | None) -> Answer:

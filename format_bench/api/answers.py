@@ -23,12 +23,14 @@ from bench_runner.registries import engine_of
 from bench_runner.results import reference
 from bench_runner.results.information import READ, SAVE, MaturityInfo
 from bench_runner.results.records import Run, changed, read_run
-from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
+from bench_runner.results.statistics import summarise
+from bench_runner.run.choosing import SIFTING, SMALLER, Measured, is_of_documents, measure_for_choice
 from bench_runner.run.session import Options, Watcher
 from bench_runner.variants import format_name, is_raw_io
-from format_bench.api.own_format import PLAIN_CSV
+from format_bench.api.own_format import PLAIN_CSV, PLAIN_JSON_LINES
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
+from reports.analysis.near_storage.paying import paying, sentences
 from reports.analysis.recommendation.candidates import (
     CHANGES,
     NOT_COUNTED,
@@ -43,6 +45,9 @@ from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
 from reports.analysis.recommendation.sifting import sifted
 from reports.text.recommendation import Answer
+
+DOCUMENTS = "documents"
+"""The target of conditions, where documents are stored."""
 
 
 def measured_answer(
@@ -59,7 +64,7 @@ def measured_answer(
     """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when nothing could be
     measured."""
 
-    own = request.baseline or PLAIN_CSV
+    own = request.baseline or (PLAIN_JSON_LINES if is_of_documents(request) else PLAIN_CSV)
 
     def near(run: Run) -> list[str]:
         question, candidates = _only(run)
@@ -135,7 +140,7 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
         had = f"it has: {', '.join(names)}"
         raise RunError(f"--formats, --formats-not: leave nothing of {_shown(run.folder)}\n  {had}")
     request = changed(run.info.request, formats=tuple(formats), formats_not=tuple(formats_not))
-    kept = {*chosen, request.baseline or PLAIN_CSV}
+    kept = {*chosen, request.baseline or PLAIN_CSV, PLAIN_JSON_LINES}
     samples = tuple(sample for sample in run.samples if sample.variant in kept or is_raw_io(sample.variant))
     return replace(run, info=changed(run.info, request=request), samples=samples)
 
@@ -161,9 +166,10 @@ def _with_all_weighed(
     titles = ", ".join(preferences.title(name) for name in lacking)
     name = next(iter(datasets), "events")
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
+    suite = "documents" if any(question.conditions.target == DOCUMENTS for question in asked) else "access"
     raise RunError(
         f"{_shown(run.folder)}: has no figure of: {titles}\n"
-        f"  measure it: run access --datasets {shlex.quote(name)} --operations {shlex.quote(wanted)}, "
+        f"  measure it: run {suite} --datasets {shlex.quote(name)} --operations {shlex.quote(wanted)}, "
         "or ask without --from"
     )
 
@@ -193,11 +199,13 @@ def _told(question: Question) -> str:
 
 def _questions(run: Run) -> dict[Question, list[Candidate]]:
     """All candidates of a run by question. Earlier versions did not tell how far a format has come: what its adapter
-    says today stands for it."""
-    return {
+    says today stands for it. Where a run has both, what was read through a service is no format to choose."""
+    found = {
         question: [_described(candidate) for candidate in candidates]
         for question, candidates in questions(run).items()
     }
+    local = {question: candidates for question, candidates in found.items() if not question.conditions.network}
+    return local or found
 
 
 def _described(candidate: Candidate) -> Candidate:
@@ -314,10 +322,11 @@ def _answer(
 ) -> Answer:
     run = measured.run
     own = _users_own(measured)
-    baseline = own or PLAIN_CSV
+    baseline = own or (PLAIN_JSON_LINES if question.conditions.target == DOCUMENTS else PLAIN_CSV)
     found = _found(run, question, candidates, preferences, baseline, _left_out(measured, preferences))
     found = _with_baseline(found, measured, preferences, baseline)
-    lines = _lines(found, question.conditions.target)
+    key = run.info.request.key or "id"
+    lines = _lines(found, question.conditions.target, key)
     parts = tuple(_part_lines(found, question.conditions.target))
     return Answer(
         question=question,
@@ -331,8 +340,22 @@ def _answer(
         cautions=tuple(_cautions(found)),
         folder=_shown(run.folder),
         again=_again(run, preferences, datasets, more_words),
+        remote=tuple(_remote(run, question, preferences)),
         parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),
     )
+
+
+def _remote(run: Run, question: Question, preferences: Preferences) -> Iterator[str]:
+    """From which selectivity reading near the storage beats fetching the files: as far as the run tells. Whoever names
+    a bandwidth and has no such run learns what measures it."""
+    bandwidth = preferences.bandwidth_bytes_per_s
+    found = list(sentences(paying(summarise(run.samples), bandwidth, (question.dataset,))))
+    if not found and bandwidth is not None and question.conditions.target not in ("images", DOCUMENTS):
+        yield (
+            "'run near-storage' measures from which selectivity on filtering there beats fetching the files; then ask "
+            "by --from RUN"
+        )
+    yield from found
 
 
 def _shown(folder: Path) -> str:
@@ -397,11 +420,11 @@ def _cautions(found: Recommendation) -> Iterable[str]:
         )
 
 
-def _lines(found: Recommendation, target: str) -> Lines:
+def _lines(found: Recommendation, target: str, key: str) -> Lines:
     if not found.ranked:
         return Lines((), "", "")
     try:
-        return lines_of(found.ranked[0].candidate.variant, target)
+        return lines_of(found.ranked[0].candidate.variant, target, key)
     except AdapterError:
         # A run of a plugin that is not installed here.
         return Lines((), "", "")
@@ -429,4 +452,6 @@ def _remarks(run: Run) -> list[str]:
             f"figures are projected to all {whole:,} rows, by the line through {sizes[0]:,} and {sizes[1]:,} rows of a "
             "sample; what grows otherwise beyond it (memory that runs out) it does not know"
         )
+    elif whole is not None:
+        told.append(f"figures are of a sample of {sizes[-1]:,} of all {whole:,}, and not projected to all of them")
     return [*told, *(f"warning: {each.text}" for each in run.info.warnings)]

@@ -25,6 +25,8 @@ OF_TABLES: Mapping[str, str] = {
     table_input.EXCEL: "excel[save=xlsxwriter,read=openpyxl]",
     table_input.AVRO: "avro[engine=fastavro,codec=none]",
 }
+PLAIN_JSON_LINES = "json-lines[engine=msgspec]"
+"""Of documents: what they are received as."""
 GZIPPED_CSV = "csv[engine=pandas,codec=gzip]"
 OF_IMAGES: Mapping[str, str] = {
     ".png": "png[engine=pillow]",

@@ -16,13 +16,15 @@ from bench_runner.operations import operation_of
 from bench_runner.plan.request import Request
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
+from bench_runner.run.choosing import is_of_documents
 from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from format_bench.api.answers import measured_answer, names_dataset, stored_answer
-from format_bench.api.own_format import plain_call
+from format_bench.api.nesting import nesting_field
+from format_bench.api.own_format import PLAIN_JSON_LINES, plain_call
 from format_bench.api.report import stored_runs
 from format_bench.api.request import (
     RESULTS,
@@ -41,13 +43,23 @@ from format_bench.errors import RequestError
 from format_bench.progress import Silent
 from format_bench.uses import uses_of, weighed
 from reports.analysis.recommendation.needs import MEASURED
-from reports.analysis.recommendation.preferences import NEEDS, STAGES, USE, Preferences, Use
+from reports.analysis.recommendation.preferences import (
+    DOCUMENT_PARTS,
+    NEEDS,
+    OF_DOCUMENTS,
+    PARTS,
+    STAGES,
+    USE,
+    Preferences,
+    Use,
+)
 from reports.text.recommendation import Answer
 
 WHOLE = (SAVE, READ)
 """What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""
 HOW_TO_MEASURE = {
-    **{name: f"--{name}" for name in ("rows", "cache", "threads", "target", "strings", "seed", "out", "machine")},
+    **{name: f"--{name}" for name in ("key", "rows", "cache", "threads", "target", "strings", "seed", "out")},
+    "machine": "--machine",
     "budget_s": "--budget",
     "work_dirs": "--work-dir",
 }
@@ -57,6 +69,7 @@ HOW_TO_MEASURE = {
 def recommend(
     *,
     data: Path | str | None = None,
+    key: str | None = None,
     datasets: Texts = (),
     stored: Run | Path | str | None = None,
     weights: Mapping[str, float] | None = None,
@@ -86,7 +99,8 @@ def recommend(
     may be recommended satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
     `found.baseline` is what the user has now.
 
-    About what: `data` is your own table or folder of images, `datasets` a data set of ours; or `stored` is a run, or
+    About what: `data` is your own table or folder of images, or with `key`, the field that tells them apart, your own
+    documents as JSON Lines; `datasets` is a data set of ours; or `stored` is a run, or
     its folder, of which `datasets` chooses one, and nothing is measured.
 
     What for: `weights` of 'read', 'save', 'size', 'read_memory', 'save_memory' and of operations on a part, 'take' or
@@ -110,7 +124,9 @@ def recommend(
         if number is not None:
             above_zero(option, number, unit)
     done = uses_of(_mapping("--use", uses, "uses")) if uses is not None else ()
-    decides, titles = _weights(weights, done)
+    datasets = texts("--datasets", datasets)
+    documents = stored is None and _is_of_documents(data, key, datasets)
+    decides, titles = _weights(weights, done, documents=documents)
     preferences = Preferences(
         weights=decides,
         uses=done,
@@ -122,7 +138,6 @@ def recommend(
         accept=one_of("--accept", accept, STAGES),
     )
     _check_whole_times(preferences)
-    datasets = texts("--datasets", datasets)
     if data is not None and stored is not None:
         raise RequestError(
             "--data and --from: your own data are measured, a stored run is not\n  leave out one of them"
@@ -140,6 +155,7 @@ def recommend(
         formats_not=formats_not,
         datasets=datasets,
         data=data,
+        key=key,
         rows=rows,
         cache=cache,
         threads=threads,
@@ -147,9 +163,18 @@ def recommend(
         strings=strings,
         work_dirs=work_dirs,
     )
-    images = _is_of_images(request)
-    request = _with_parts(request, preferences, images=images)
-    if request.data is not None:
+    images = not documents and _is_of_images(request)
+    _check_fits(preferences, documents=documents)
+    request = _with_parts(request, preferences, images=images or documents)
+    watcher = watcher or Silent()
+    if documents:
+        request = replace(request, baseline=PLAIN_JSON_LINES)
+    elif request.data is not None:
+        if request.data.is_file() and (field := nesting_field(request.data)):
+            watcher.note(
+                f"{request.data.name}: {field!r} nests; the file is taken as a table. --key FIELD takes it as "
+                "documents, and measures stores for these"
+            )
         request = replace(request, baseline=plain_call(request.data, images=images))
     options = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
@@ -157,7 +182,7 @@ def recommend(
         options,
         lambda: result_folder(out, False, lambda: new_folder(RESULTS, machine_name(options))),
         command or [call_text(recommend, (), given)],
-        watcher or Silent(),
+        watcher,
         preferences,
         images=images,
         budget_s=above_zero("--budget", budget_s, "seconds"),
@@ -197,9 +222,13 @@ def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
     return given
 
 
-def _weights(given: Mapping[str, float] | None, uses: Sequence[Use]) -> tuple[dict[str, float], dict[str, str]]:
+def _weights(
+    given: Mapping[str, float] | None, uses: Sequence[Use], *, documents: bool
+) -> tuple[dict[str, float], dict[str, str]]:
     """Weights by what is weighed, operations spelled in full, and their words for people. With uses their time a day
     has a weight, and no time besides."""
+    if given is None and documents and not uses:
+        return weighed(OF_DOCUMENTS)
     if given is None:
         return ({USE: 1.0} if uses else dict(Preferences().weights)), {}
     for name, weight in _mapping("--prefer", given, "weights").items():
@@ -234,6 +263,31 @@ def _check_whole_times(preferences: Preferences) -> None:
         raise RequestError(
             "--reads-per-save: --use says how often each is done\n  say e.g. 'read all 10 times a day, save'"
         )
+
+
+def _is_of_documents(data: Path | str | None, key: str | None, datasets: Sequence[str]) -> bool:
+    """Whether documents are meant. Raises RequestError for a key without data that it is of."""
+    if key is not None and data is None:
+        raise RequestError("--key: is the key of your own documents\n  name them too: --data FILE.jsonl --key FIELD")
+    if key is not None and datasets:
+        raise RequestError("--key and --datasets: your own documents are one data set\n  leave --datasets out")
+    named = Request(datasets=tuple(datasets), data=None if data is None else Path(data), key=key)
+    return is_of_documents(named)
+
+
+def _check_fits(preferences: Preferences, *, documents: bool) -> None:
+    """What is done with documents is not done with tables or images, and the other way round."""
+    others, held = (PARTS, "documents") if documents else (DOCUMENT_PARTS, "tables or images")
+    for operation in preferences.operations:
+        if operation.partition("[")[0] in others:
+            offered = DOCUMENT_PARTS if documents else PARTS
+            hint = "" if documents else "; --key FIELD takes a JSON Lines file as documents"
+            raise RequestError(f"{operation}: is not done with {held}\n  there are: {', '.join(offered)}{hint}")
+    for need in preferences.needs:
+        if documents and need in MEASURED:
+            raise RequestError(
+                f"--need {need}: is measured of tables alone\n  weigh 'get' or 'fields' by --prefer in its place"
+            )
 
 
 def _with_parts(request: Request, preferences: Preferences, *, images: bool) -> Request:

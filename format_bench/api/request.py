@@ -13,6 +13,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TypeVar
 
+from bench_runner.networks import FRESH, WARM, named
 from bench_runner.plan.request import Over, Request
 from format_bench.errors import RequestError
 
@@ -37,6 +38,7 @@ def requested(
     webface: Path | str | None = None,
     generated_webface: bool = False,
     data: Path | str | None = None,
+    key: str | None = None,
     rows: int | None = None,
     tracks: Texts = (),
     codecs: Sequence[str] = (),
@@ -46,6 +48,8 @@ def requested(
     target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
+    networks: Texts = (),
+    service: str = WARM,
     over: Varied = None,
 ) -> Request:
     """What is to be measured, and under which conditions; `format_bench.api.run.run` says what each keyword means.
@@ -58,6 +62,7 @@ def requested(
         webface=None if webface is None else Path(webface),
         generated_webface=generated_webface,
         data=None if data is None else Path(data),
+        key=key,
         rows=at_least("--rows", rows, 1),
         cache=one_of("--cache", cache, ("warm", "cold")),
         threads=None if threads is None else one_of("--threads", threads, ("default", "1")),
@@ -67,6 +72,8 @@ def requested(
         levels=several("--levels", levels, int, "(1, 3, 9)"),
         strings=one_of("--strings", strings, ("str", "object")),
         work_dirs=_folders(work_dirs),
+        networks=tuple(dict.fromkeys(_network(name) for name in texts("--network", networks))),
+        service=one_of("--service", service, (WARM, FRESH)),
         over=_over(over),
     )
     if wanted.webface is not None and not wanted.webface.is_file():
@@ -98,6 +105,14 @@ def _over(given: Varied) -> Over | None:
         raise RequestError(f"--over {given!r}: takes one trait with its values\n  write e.g. {{'nulls': (0, 0.5)}}")
     ((trait, points),) = given.items()
     return Over(trait, tuple(map(str, points)))
+
+
+def _network(name: str) -> str:
+    """As conditions have it. Raises RequestError."""
+    try:
+        return named(name)
+    except ValueError as error:
+        raise RequestError(f"--network {error}") from None
 
 
 def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:

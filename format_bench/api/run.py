@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,7 @@ def run(
     webface: Path | str | None = None,
     generated_webface: bool = False,
     data: Path | str | None = None,
+    key: str | None = None,
     rows: int | None = None,
     tracks: Texts = (),
     codecs: Sequence[str] = (),
@@ -93,6 +94,8 @@ def run(
     target: str | None = None,
     strings: str = "str",
     work_dirs: Sequence[Path | str] = (),
+    networks: Texts = (),
+    service: str = "warm",
     over: Varied = None,
     rounds: int | None = None,
     quick: bool = False,
@@ -113,20 +116,22 @@ def run(
     """Measure one or more suites. A cell that fails is a row with its reason, and raises nothing.
 
     What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
-    `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table or folder of images, `webface` an HDF5
-    file, `generated_webface` adds the one that we make. `rows` are those of each data set, of your own table of the
-    sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression. `over`
-    varies one trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
+    `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table, folder of images, or JSON Lines of
+    documents, which the field `key` tells apart; `webface` an HDF5 file, `generated_webface` adds the one that we make.
+    `rows` are those of each data set, of your own data of the sample. `tracks` are 'plain', 'default' and 'equal';
+    `codecs` and `levels` are for the suite compression. `over` varies one trait while all else stays: 'nulls', or
+    {'nulls': (0, 0.5, 0.9)} with its values.
 
     Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
     or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of
-    its own.
+    its own; so are `networks` between who asks and a copy that services have ('one-process', 'loopback', '1000mbit';
+    none: the suite's). These services are 'warm' or 'fresh'.
 
-    How: `rounds` for every cell, or `quick`, which is one; `budget_s` are seconds for all of it from `began_ns` on
-    (a moment of bench_runner.clock; None: now), with one round of everything at least; `timeout_s` seconds for one
-    operation. `seed` orders the rounds; `isolate` is 'forkserver' or 'spawn'; `fidelity` tries every kind of column.
-    What is known of that, of imports and of the memory probe from earlier runs on this machine is taken over, unless
-    `fresh`.
+    How: `rounds` for every cell, or `quick`, which is one, and of some suites on fewer rows; `budget_s` are seconds for
+    all of it from `began_ns` on (a moment of bench_runner.clock; None: now), with one round of everything at least;
+    `timeout_s` seconds for one operation. `seed` orders the rounds; `isolate` is 'forkserver' or 'spawn'; `fidelity`
+    tries every kind of column. What is known of that, of imports and of the memory probe from earlier runs on this
+    machine is taken over, unless `fresh`.
 
     Where: `out` is a new or empty folder (None: results/<time>-<machine>), or with `resume` that of a run to go on
     with. `machine` stands in all records in place of the host's name. CSV files are left in the folder, with `report` a
@@ -146,6 +151,7 @@ def run(
         webface=webface,
         generated_webface=generated_webface,
         data=data,
+        key=key,
         rows=rows,
         tracks=tracks,
         codecs=codecs,
@@ -155,8 +161,11 @@ def run(
         target=target,
         strings=strings,
         work_dirs=work_dirs,
+        networks=networks,
+        service=service,
         over=over,
     )
+    request = replace(request, quick=quick)
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
     options = Options(

@@ -13,6 +13,7 @@ from adapters.registry import Registry
 from bench_runner.suites import SUITES
 from bench_runner.suites.sweep import TRAITS
 from data_generator.catalogue import CATALOGUE
+from document_stores.registry import DOCUMENT_STORES
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
@@ -48,6 +49,10 @@ def _formats() -> Iterator[str]:
 
 def _storages() -> Iterator[str]:
     yield from _engines(STORAGES)
+
+
+def _stores() -> Iterator[str]:
+    yield from _engines(DOCUMENT_STORES)
 
 
 def _engines(registry: Registry[Any]) -> Iterator[str]:
@@ -99,6 +104,7 @@ LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {
     "suites": _suites,
     "formats": _formats,
     "storages": _storages,
+    "stores": _stores,
     "datasets": _datasets,
     "cells": _cells,
 }

@@ -18,7 +18,12 @@ from format_bench.terminal import FAILED, console, errors_told
     "--data",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Your own table or images, as for 'run'.",
+    help="Your own table or images, as for 'run'; with --key your own documents.",
+)
+@click.option(
+    "--key",
+    metavar="FIELD",
+    help="Take --data as documents, a JSON object a line, which this field tells apart: stores are measured.",
 )
 @click.option(
     "-d", "--datasets", metavar="NAME", multiple=True, help="A data set of ours in place of yours, or one of a run's."
@@ -36,7 +41,7 @@ from format_bench.terminal import FAILED, console, errors_told
     type=Wish("parse_weights", "weights"),
     show_default="read=3,size=2,save=1, or with --use use=1",
     help="Weights of read, save, size, read_memory, save_memory, and of project, take, scan, append: 'take=3', or "
-    "'take[rows=10]=3'.",
+    "'take[rows=10]=3'; of documents: fields, get (default: read, fields, get and save 1, size 2).",
 )
 @click.option(
     "--use",

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 @click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder.")
 @click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files into the result folder.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
-@click.option("--against", type=click.Choice(["thesis", "lance", "f3"]), help="Set the figures beside published ones.")
+@click.option(
+    "--against",
+    type=click.Choice(["thesis", "lance", "f3", "near-storage", "documents"]),
+    help="Set the figures beside published ones.",
+)
 @click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
 @click.option(
     "--html",

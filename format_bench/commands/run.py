@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 
 from bench_runner.clock import now_ns
 from format_bench.errors import Interrupted
-from format_bench.options import HOW, UNDER, WHERE, WHICH
+from format_bench.options import BETWEEN, HOW, UNDER, WHERE, WHICH
 from format_bench.terminal import FAILED, console, errors_told, forget_output
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @WHICH
 @HOW
 @UNDER
+@BETWEEN
 @WHERE
 @click.pass_obj
 def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity: bool, **options: Any) -> int:
@@ -119,7 +121,7 @@ def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[st
     from format_bench.length_text import length_text
     from format_bench.progress import watching
 
-    request = requested(**selection)
+    request = replace(requested(**selection), quick=how["quick"])
     with watching() as watcher:
         plan = planned(suites, request, watcher)
     options = Options(**how)

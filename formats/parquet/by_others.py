@@ -262,7 +262,9 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
             dictionary_enabled=self.values["dictionary"] == "true",
             **{key: value for key, value in asked.items() if value is not None},
         )
-        self.session().from_arrow(table).write_parquet_with_options(str(location), options)
+        # In one partition: over several, chunks of a table are spread, and their rows written in any order.
+        frame = self.session(partitions=1).from_arrow(table)
+        frame.write_parquet_with_options(str(location), options)
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of all column chunks; the footer must tell what the settings say, and of an index of

@@ -38,12 +38,15 @@ class DatafusionEngine(ProjectsByOneCall):
 
         self._datafusion, self._arrow = datafusion, pyarrow
 
-    def session(self) -> datafusion.SessionContext:
-        """A session of its own, with one partition where one thread is the condition."""
+    def session(self, partitions: int | None = None) -> datafusion.SessionContext:
+        """A session of its own, with so many partitions; by default one where one thread is the condition, else as
+        many as DataFusion takes."""
         # Otherwise batches of a filter come in any order.
         config = self._datafusion.SessionConfig().set("datafusion.optimizer.enable_round_robin_repartition", "false")
-        if self.threads is not None:
-            config = config.with_target_partitions(self.threads)
+        # Otherwise a partition that has nothing left to do takes a range of the file over from another one.
+        config = config.set("datafusion.execution.enable_file_stream_work_stealing", "false")
+        if (partitions := partitions or self.threads) is not None:
+            config = config.with_target_partitions(partitions)
         return self._datafusion.SessionContext(config)
 
     @abstractmethod

@@ -59,4 +59,11 @@ WRONG_ANSWERS = (
         "the rows that were in the file are gone",
         "a folder of files, or DuckDB's own file and INSERT; here Parquet by DuckDB is read and saved anew",
     ),
+    WrongAnswer(
+        "datafusion-order-of-chunks",
+        "datafusion",
+        "SessionContext().from_arrow(table).write_parquet(path)",
+        "of a table of several chunks the rows lie in another order, because its threads take turns",
+        "`SessionConfig().with_target_partitions(1)`, as is done here",
+    ),
 )

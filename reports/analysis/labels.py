@@ -13,7 +13,8 @@ from bench_runner.results.statistics import format_name
 
 def short_labels(variants: Iterable[str]) -> dict[str, str]:
     """The shortest names that tell these variants apart: the format, with a codec where there is one, and
-    otherwise only those settings in which variants of one format differ; the engine by its name alone."""
+    otherwise only those settings in which variants of one format differ; the engine by its name alone. Where ways of
+    reading differ, a codec that all share is not told."""
     variants = tuple(variants)
     groups: dict[str, list[str]] = {}
     for variant in variants:
@@ -22,10 +23,11 @@ def short_labels(variants: Iterable[str]) -> dict[str, str]:
     for group in groups.values():
         shared = set.intersection(*(set(_settings(variant)) for variant in group))
         for variant in group:
+            reads = any(text.startswith("reader=") and text not in shared for text in _settings(variant))
             told = [
                 text.removeprefix("engine=")
                 for text in _settings(variant)
-                if text not in shared or (text.startswith("codec=") and text != "codec=none")
+                if text not in shared or (text.startswith("codec=") and text != "codec=none" and not reads)
             ]
             name = format_name(variant)
             labels[variant] = f"{name}[{','.join(told)}]" if told else name
@@ -43,6 +45,12 @@ def _settings(variant: str) -> list[str]:
     return inside.split(",") if inside else []
 
 
+def network_text(network: str) -> str:
+    """What lies between who asks and the stored copy: 'loopback', 'loopback at 1,000 Mbit/s'."""
+    rate = network.removesuffix("mbit")
+    return f"loopback at {int(rate):,} Mbit/s" if rate != network else network or "one process"
+
+
 def conditions_text(conditions: Conditions) -> str:
     """The conditions in words: 'track plain, cache warm, target pandas', and others where they are not the
     default."""
@@ -54,4 +62,7 @@ def conditions_text(conditions: Conditions) -> str:
         parts.append(f"strings as {conditions.strings}")
     if conditions.work_dir != usual.work_dir:
         parts.append(f"in {conditions.work_dir}")
+    if conditions.network != usual.network:
+        parts.append(network_text(conditions.network))
+        parts.append(f"{conditions.service} service")
     return ", ".join(parts)

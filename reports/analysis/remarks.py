@@ -5,7 +5,7 @@ It judges nothing that statistics do not judge, and knows nothing of where a rem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bench_runner.results.records import Cell, Run, RunInfo
@@ -17,6 +17,7 @@ from bench_runner.results.statistics import (
     position_effect,
     raw_io_drift,
 )
+from reports.analysis.labels import network_text
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,16 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
         )
     found.extend(_sample_warnings(summaries.values()))
     found.extend(_kept_remark(info))
+    found.extend(_calibration_remarks(info))
     found.extend(_account(run))
     return found
+
+
+def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
+    """What networks that hold back have let through."""
+    for each in info.calibrations:
+        found = f"{each.found_bits_per_s / 1e6:,.0f} Mbit/s"
+        yield Remark(f"{network_text(each.network)}: {found}, measured before the first round", warns=False)
 
 
 def _kept_remark(info: RunInfo) -> list[Remark]:

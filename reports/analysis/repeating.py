@@ -32,6 +32,9 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
     words += ["--rounds", str(max((1, *row.rounds)))]
     words += _operations(row)
     words += _conditions(table)
+    if not table.conditions.network and "engine=near-storage" in variant:
+        # The suite has networks of its own.
+        words += ["--network", "one-process"]
     words += _request(run.info.request, table)
     if run.info.isolate == "spawn":
         words += ["--isolate", "spawn"]
@@ -65,7 +68,7 @@ def _planned(variant: str) -> str:
 
 def _conditions(table: Table) -> Iterator[str]:
     usual, conditions = Conditions(), table.conditions
-    of_tables = conditions.target != "images"
+    of_tables = conditions.target not in ("images", "documents")
     if of_tables and conditions.track in _TRACKS:
         yield from ("--track", conditions.track)
     if conditions.cache != usual.cache:
@@ -79,6 +82,10 @@ def _conditions(table: Table) -> Iterator[str]:
         yield from ("--strings", conditions.strings)
     if conditions.work_dir != usual.work_dir:
         yield from ("--work-dir", conditions.work_dir)
+    if conditions.network != usual.network:
+        yield from ("--network", conditions.network)
+    if conditions.service == "fresh":
+        yield from ("--service", conditions.service)
 
 
 def _request(request: RequestInfo, table: Table) -> Iterator[str]:
@@ -89,6 +96,6 @@ def _request(request: RequestInfo, table: Table) -> Iterator[str]:
                 yield from (f"--{option}", ",".join(map(str, values)))
     if table.dataset == "webface" and request.webface:
         yield from ("--webface", request.webface)
-    users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] == "table"
+    users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] in ("table", "documents")
     if users_own and request.data:
         yield from ("--data", request.data)

@@ -19,8 +19,13 @@ from reports.analysis.access.roofline import has_roofline
 from reports.analysis.access.uses import has_uses
 from reports.analysis.codecs import has_codecs
 from reports.analysis.cold_start import ColdStarts, cold_starts
+from reports.analysis.documents.stores import has_documents
 from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.means import Means, means_of
+from reports.analysis.near_storage.beside import has_near_storage
+from reports.analysis.near_storage.charts import throughput_charts
+from reports.analysis.near_storage.curves import has_curves
+from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
 from reports.analysis.varied.lines import Chart, charts_of
@@ -53,6 +58,16 @@ class Contents:
         return charts_of(self.run, self.tables)
 
     @cached_property
+    def throughput(self) -> tuple[Series, ...]:
+        """By the share of row groups that a query has to read."""
+        return series_of(self.summaries)
+
+    @cached_property
+    def throughput_lines(self) -> tuple[Chart, ...]:
+        """The same as charts."""
+        return throughput_charts(self.throughput, self.summaries)
+
+    @cached_property
     def matrices(self) -> tuple[Matrix, ...]:
         """What each variant does to each kind of column."""
         return tuple(matrices(self.run))
@@ -78,6 +93,8 @@ class Section:
     """Whether a table has something to say in it."""
     of_run: Callable[[Contents], bool] | None = None
     """Whether a run has."""
+    leads: bool = False
+    """Whether it stands before the tables, where pages are read from the top: it answers the suite's question."""
 
 
 TABLE_SECTIONS = (
@@ -87,11 +104,29 @@ TABLE_SECTIONS = (
     Section("uses", "which format for which use", of_table=has_uses),
     Section("handles", "copies that stay open: opening, the first call, and those after it", of_table=has_handles),
     Section("roofline", "how near to the device, and how much is read for what is given", of_table=has_roofline),
+    Section(
+        "near storage",
+        "near the storage: techniques, services, the wire, metadata and row groups",
+        of_table=has_near_storage,
+    ),
+    Section("documents", "documents: ingestion, merges, indexes", of_table=has_documents),
     Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
     Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),
 )
 """Shown for each table, in this order."""
 RUN_SECTIONS = (
+    Section(
+        "throughput",
+        "throughput over the share of row groups: bytes of the whole stored copy over the time of a query",
+        of_run=lambda contents: bool(contents.throughput_lines),
+        leads=True,
+    ),
+    Section(
+        "curves",
+        "throughput as a function of selectivity, and how often a month all could be read",
+        of_run=lambda contents: has_curves(contents.throughput),
+        leads=True,
+    ),
     Section("lines", "over one parameter, and where the winner changes", of_run=lambda contents: bool(contents.lines)),
     Section("means", "how many times the best, geometric mean", of_run=lambda contents: bool(contents.means)),
     Section("fidelity", "what comes back", of_run=lambda contents: bool(contents.matrices)),

@@ -30,6 +30,9 @@ from reports.analysis.columns import Column, Columns, Role, columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
+COUNTED = {"images": "images", "documents": "documents"}
+"""What data of a target consist of; tables of rows."""
+
 EMPTY, EMPTY_FACTOR = "empty_ns", 10
 """A time is shown as '<' under so many times what an empty call takes (rule 19)."""
 
@@ -144,8 +147,8 @@ class Table:
 
     @property
     def amount(self) -> str:
-        """How much data it is about: '1,000,000 rows', '50,000 images'."""
-        return f"{self.data_rows:,} {'images' if self.conditions.target == 'images' else 'rows'}"
+        """How much data it is about: '1,000,000 rows', '50,000 images', '20,000 documents'."""
+        return f"{self.data_rows:,} {COUNTED.get(self.conditions.target, 'rows')}"
 
     @property
     def few_rounds(self) -> bool:
@@ -158,7 +161,7 @@ def amount_text(run: Run, table: Table) -> str:
     about = run.info.datasets.get(table.dataset)
     if about is None or about.whole_rows is None:
         return table.amount
-    return f"a sample of {table.data_rows:,} of {about.whole_rows:,} rows"
+    return f"a sample of {table.data_rows:,} of {about.whole_rows:,} {COUNTED.get(table.conditions.target, 'rows')}"
 
 
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:

@@ -49,16 +49,30 @@ def lines_pages(contents: Contents) -> Iterator[Figure]:
 
     for _, group in itertools.groupby(contents.lines, about):
         charts = list(group)
-        for start in range(0, len(charts), ACROSS * DOWN):
-            yield _page(contents, charts[start : start + ACROSS * DOWN])
+        first = charts[0]
+        where = f"{first.dataset or first.axis.rest}; {conditions_text(first.conditions)}; machine {first.machine}"
+        titles = ", ".join(dict.fromkeys(chart.axis.title for chart in charts))
+        yield from _pages(contents, charts, f"{first.suite}: {titles}", f"{TITLES['lines']}; {where}")
 
 
-def _page(contents: Contents, charts: Sequence[Chart]) -> Figure:
-    first = charts[0]
-    about = first.dataset or first.axis.rest
-    below = f"{about}; {conditions_text(first.conditions)}; machine {first.machine}"
-    titles = ", ".join(dict.fromkeys(chart.axis.title for chart in charts))
-    figure = new_page(contents.run, f"{first.suite}: {titles}", f"{TITLES['lines']}; {below}")
+def throughput_pages(contents: Contents) -> Iterator[Figure]:
+    """Throughput over the share of row groups: the networks of one data set share their pages."""
+
+    def about(chart: Chart) -> tuple[str, str, str]:
+        return chart.suite, chart.dataset, chart.machine
+
+    for (suite, dataset, machine), group in itertools.groupby(contents.throughput_lines, about):
+        title, _, meaning = TITLES["throughput"].partition(": ")
+        yield from _pages(contents, list(group), f"{suite}: {title}", f"{meaning}; {dataset}; machine {machine}")
+
+
+def _pages(contents: Contents, charts: Sequence[Chart], title: str, below: str) -> Iterator[Figure]:
+    for start in range(0, len(charts), ACROSS * DOWN):
+        yield _page(contents, charts[start : start + ACROSS * DOWN], title, below)
+
+
+def _page(contents: Contents, charts: Sequence[Chart], title: str, below: str) -> Figure:
+    figure = new_page(contents.run, title, below)
     for chart, (top, left) in zip(charts, itertools.product(_TOPS, _LEFTS), strict=False):
         axes = figure.add_axes((left, top - HEIGHT, WIDTH, HEIGHT))
         _draw(axes, chart)
@@ -66,7 +80,9 @@ def _page(contents: Contents, charts: Sequence[Chart]) -> Figure:
         figure.text(left - 0.03, top - HEIGHT - 0.036, "\n".join(told[:4]), fontsize=6, va="top", linespacing=1.35)
     few = all(chart.few_rounds for chart in charts)
     band = "smallest to largest value (under 5 rounds: no verdicts)" if few else "95 % interval of the median"
-    words = f"Lines: medians. Bands: {band}. Dotted: raw I/O, a plain write and read."
+    words = f"Lines: medians. Bands: {band}."
+    if any(chart.raw_io for chart in charts):
+        words += " Dotted: raw I/O, a plain write and read."
     if any(chart.whole for chart in charts):
         words += f" {FALLBACK} Dashed, grey: the fastest that reads everything and selects, not ranked."
     if any(_changes(chart) for chart in charts):
@@ -104,7 +120,8 @@ def _draw(axes: Axes, chart: Chart) -> None:
         axes.axvline(change.at.median, color="#222222", linewidth=0.7, zorder=1)
         axes.axvspan(*change.at.spread, color="#222222", alpha=0.10, linewidth=0, zorder=0)
     _label(axes, chart, low, high)
-    over = "" if chart.axis.owner is Owner.DATA else f" over {chart.axis.title}"
+    # Of throughput the title says what lies between, and the foot over what.
+    over = "" if chart.axis.owner is Owner.DATA or chart.own_unit is not None else f" over {chart.axis.title}"
     title = f"{chart.figure_title}{over} ({chart.unit.name})"
     axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=-0.1)
     axes.set_xlabel(chart.axis.title, fontsize=6.5, labelpad=1.5)
@@ -119,7 +136,10 @@ def _set_values(axes: Axes, chart: Chart) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     values = chart.axis.values
-    if chart.axis.logarithmic:
+    if chart.axis.linear_below is not None:
+        axes.set_xscale("symlog", linthresh=chart.axis.linear_below, linscale=0.4)
+        axes.set_xlim(values[0], values[-1] * 1.15)
+    elif chart.axis.logarithmic:
         axes.set_xscale("log")
         margin = (values[-1] / values[0]) ** 0.03
         axes.set_xlim(values[0] / margin, values[-1] * margin)

@@ -21,6 +21,8 @@ TOP, LINE_HEIGHT = 0.91, 0.018
 _FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
 """Where the foot begins, and how high one of its lines is: 6 points, of which a letter takes 1.17, and what is between
 them."""
+LABEL_LETTERS = 34
+"""What fits before the first column of figures; longer labels are drawn smaller."""
 MOST_LINES = 44
 """Lines of such a table that fit on a page."""
 
@@ -31,6 +33,7 @@ def new_page(run: Run, title: str, below: str) -> Figure:
 
     figure = Figure(figsize=A4_INCHES)
     figure.text(0.05, 0.972, title, fontsize=13, fontweight="bold", va="top")
+    below = below if "\n" in below else textwrap.fill(below, 130)
     figure.text(0.05, 0.950, below, fontsize=8, color=FAINT, va="top")
     figure.text(0.05, _FOOT, "\n".join(_foot(run)), fontsize=6, color=FAINT, va="bottom", linespacing=1.4)
     return figure
@@ -75,16 +78,23 @@ def spaced(label: str) -> str:
     return label.replace("[", " [")
 
 
-def draw_lines(figure: Figure, lines: Sequence[Sequence[str]], lefts: Sequence[float], *, numbers: bool = True) -> None:
+def draw_lines(
+    figure: Figure,
+    lines: Sequence[Sequence[str]],
+    lefts: Sequence[float],
+    *,
+    numbers: bool = True,
+    start: int = 0,
+) -> None:
     """A table of text: the first line is its head, `lefts` are where columns stand; all but the first end there where
-    they are `numbers`."""
+    they are `numbers`, and long labels before them are smaller. `start` lines of the page are above it."""
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
             figure.text(
                 left,
-                TOP - number * LINE_HEIGHT,
+                TOP - (start + number) * LINE_HEIGHT,
                 text,
-                fontsize=7,
+                fontsize=7 if place or not numbers else 7 * min(1, LABEL_LETTERS / max(len(text), 1)),
                 ha="right" if numbers and place else "left",
                 va="top",
                 fontweight="normal" if number else "bold",

@@ -17,12 +17,16 @@ from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.access.roofline import figures_of
 from reports.analysis.access.uses import uses_of
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.documents.stores import documents_of
+from reports.analysis.figures import Figures
 from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.near_storage.beside import near_storage_of
+from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
 from reports.analysis.words import WHOSE_CHOICES
 from reports.pdf import codecs
-from reports.pdf.page import LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced
+from reports.pdf.page import FAINT, LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,6 +39,10 @@ MOST_COLUMNS = 8
 """Columns of figures that fit beside each other."""
 MOST_WIDE_COLUMNS = 4
 """Where each has several figures."""
+_NARROW = 11
+"""Letters of a figure of which so many columns fit."""
+_NOTE_WIDTH = 150
+"""Letters of a line of notes."""
 
 
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -91,6 +99,53 @@ def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
         yield from _figures(
             run, title, _about(run, table), each.headers, each.lines, corner=each.corner, most=MOST_WIDE_COLUMNS
         )
+
+
+def near_storage_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """Technique by technique, what services take, the wire, metadata, row groups."""
+    title = f"{table.suite}: {table.dataset}, {TITLES['near storage'].partition(':')[0]}"
+    yield from _stacked(run, title, _about(run, table), list(near_storage_of(run, table)))
+
+
+def documents_pages(run: Run, table: Table) -> Iterator[Figure]:
+    """How fast documents are taken, and ranges."""
+    title = f"{table.suite}: {table.dataset}, {TITLES['documents'].partition(':')[2].strip()}"
+    yield from _stacked(run, title, _about(run, table), list(documents_of(run, table)))
+
+
+def curves_pages(contents: Contents) -> Iterator[Figure]:
+    """Parameters, how far the curves are off, and the rates of retrieval."""
+    first = contents.throughput[0].measured[0].cell
+    title = f"{first.suite}: {TITLES['curves'].partition(',')[0]}"
+    yield from _stacked(contents.run, title, f"machine {first.machine}", list(curves_of(contents.throughput)))
+
+
+def _stacked(run: Run, title: str, below: str, found: Sequence[Figures]) -> Iterator[Figure]:
+    """Several tables below one another, each with its title and its notes, as many on a page as fit."""
+    figure, used = new_page(run, title, below), 0
+    for each in found:
+        widest = max((len(text) for _, texts in each.lines for text in texts), default=0)
+        most = MOST_COLUMNS if widest <= _NARROW else MOST_WIDE_COLUMNS
+        for part in (slice(start, start + most) for start in range(0, len(each.headers), most)):
+            broken = ["\n".join(textwrap.wrap(header, 88 // most)) for header in each.headers[part]]
+            high = max(header.count("\n") for header in broken)
+            notes = [line for note in each.notes for line in textwrap.wrap(note, _NOTE_WIDTH)]
+            notes = notes if part.stop >= len(each.headers) else []
+            needed = 2 + high + len(each.lines) + len(notes) + 1
+            if used and used + needed > MOST_LINES:
+                yield figure
+                figure, used = new_page(run, title, below), 0
+            step = (_LAST - _FIRST) / (most - 1)
+            lefts = (0.05, *(_FIRST + step * place for place in range(len(broken))))
+            figure.text(0.05, TOP - used * LINE_HEIGHT, each.title, fontsize=8, fontweight="bold", va="top")
+            lines = [(spaced(label), *texts[part]) for label, texts in each.lines]
+            draw_lines(figure, [(each.corner, *broken), *[("",) * len(lefts)] * high, *lines], lefts, start=used + 1)
+            for number, note in enumerate(notes):
+                place = TOP - (used + 2 + high + len(each.lines) + number) * LINE_HEIGHT
+                figure.text(0.05, place, note, fontsize=6.5, color=FAINT, va="top")
+            used += needed
+    if used:
+        yield figure
 
 
 def loaders_pages(run: Run, table: Table) -> Iterator[Figure]:

@@ -15,15 +15,18 @@ from reports.analysis.sections import Contents, Elsewhere, sections_of, sections
 from reports.analysis.tables import Table
 from reports.pdf.charts import further_pages, table_pages
 from reports.pdf.fidelity import fidelity_pages
-from reports.pdf.lines import lines_pages
+from reports.pdf.lines import lines_pages, throughput_pages
 from reports.pdf.page import FAINT, TEXT
 from reports.pdf.pages import (
     calls_pages,
     codecs_pages,
     cold_start_pages,
+    curves_pages,
+    documents_pages,
     handles_pages,
     loaders_pages,
     means_pages,
+    near_storage_pages,
     remarks_pages,
     roofline_pages,
     uses_pages,
@@ -40,11 +43,15 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "uses": uses_pages,
     "handles": handles_pages,
     "roofline": roofline_pages,
+    "near storage": near_storage_pages,
+    "documents": documents_pages,
     "codecs": codecs_pages,
     "calls": calls_pages,
 }
 """How each section of a table is shown."""
 OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
+    "throughput": throughput_pages,
+    "curves": curves_pages,
     "lines": lines_pages,
     "means": means_pages,
     "fidelity": fidelity_pages,
@@ -81,14 +88,19 @@ def write_pdf(run: Run, path: Path) -> Path:
 
 
 def _figures(contents: Contents) -> Iterator[Figure]:
+    yield from _of_run(contents, leads=True)
     for table in contents.tables:
         for section in sections_of(table):
             of_table = OF_TABLE[section.name]
             if not isinstance(of_table, Elsewhere):
                 yield from of_table(contents.run, table)
+    yield from _of_run(contents, leads=False)
+
+
+def _of_run(contents: Contents, *, leads: bool) -> Iterator[Figure]:
     for section in sections_of_run(contents):
         of_run = OF_RUN[section.name]
-        if not isinstance(of_run, Elsewhere):
+        if section.leads == leads and not isinstance(of_run, Elsewhere):
             yield from of_run(contents)
 
 

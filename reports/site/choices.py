@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.site.views import Place
+from reports.analysis.labels import network_text
+from reports.site.views import ONE_PROCESS, Place
 
 OVERALL = "all data sets"
 TRACKS = {
@@ -17,7 +18,12 @@ TRACKS = {
     "equal": "equal: zstd level 1",
     "codecs": "codecs beside each other",
 }
-TARGETS = {"pandas": "pandas DataFrame", "arrow": "Arrow table", "images": "list of arrays"}
+TARGETS = {
+    "pandas": "pandas DataFrame",
+    "arrow": "Arrow table",
+    "images": "list of arrays",
+    "documents": "list of dicts",
+}
 TITLES = {
     "suite": "Suite",
     "run": "Run",
@@ -25,6 +31,8 @@ TITLES = {
     "track": "Track",
     "target": "You hold",
     "cache": "Page cache",
+    "network": "Network",
+    "service": "Service",
     "threads": "Threads",
     "strings": "Strings",
     "folder": "Working folder",
@@ -59,4 +67,6 @@ def _option(key: str, value: str, titles: Mapping[str, str]) -> str:
         return titles[value]
     if key == "threads":
         return "the libraries' own" if value == "default" else f"{value} thread"
+    if key == "network":
+        return value if value == ONE_PROCESS else network_text(value)
     return {"track": TRACKS, "target": TARGETS}.get(key, {}).get(value, value)

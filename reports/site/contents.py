@@ -19,6 +19,9 @@ from reports.analysis.access.roofline import figures_of
 from reports.analysis.access.uses import uses_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.documents.stores import documents_of
+from reports.analysis.near_storage.beside import near_storage_of
+from reports.analysis.near_storage.curves import curves_of, has_curves
 from reports.analysis.repeating import repeating_command
 from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
@@ -137,6 +140,7 @@ def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
             "id": f"{slug(section.name)}-{place.slug}",
             "title": section.title,
             "template": _template(section),
+            "leads": section.leads,
             "place": place,
             **values,
         }
@@ -247,6 +251,28 @@ def _roofline(view: TableView) -> dict[str, Any]:
     return {"figures": list(figures_of(view.place.run, view.table))}
 
 
+def _documents(view: TableView) -> dict[str, Any]:
+    """How fast documents are taken, and ranges."""
+    return {"figures": list(documents_of(view.place.run, view.table))}
+
+
+def _near_storage(view: TableView) -> dict[str, Any]:
+    """Technique by technique, what services take, the wire, metadata, row groups."""
+    return {"figures": list(near_storage_of(view.place.run, view.table))}
+
+
+def _throughput(place: Place, suite: str) -> dict[str, Any] | None:
+    """Throughput over the share of row groups of the suite's tables, None where it has none."""
+    found = site_lines.throughput_groups_of(place, suite, _cell_addresses(place))
+    return {"groups": found} if found else None
+
+
+def _curves(place: Place, suite: str) -> dict[str, Any] | None:
+    """Parameters, how far the curves are off, and the rates of retrieval."""
+    found = [series for series in place.contents.throughput if series.measured[0].cell.suite == suite]
+    return {"figures": list(curves_of(found))} if has_curves(found) else None
+
+
 def _lines(place: Place, suite: str) -> dict[str, Any] | None:
     """The lines of the suite's tables, None where it has none."""
     found = site_lines.groups_of(place, suite, _cell_addresses(place))
@@ -265,11 +291,15 @@ OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "uses": _uses,
     "handles": _handles,
     "roofline": _roofline,
+    "near storage": _near_storage,
+    "documents": _documents,
     "codecs": _codecs,
     "calls": _calls,
 }
 """The values of each section of a table, for its template on the page of the suite."""
 OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
+    "throughput": _throughput,
+    "curves": _curves,
     "lines": _lines,
     "means": Elsewhere("on the front page, index.html, beside the tables that they are made of"),
     "fidelity": Elsewhere("on a page of its own, fidelity.html"),

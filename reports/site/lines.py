@@ -27,6 +27,8 @@ STYLES = tuple(range(len(LINE_COLOURS)))
 HEIGHT = 300
 """Pixels of a chart."""
 _LABEL_PIXELS = 14
+BESIDE_EACH_OTHER = ("network", "service", "cache", "track", "threads")
+"""What does not choose charts of throughput: they are there to be compared over it."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
@@ -165,6 +167,27 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
     return found
 
 
+def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
+    """The charts of throughput of one suite of a run, the networks of one data set together."""
+    slugs, found = Slugs(), []
+    of_suite = [chart for chart in place.contents.throughput_lines if chart.suite == suite]
+    for (dataset, machine), group in itertools.groupby(of_suite, lambda chart: (chart.dataset, chart.machine)):
+        charts = list(group)
+        name = f"{place.slug}-throughput-{slugs.of(dataset)}"
+        kept = {key: value for key, value in _facets(place, charts[0]).items() if key not in BESIDE_EACH_OTHER}
+        found.append(
+            LineGroup(
+                name,
+                f"{dataset} over {charts[0].axis.title}",
+                f"machine {machine}",
+                kept,
+                tuple(_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
+                tuple(sorted({format_name(line.variant) for chart in charts for line in chart.lines})),
+            )
+        )
+    return found
+
+
 def _facets(place: Place, chart: Chart) -> dict[str, str]:
     """Those of the tables that the points are from; where they are of several data sets, no data set chooses them."""
     for view in place.tables:
@@ -209,7 +232,12 @@ def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, 
         "over": chart.axis.title,
         "unit": chart.unit.name,
         "title": f"{chart.figure_title} over {chart.axis.title}, in {chart.unit.name}",
-        "x": {"log": chart.axis.logarithmic, "domain": ends_x, "values": values},
+        "x": {
+            "log": chart.axis.logarithmic,
+            "linear_below": chart.axis.linear_below,
+            "domain": ends_x,
+            "values": values,
+        },
         "y": {"domain": [low, high]},
         "rows": [row for line in chart.lines for row in _rows(chart, line, addresses)],
         "others": [

@@ -34,6 +34,8 @@ from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
 """One for each of the bands of the ratio to the best."""
+ONE_PROCESS, NO_SERVICE = "one process", "none"
+"""What stands in addresses for no network and no service."""
 APART, NONE = "apart", "none"
 """Not ranked, and no figure."""
 
@@ -246,6 +248,8 @@ class TableView:
             "target": conditions.target,
             "cache": conditions.cache,
             "threads": conditions.threads,
+            "network": conditions.network or ONE_PROCESS,
+            "service": conditions.service or NO_SERVICE,
             "strings": conditions.strings,
             "folder": conditions.work_dir,
             "dataset": table.dataset,
@@ -323,12 +327,12 @@ class TableView:
 
     @cached_property
     def bests(self) -> tuple[Best, ...]:
-        """Who is best in each column that has a figure."""
+        """Who is best in each column that has a figure; of parts of the data in time alone, or they were dozens."""
         rows = {row.row.variant: row for row in self.rows}
         found = []
         for column in self.columns:
             ranks = self.table.ranks(column)
-            if not ranks:
+            if not ranks or (column.is_memory and column.operation not in self.table.columns.main):
                 continue
             first = next(iter(ranks))
             tied = [rows[name].row.label for name in ranks if self.table.mark(column, name) == "="]

@@ -20,7 +20,10 @@ from reports.analysis.units import MILLISECONDS
 from reports.sources.findings import Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, Verdict, judge
 
-FIGURES = (("wall_ns", Role.TIME), ("size_bytes", Role.SIZE), ("peak_private_bytes", Role.MEMORY))
+FIGURES = (
+    *(("wall_ns", Role.TIME), ("cpu_ns", Role.TIME)),
+    *(("size_bytes", Role.SIZE), ("peak_private_bytes", Role.MEMORY)),
+)
 """What of each operation is compared."""
 
 
@@ -42,13 +45,24 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Slip:
+    """Where a source is off: what it prints, what that must be, and what of it changes."""
+
+    place: str
+    printed: str
+    right: str
+    matters: str
+
+
+@dataclass(frozen=True)
 class Source:
-    """A publication: how the command line calls it, what it is, its data file, and its claims."""
+    """A publication: how the command line calls it, what it is, its data file, its claims, and where it is off."""
 
     name: str
     title: str
     file: str
     claims: tuple[Claim, ...]
+    slips: tuple[Slip, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,8 +175,9 @@ def _figures(run: Run) -> Figures:
     return dict(sorted(found.items(), key=lambda each: _unusual(each[0])))
 
 
-def _unusual(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
+def _unusual(conditions: Conditions) -> tuple[bool, ...]:
     return (
+        conditions.network != "",
         conditions.cache != "warm",
         conditions.threads != "default",
         conditions.target != "arrow",

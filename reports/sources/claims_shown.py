@@ -5,18 +5,31 @@ It knows which sources there are, and judges nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
 from bench_runner.results.records import Run
 from reports.analysis.labels import conditions_text
-from reports.sources import f3, lance
+from reports.sources import documents, documents_tables, f3, lance, near_storage, near_storage_tables
 from reports.sources.claims import Judged, Source, count_text, judged
-from reports.text.page import page_for, print_lines
+from reports.sources.side_by_side import SideBySide
+from reports.text.page import labelled_grid, page_for, print_lines
 
-SOURCES: Mapping[str, Source] = {module.SOURCE.name: module.SOURCE for module in (lance, f3)}
-"""By their names on the command line; the thesis has modules of its own."""
+SLIPS = "where the source is off, by computing again what it prints"
+
+SOURCES: Mapping[str, Source] = {module.SOURCE.name: module.SOURCE for module in (lance, f3, near_storage, documents)}
+"""By their names on the command line; Tarageľ's thesis has modules of its own."""
+BEHIND: Mapping[str, Callable[[Sequence[Run]], tuple[SideBySide, ...]]] = {
+    near_storage.SOURCE.name: near_storage_tables.tables,
+    documents.SOURCE.name: documents_tables.tables,
+}
+"""Tables of a source that stand behind its claims, with our figures beside."""
+
+_RULE = ("---",) * 20
+_HEAD_WIDTH = 10
+"""Titles of columns are broken into lines of this many characters."""
 
 
 def show(runs: Sequence[Run], name: str, console: Console) -> None:
@@ -28,6 +41,20 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
     for each in found:
         print_lines(page, [f"{each.verdict.value}: {each.claim.statement} ({each.claim.place})"])
         print_lines(page, [f"  {text}" for text in _details(each)])
+    for beside in _behind(runs, name):
+        page.print()
+        print_lines(page, [beside.title], style="bold")
+        heads = ["\n".join(textwrap.wrap(head, _HEAD_WIDTH)) for head in beside.head[1:]]
+        page.print(labelled_grid(beside.head[0], heads, [(line[0], line[1:], "") for line in beside.texts]))
+    if source.slips:
+        page.print()
+        print_lines(page, [SLIPS], style="bold")
+        for slip in source.slips:
+            print_lines(page, [f"{slip.place}: {slip.printed}", f"  {slip.right}", f"  {slip.matters}"])
+
+
+def _behind(runs: Sequence[Run], name: str) -> tuple[SideBySide, ...]:
+    return BEHIND[name](runs) if name in BEHIND else ()
 
 
 def _details(each: Judged) -> Iterator[str]:
@@ -54,7 +81,16 @@ def markdown(runs: Sequence[Run], name: str) -> str:
         f"Made by `report RUN --against {name} --markdown`{words}. Figures are medians of verified rounds; those "
         "published are of other machines and versions, so relations say more than values."
     )
-    return f"# Beside {source.title}\n\n{told}\n\n## {count_text(found)}\n\n{table(found)}\n"
+    parts = [f"# Beside {source.title}", told, f"## {count_text(found)}", table(found)]
+    parts += [
+        f"## {grid.title}\n\n{_lines([grid.head, _RULE[: len(grid.head)], *grid.texts])}"
+        for grid in _behind(runs, name)
+    ]
+    if source.slips:
+        rows = [(slip.place, slip.printed, slip.right, slip.matters) for slip in source.slips]
+        head = ("where", "printed", "what it is", "what of it changes")
+        parts.append(f"## {SLIPS}\n\n{_lines([head, _RULE[: len(head)], *rows])}")
+    return "\n\n".join(parts) + "\n"
 
 
 def table(found: Sequence[Judged]) -> str:
@@ -63,4 +99,8 @@ def table(found: Sequence[Judged]) -> str:
     for each in found:
         beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(_ours(each))
         rows.append([*beside, each.verdict.value, each.reason])
+    return _lines(rows)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)

@@ -25,17 +25,26 @@ _LABEL_WIDTH = 30
 
 def show_lines(page: Console, contents: Contents) -> None:
     """Every chart of a run as a grid, those of one axis below one head."""
+    _show_all(page, TITLES["lines"], contents.lines)
+    if any(chart.whole for chart in contents.lines):
+        print_lines(page, [FALLBACK_MEANING])
+
+
+def show_throughput(page: Console, contents: Contents) -> None:
+    """Throughput over the share of row groups, a grid for each network."""
+    _show_all(page, TITLES["throughput"], contents.throughput_lines)
+
+
+def _show_all(page: Console, title: str, found: Sequence[Chart]) -> None:
     page.print()
-    print_lines(page, [TITLES["lines"]], style="bold")
-    for head, charts in itertools.groupby(contents.lines, head_of):
+    print_lines(page, [title], style="bold")
+    for head, charts in itertools.groupby(found, head_of):
         page.print()
         print_lines(page, [head], style="bold")
         for place, chart in enumerate(charts):
             if place:
                 page.print()
             _show(page, chart)
-    if any(chart.whole for chart in contents.lines):
-        print_lines(page, [FALLBACK_MEANING])
 
 
 def head_of(chart: Chart) -> str:

@@ -24,6 +24,7 @@ from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.reasons import reasons
 from reports.analysis.recommendation.recommend import MOST_OF_TIED, Ranked, Recommendation, weights
 from reports.analysis.recommendation.using import read_whole
+from reports.analysis.tables import COUNTED
 from reports.analysis.units import number_text
 from reports.analysis.words import WHOSE_CHOICES, stage_text
 from reports.text.page import folded, label_width_of, lines_of, new_grid, page_for, print_lines
@@ -72,6 +73,8 @@ class Answer:
     """Where the samples lie."""
     again: str = ""
     """The command that gives the same answer from them."""
+    remote: tuple[str, ...] = ()
+    """Where data lie remote: from which selectivity reading near the storage beats fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()
     """Further lines of Python, each use in words with what it takes: several lines are one text."""
 
@@ -95,7 +98,7 @@ def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
 
 def _title(answer: Answer) -> str:
     question = answer.question
-    amount = f"{question.rows:,} {'images' if question.conditions.target == 'images' else 'rows'}"
+    amount = f"{question.rows:,} {COUNTED.get(question.conditions.target, 'rows')}"
     where = conditions_text(question.conditions).removeprefix("track , ")
     return f"{answer.about or question.dataset}, {amount}, on {question.machine}, {where}"
 
@@ -108,8 +111,8 @@ def _show_first(page: Console, answer: Answer, explain: bool) -> None:
     found = answer.found
     about = [f"  {text}" for text in (*_gain(answer), *_certainty(found), *_wishes(found))]
     cautions = [f"  {text}" for text in answer.cautions]
-    python = [*answer.imports, answer.save, answer.read]
-    python += [line for title, text in answer.parts for line in (f"# {title}", *text.split("\n"))]
+    python = [*answer.imports, *answer.save.split("\n"), *answer.read.split("\n")]
+    python += [line for part in answer.parts for line in _of_part(*part)]
     gains = _gains_of_accepting(found)
     print_lines(page, [f"recommended: {found.ranked[0].candidate.variant}"], style="bold green")
     print_lines(page, about)
@@ -124,6 +127,12 @@ def _show_first(page: Console, answer: Answer, explain: bool) -> None:
     rows = min(max(SCREEN_LINES - taken, FEWEST_ROWS), MOST_ROWS)
     page.print(_grid(answer, [*found.ranked, *found.not_accepted] if explain else _shown(found, rows)))
     print_lines(page, gains)
+
+
+def _of_part(title: str, text: str) -> Sequence[str]:
+    """What it is for stands above several lines, and behind one that leaves room for it."""
+    whole = f"{text}  # {title}"
+    return (whole,) if "\n" not in text and lines_of(whole) == 1 else (f"# {title}", *text.split("\n"))
 
 
 def _gain(answer: Answer) -> Iterator[str]:
@@ -337,7 +346,9 @@ def _marks(answer: Answer) -> dict[str, str]:
 def _label(name: str, mark: str, width: int) -> str:
     """On one line where there is room for it."""
     whole = f"{name} {mark}".rstrip()
-    return whole if len(whole) <= width else f"{folded(name, width)}\n {mark}".rstrip()
+    if len(whole) <= width:
+        return whole
+    return "\n ".join((folded(name, width), *textwrap.wrap(mark, max(width - 1, 20))))
 
 
 def _stage_text(candidate: Candidate) -> str:
@@ -407,6 +418,7 @@ def _shorten(page: Console, answer: Answer) -> None:
     lines = [f"why: {each.sentence}" for each in reasons(found)[:1]]
     changes = _break_evens(found)
     lines += [f"the answer changes (in time alone): {changes[0]}{_more(changes)}"] if changes else []
+    lines += [f"where data lie remote: {text}" for text in answer.remote]
     lines += [f"left out: {text}" for text in [_grouped(found.dropped)] if text]
     warnings = [remark for remark in answer.remarks if remark.startswith("warning: ")]
     lines += [remark for remark in answer.remarks if remark not in warnings]
@@ -445,6 +457,7 @@ def _explain(page: Console, answer: Answer) -> None:
     why = [f"{each.variant} (best in {', '.join(each.wins)}) {each.sentence}" for each in reasons(found)]
     _section(page, "why", why)
     _section(page, "where the answer changes (in time alone)", _break_evens(found))
+    _section(page, "where data lie remote", answer.remote)
     _section(page, "not established", _not_established(everything))
     _section(page, "left out", [f"{variant}: {reason}" for variant, reason in found.dropped])
     _section(page, "remarks", [f"all samples: {answer.folder}", *answer.remarks])

@@ -42,6 +42,7 @@ def as_json(answer: Answer) -> str:
         "reasons": [_reason_shape(each) for each in reasons(found)],
         "cautions": list(answer.cautions),
         "remarks": list(answer.remarks),
+        "remote": list(answer.remote),
         "folder": answer.folder,
         "python": {
             **{"imports": list(answer.imports), "save": answer.save, "read": answer.read},

@@ -30,20 +30,22 @@ from reports.analysis.codecs import (
     frontier,
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.documents.stores import documents_of
 from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.means import Means
+from reports.analysis.near_storage.beside import near_storage_of
+from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, amount_text, unit_for
 from reports.analysis.units import Unit
 from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, titles
-from reports.text.lines import show_lines
+from reports.text.figures import show_figures
+from reports.text.lines import show_lines, show_throughput
 from reports.text.operations import further_grids, initials, main_grid
 from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 
 _HEADER_WIDTH = 13
 """Titles of columns are broken into lines of this many characters."""
-_MOST_ROOFLINE = 4
-"""Columns of shares, of up to three figures each, that fit beside each other."""
 _MOST_MEANS = 5
 """Columns of further operations that fit beside each other."""
 
@@ -146,18 +148,25 @@ def _handles(page: Console, contents: Contents, table: Table) -> None:
 
 
 def _roofline(page: Console, contents: Contents, table: Table) -> None:
-    """What the device gives, shares of it, and bytes read for each byte given; as many operations beside each other as
-    the page has room for."""
+    """What the device gives, shares of it, and bytes read for each byte given."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['roofline']}"], style="bold")
-    for figures in figures_of(contents.run, table):
-        print_lines(page, [figures.title], style="bold")
-        for start in range(0, len(figures.headers), _MOST_ROOFLINE):
-            part = slice(start, start + _MOST_ROOFLINE)
-            headers = ["\n".join(textwrap.wrap(header, _HEADER_WIDTH)) for header in figures.headers[part]]
-            lines = [(label, texts[part], "") for label, texts in figures.lines]
-            page.print(labelled_grid(figures.corner, headers, lines))
-        print_lines(page, figures.notes)
+    show_figures(page, figures_of(contents.run, table))
+
+
+def _near_storage(page: Console, contents: Contents, table: Table) -> None:
+    """Technique by technique, what services take, the wire, metadata, row groups."""
+    page.print()
+    where = conditions_text(table.conditions)
+    print_lines(page, [f"{table.dataset}: {TITLES['near storage']} ({where})"], style="bold")
+    show_figures(page, near_storage_of(contents.run, table))
+
+
+def _documents(page: Console, contents: Contents, table: Table) -> None:
+    """How fast documents are taken, and ranges."""
+    page.print()
+    print_lines(page, [f"{table.dataset}: {TITLES['documents']}"], style="bold")
+    show_figures(page, documents_of(contents.run, table))
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
@@ -209,6 +218,13 @@ def _calls(page: Console, contents: Contents, table: Table) -> None:
 
 
 # --- of the run ---------------------------------------------------------------------------------------------------
+
+
+def _curves(page: Console, contents: Contents) -> None:
+    """Parameters, how far the curves are off, and the rates of retrieval."""
+    page.print()
+    print_lines(page, [TITLES["curves"]], style="bold")
+    show_figures(page, curves_of(contents.throughput))
 
 
 def _means(page: Console, contents: Contents) -> None:
@@ -289,11 +305,15 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
     "uses": _uses,
     "handles": _handles,
     "roofline": _roofline,
+    "near storage": _near_storage,
+    "documents": _documents,
     "codecs": _codecs,
     "calls": _calls,
 }
 """How each section of a table is shown."""
 OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
+    "throughput": show_throughput,
+    "curves": _curves,
     "lines": show_lines,
     "means": _means,
     "fidelity": Elsewhere("a page of its own, too long to stand behind every run: 'report RUN --fidelity'"),

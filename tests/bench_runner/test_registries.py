@@ -1,4 +1,4 @@
-"""The two registries as a reader meets them: a row is found where its name stands in the alphabet."""
+"""The three registries as a reader meets them: a row is found where its name stands in the alphabet."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from bench_runner.registries import REGISTRIES
 
 ROOT = Path(__file__).parents[2]
-LISTS = ("formats/registry.py", "image_storages/registry.py")
+LISTS = ("document_stores/registry.py", "formats/registry.py", "image_storages/registry.py")
 
 
 @pytest.mark.parametrize("name", LISTS)

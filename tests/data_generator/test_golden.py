@@ -34,6 +34,7 @@ INSTANCES: list[tuple[str, dict[str, str], int]] = [
     ("traits", {"distinct": "50", "run_length": "3", "nulls": "0.3", "width": "33"}, 2_000),
     ("webface", {}, 2_000),
     ("imagenet-like", {}, 60),
+    ("sensors", {"readings": "random"}, 2_000),
 ]
 
 

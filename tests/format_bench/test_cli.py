@@ -96,7 +96,7 @@ def test_listings_tell_how_far_each_can_be_relied_on(capsys: pytest.CaptureFixtu
             told = registry.engines(name)[0].maturity
             assert f"{told.stage.value}: {told.reason}" in " ".join(part[0].split()), name
     _, out, _ = run(capsys, "list", "formats")
-    assert out.count("(ours)") == 3, "F3, the layout of tables by PyTables, and the yardstick"
+    assert out.count("(ours)") == 4, "F3, the layout of tables by PyTables, near storage, and the yardstick"
     assert "retired" in out, "an engine that differs from its format says so"
     assert out.count("an Apache specification since 2009") == 1, "two engines of Avro are alike in it"
 

@@ -54,7 +54,7 @@ CONDITIONS = {
 }
 """The column that each kind of condition is about, and the rows that meet it."""
 EXAMPLE = Path(__file__).parents[1] / "contracts" / "example"
-FORMATS, STORAGES = REGISTRIES
+FORMATS, STORAGES, *_ = REGISTRIES
 TABULAR = [*(engine().variant for name in FORMATS for engine in FORMATS.engines(name)), *MORE]
 STORAGE = [engine().variant for name in STORAGES for engine in STORAGES.engines(name)]
 
@@ -63,6 +63,16 @@ STORAGE = [engine().variant for name in STORAGES for engine in STORAGES.engines(
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.mark.parametrize("variant", ["json-lines", "sqlite-json", "document-store[layout=amax]"])
+def test_the_lines_of_a_store_give_the_documents_back(variant: str, folder: Path) -> None:
+    names: dict[str, object] = {"lines": b'{"id":1,"a":{"b":[1,2.0]}}\n{"id":2,"a":null}\n'}
+    exec(lines_of(variant, "documents").text(), names)
+    assert sorted(names["documents"], key=lambda each: each["id"]) == [
+        {"id": 1, "a": {"b": [1, 2.0]}},
+        {"id": 2, "a": None},
+    ]
 
 
 @pytest.mark.parametrize("target", ["pandas", "arrow"])

@@ -10,7 +10,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from formats.avro import arrow_schema, avro_schema
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestAvro(TabularFormatContract):
@@ -18,12 +18,12 @@ class TestAvro(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestAvroZstandard(TabularFormatContract):
+class TestAvroZstandard(WholeTableContract):
     variant = "avro[engine=fastavro,codec=zstandard,level=1]"
 
 
 @pytest.mark.slow
-class TestAvroDeflate(TabularFormatContract):
+class TestAvroDeflate(WholeTableContract):
     variant = "avro[engine=fastavro,codec=deflate,level=1]"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestCsv(TabularFormatContract):
@@ -10,12 +10,12 @@ class TestCsv(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestCsvGzip(TabularFormatContract):
+class TestCsvGzip(WholeTableContract):
     variant = "csv[engine=pandas,codec=gzip,level=1]"
 
 
 @pytest.mark.slow
-class TestCsvKeepingWords(TabularFormatContract):
+class TestCsvKeepingWords(WholeTableContract):
     variant = "csv[engine=pandas,keep_default_na=false]"
 
 

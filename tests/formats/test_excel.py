@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestExcelByOpenpyxl(TabularFormatContract):
@@ -15,17 +15,17 @@ class TestExcelByXlsxwriterAndCalamine(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestExcelByOpenpyxlAndCalamine(TabularFormatContract):
+class TestExcelByOpenpyxlAndCalamine(WholeTableContract):
     variant = "excel[save=openpyxl,read=calamine]"
 
 
 @pytest.mark.slow
-class TestExcelByXlsxwriterAndOpenpyxl(TabularFormatContract):
+class TestExcelByXlsxwriterAndOpenpyxl(WholeTableContract):
     variant = "excel[save=xlsxwriter,read=openpyxl]"
 
 
 @pytest.mark.slow
-class TestExcelByXlsxwriterAndPolars(TabularFormatContract):
+class TestExcelByXlsxwriterAndPolars(WholeTableContract):
     variant = "excel[save=xlsxwriter,read=polars]"
 
 

@@ -9,7 +9,7 @@ import pytest
 from adapters.errors import RefusedData
 from formats.registry import FORMATS
 from libraries.f3.decoders import native
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestF3(TabularFormatContract):
@@ -22,7 +22,7 @@ class TestF3ByWasm(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestF3Zstd(TabularFormatContract):
+class TestF3Zstd(WholeTableContract):
     variant = "f3[codec=zstd]"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestFeather(TabularFormatContract):
@@ -15,12 +15,12 @@ class TestFeatherMapped(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestFeatherLz4(TabularFormatContract):
+class TestFeatherLz4(WholeTableContract):
     variant = "feather[engine=pyarrow,codec=lz4]"
 
 
 @pytest.mark.slow
-class TestFeatherZstd(TabularFormatContract):
+class TestFeatherZstd(WholeTableContract):
     variant = "feather[engine=pyarrow,codec=zstd,level=1]"
 
 

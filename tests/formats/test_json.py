@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestJson(TabularFormatContract):
@@ -10,12 +10,12 @@ class TestJson(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestJsonZstd(TabularFormatContract):
+class TestJsonZstd(WholeTableContract):
     variant = "json[engine=pandas,codec=zstd,level=1]"
 
 
 @pytest.mark.slow
-class TestJsonOf15Decimals(TabularFormatContract):
+class TestJsonOf15Decimals(WholeTableContract):
     variant = "json[engine=pandas,double_precision=15]"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestLance(TabularFormatContract):
@@ -15,5 +15,5 @@ class TestLanceIndexed(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestLanceZstd(TabularFormatContract):
+class TestLanceZstd(WholeTableContract):
     variant = "lance[engine=pylance,codec=zstd,level=1]"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestOrc(TabularFormatContract):
@@ -10,7 +10,7 @@ class TestOrc(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestOrcZstd(TabularFormatContract):
+class TestOrcZstd(WholeTableContract):
     variant = "orc[engine=pyarrow,codec=zstd]"
 
 

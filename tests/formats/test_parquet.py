@@ -1,8 +1,12 @@
 """Parquet keeps the contract."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from libraries.near_storage.parquet.footer import read_footer
+from libraries.near_storage.storing import describing
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestParquet(TabularFormatContract):
@@ -10,12 +14,12 @@ class TestParquet(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestParquetSnappy(TabularFormatContract):
+class TestParquetSnappy(WholeTableContract):
     variant = "parquet[engine=pyarrow,codec=snappy]"
 
 
 @pytest.mark.slow
-class TestParquetZstd(TabularFormatContract):
+class TestParquetZstd(WholeTableContract):
     variant = "parquet[engine=pyarrow,codec=zstd,level=3]"
 
 
@@ -36,5 +40,25 @@ class TestParquetByFastparquet(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestParquetByPolarsZstd(TabularFormatContract):
+class TestParquetByPolarsZstd(WholeTableContract):
     variant = "parquet[engine=polars,codec=zstd,level=1]"
+
+
+@pytest.fixture(scope="class")
+def footers_here() -> Iterator[None]:
+    """Footers are read in this process: a fresh one for each of hundreds of copies is two thirds of the time. That
+    they are read apart is held by the tests of the library."""
+
+    def read(path):
+        with path.open("rb") as file:
+            return read_footer(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(describing, "read_footer_apart", read)
+        yield
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("footers_here")
+class TestParquetByNearStorage(TabularFormatContract):
+    variant = "parquet[engine=near-storage,codec=snappy,reader=ranges,row_group_rows=500]"

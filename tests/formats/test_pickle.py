@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestPickle(TabularFormatContract):
@@ -10,5 +10,5 @@ class TestPickle(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestPickleXz(TabularFormatContract):
+class TestPickleXz(WholeTableContract):
     variant = "pickle[engine=pandas,codec=xz,level=1]"

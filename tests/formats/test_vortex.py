@@ -9,7 +9,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestVortex(TabularFormatContract):
@@ -62,5 +62,5 @@ def test_text_outside_of_lists_is_left_as_vortex_gives_it(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-class TestVortexCompact(TabularFormatContract):
+class TestVortexCompact(WholeTableContract):
     variant = "vortex[engine=vortex-data,codec=compact]"

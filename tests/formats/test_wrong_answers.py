@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
 
+import datafusion
 import duckdb
 import fastparquet
 import pandas as pd
@@ -56,14 +58,25 @@ def duckdb_copy_append(folder: Path) -> tuple[int, int]:
     return pq.read_metadata(place).num_rows, 1_010
 
 
+def datafusion_order_of_chunks(folder: Path) -> tuple[int, int]:
+    """How many rows are followed by the next one; over several threads, whose number is the machine's."""
+    table, place = pa.table({"i": range(100_000)}), folder / "t.parquet"
+    chunks = [table.slice(start, 12_500) for start in range(0, len(table), 12_500)]
+    session = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(2))
+    session.from_arrow(pa.concat_tables(chunks)).write_parquet(str(place))
+    rows = pq.read_table(place)["i"].to_pylist()
+    return sum(after == before + 1 for before, after in itertools.pairwise(rows)), 99_999
+
+
 SHOWN: dict[str, Callable[[Path], tuple[int, int]]] = {
     "fastparquet-flat-filters": fastparquet_flat_filters,
     "hdf5-null-test": hdf5_null_test,
     "pyarrow-nan-by-statistics": pyarrow_nan_by_statistics,
     "duckdb-nan-by-statistics": duckdb_nan_by_statistics,
     "duckdb-copy-append": duckdb_copy_append,
+    "datafusion-order-of-chunks": datafusion_order_of_chunks,
 }
-"""How many rows the call gives, and how many it should."""
+"""How many rows the call gives, or gives in their order, and how many it should."""
 
 
 def test_each_is_shown() -> None:

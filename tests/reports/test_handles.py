@@ -7,16 +7,16 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import pypdf
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.handles import handles_of, has_handles
 from reports.analysis.tables import tables
-from reports.pdf.report import write_pdf
+from reports.pdf.pages import handles_pages
 from reports.site.pages import write_site
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
+from tests.reports.pdf_text import written_on
 
 STREAMS, KEPT = "take[rows=10,handle=kept,streams=16]", "project[columns=10,handle=kept]"
 CALL_NS, LATENCY_NS, P90_NS, OPEN_NS, FIRST_NS = 2_000_000, 31_000_000, 47_000_000, 5_300_000, 8_900_000
@@ -68,8 +68,7 @@ def test_every_output_shows_them(tmp_path: Path) -> None:
     stream = io.StringIO()
     show(run, Console(file=stream))
     text = stream.getvalue()
-    write_pdf(run, tmp_path / "report.pdf")
-    pages = "\n".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages)
+    pages = "\n".join(written_on(handles_pages(run, table)) for table in tables(run))
     write_site([run], tmp_path / "site")
     site = unescape("".join(path.read_text() for path in (tmp_path / "site").glob("*.html")))
     for shown in (text, pages, site):

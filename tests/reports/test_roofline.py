@@ -8,18 +8,19 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import pypdf
 import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, Sample, changed
-from reports.analysis.access.roofline import Figures, figures_of, has_roofline
+from reports.analysis.access.roofline import figures_of, has_roofline
+from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
-from reports.pdf.report import write_pdf
+from reports.pdf.pages import roofline_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run, with_info
+from tests.reports.pdf_text import written_on
 
 TAKE, SCAN = "take[rows=100,handle=kept]", "scan[selectivity=0.01,kind=range]"
 ZIPF, STREAMS = "take[rows=100,pattern=zipf,handle=kept]", "take[rows=100,handle=kept,streams=16]"
@@ -198,8 +199,7 @@ def test_every_output_shows_it(tmp_path: Path, why: str) -> None:
     text = stream.getvalue()
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "…" not in text
-    write_pdf(run, tmp_path / "report.pdf")
-    pages = " ".join(page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages)
+    pages = " ".join(written_on(roofline_pages(run, table)) for table in tables(run))
     write_site([run], tmp_path / "site")
     site = " ".join(unescape(path.read_text()) for path in (tmp_path / "site").glob("suite*.html"))
     for output in (text, pages, site):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import pypdf
 import pytest
 from rich.console import Console
 
@@ -16,12 +15,13 @@ from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.uses import Use, uses_of
 from reports.analysis.columns import Role
 from reports.analysis.tables import tables
-from reports.pdf.report import write_pdf
+from reports.pdf.pages import uses_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests import access_table
 from tests.reports.factory import PROJECT_10, make_run
+from tests.reports.pdf_text import written_on
 
 TAKE, ONE, SCAN = "take[rows=100,handle=kept]", "take[rows=1,handle=kept]", "scan[selectivity=0.01,kind=range]"
 APPEND = "append[rows=1000]"
@@ -122,9 +122,8 @@ def test_the_terminal_shows_times_alone_and_a_line_for_each_use() -> None:
 
 def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
     run = run_of()
-    write_pdf(run, tmp_path / "report.pdf")
-    pages = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages]
-    assert any("which format for which use" in page for page in pages)
+    (table,) = tables(run)
+    assert "which format for which use" in written_on(uses_pages(run, table))
     write_site([run], tmp_path / "site")
     page = next(path for path in (tmp_path / "site").glob("*.html") if "which format for" in path.read_text().lower())
     assert use_of(run, TAKE).best in unescape(page.read_text())

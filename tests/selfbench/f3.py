@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,8 +46,8 @@ ROUNDS = 7
 NATIVE, WASM = "f3[codec=none]", "f3[codec=none,decoder=wasm]"
 PARQUET, VORTEX = "parquet[engine=pyarrow,codec=none]", "vortex[engine=vortex-data]"
 WIDE_COLUMNS, WIDE_ROWS, WIDE_CHOSEN = 10_000, 65_536, 10
+TAKEN_ROWS, TAKEN_UNIT_ROWS, TAKES = 20, 4096, 20
 MODULE_BYTES = 150_000
-PARTS = ("modules", "tables", "parts", "memory", "dictionaries")
 SCOPES = ("none", "local", "shared", "best")
 
 Calls = Mapping[str, Callable[[], object]]
@@ -173,7 +174,7 @@ def projection(folder: Path, rounds: int) -> Iterator[Check]:
     )
     what = f"{WIDE_CHOSEN} of {WIDE_COLUMNS:,} columns, {WIDE_ROWS:,} rows: F3/Parquet"
     yield Check("  F3, median", f"{statistics.median(found['f3'].values()) / 1e6:.1f} ms", "-", None)
-    yield compared(what, found["f3"], found["parquet"], 1 / 8)
+    yield compared(what, found["f3"], found["parquet"], 1 / 10)
 
 
 def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
@@ -191,6 +192,39 @@ def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
     yield compared("one row of core: F3/Parquet's row group", found["f3"], found["parquet"], 1 / 5)
     what = f"one row of core: F3/Parquet's row group of {ROWS_PER_UNIT:,} rows"
     yield compared(what, found["f3"], found["small groups"], None)
+
+
+def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
+    """Twenty random rows at a time from files that stay open, all pages cached, beside Lance; and both files' sizes."""
+    random = np.random.default_rng(3)
+    f3.write(table, folder / "rows.f3", rows_per_unit=TAKEN_UNIT_ROWS)
+    lance.write_dataset(table, folder / "rows.lance")
+    dataset = lance.dataset(folder / "rows.lance")
+    asked = [np.sort(random.choice(len(table), TAKEN_ROWS, replace=False)) for _ in range(TAKES)]
+    with f3.open(folder / "rows.f3") as file:
+        calls: Calls = {
+            "f3": lambda: [file.read(rows=rows) for rows in asked],
+            "lance": lambda: [dataset.take(rows) for rows in asked],
+        }
+        found = in_turns(calls, 3 * rounds)
+    what = f"{TAKEN_ROWS} rows of eq, {TAKEN_UNIT_ROWS:,} a unit, warm, file open: F3/Lance"
+    yield Check("  F3, median", f"{statistics.median(found['f3'].values()) / 1e6 / TAKES:.2f} ms", "-", None)
+    yield compared(what, found["f3"], found["lance"], 0.8)
+    theirs = sum(each.stat().st_size for each in (folder / "rows.lance").rglob("*") if each.is_file())
+    ratio = (folder / "rows.f3").stat().st_size / theirs
+    yield Check("size of that file: F3/Lance", f"{ratio:.3f}", "at most 1", ratio <= 1)
+
+
+def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
+    """Reading all of eq by two threads, beside one."""
+    f3.write(table, folder / "threads.f3")
+
+    def read(threads: int) -> pa.Table:
+        with f3.open(folder / "threads.f3", threads=threads) as file:
+            return file.read()
+
+    found = in_turns({"one": partial(read, 1), "two": partial(read, 2)}, 3 * rounds)
+    yield compared("all of eq: two threads/one", found["two"], found["one"], 1 / 1.6)
 
 
 def _row_group(path: Path, row: int) -> pa.Table:
@@ -298,7 +332,9 @@ def _milliseconds_to_prepare(cache: Path) -> float:
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of the tables.")
 @click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of the runner; others three times as many.")
 @click.option(
-    "--only", type=click.Choice(["tables", "parts", "memory", "dictionaries", "modules"]), help="One part alone."
+    "--only",
+    type=click.Choice(["tables", "parts", "rows", "memory", "dictionaries", "modules"]),
+    help="One part alone; rows is one of parts.",
 )
 def main(rows: int, rounds: int, only: str | None) -> None:
     """Print what F3 reaches beside Parquet and Vortex, with its targets."""
@@ -312,6 +348,11 @@ def main(rows: int, rounds: int, only: str | None) -> None:
             print_checks("whole tables, one thread, into Arrow", whole_tables(folder / "run", rows, rounds))
         if only in (None, "parts"):
             print_checks("parts of files", one_row(folder, core, rounds))
+        if only in (None, "parts", "rows"):
+            eq = pa.Table.from_batches(resolve("eq", {}, rows=rows).batches())
+            print_checks("some rows", some_rows(folder, eq, rounds))
+            print_checks("threads", two_threads(folder, eq, rounds))
+        if only in (None, "parts"):
             print_checks("checksums", checksums(folder, core, rounds))
             print_checks("projection", projection(folder, rounds))
         if only in (None, "memory"):

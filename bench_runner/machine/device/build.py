@@ -13,11 +13,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 LIBRARY_NAME = "libdevice_reads.so"
 
+WITHOUT = {"device": "the loop that reads devices is not built; Python reads them, slower"}
+"""What is compiled here, and what is so where that fails; setup.py asks every build.py for it."""
+
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 
 
-def build(into: Path) -> None:
+def build(into: Path, _name: str = "device") -> None:
     """The library, into a copy of this package's folder or into itself. Raises subprocess.CalledProcessError with the
     compiler's words, and OSError."""
     target = into.resolve()

@@ -126,7 +126,8 @@ def known(machine: MachineInfo) -> KnownCosts:
 def _name(operation: str, variant: str, how: Conditions, dataset: str) -> str:
     # Records say 'cold (guest)' where a plan says 'cold'.
     cache = how.cache.partition(" ")[0]
-    return f"{operation} {variant} {cache} {how.threads} {how.target} {dataset}"
+    between = f" {how.network} {how.service}" if how.network else ""
+    return f"{operation} {variant} {cache} {how.threads} {how.target}{between} {dataset}"
 
 
 def _cost(sample: Sample) -> Cost:

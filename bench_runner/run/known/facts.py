@@ -233,7 +233,7 @@ def _losing(session: Session) -> list[Chain]:
         return []
     by_base: dict[str, Chain] = {}
     for chain in session.plan.chains:
-        if not chain.is_raw_io and not chain.target.is_images:
+        if not chain.is_raw_io and not (chain.target.is_images or chain.target.is_documents):
             by_base.setdefault(codecs.base_of(chain.variant), chain)
     return [
         replace(chain, target=replace(chain.target, kind=kind))

@@ -24,7 +24,7 @@ from bench_runner.results.information import FactInfo, RunInfo
 PROJECT_ROOT = Path(__file__).resolve().parents[3]
 
 SOURCES = (
-    *("adapters", "formats", "image_storages", "libraries"),
+    *("adapters", "formats", "image_storages", "document_stores", "libraries"),
     *("bench_runner/machine", "bench_runner/operations", "bench_runner/worker"),
     *("bench_runner/run/forkserver.py", "bench_runner/run/launcher.py", "bench_runner/run/probe_check.py"),
     "data_generator/generated/kinds.py",

@@ -20,6 +20,7 @@ from bench_runner.results.information import (
 )
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary, is_raw_io
+from reports.analysis.figures import Figures
 from reports.analysis.labels import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import number_text
@@ -35,17 +36,6 @@ _THOUSANDS = 100_000
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
 PARTS = ("take", "scan")
 """What the section is there for; reads of all, and of columns, stand beside them."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Figures under a title, a line for each label; `notes` say what they mean."""
-
-    title: str
-    corner: str
-    headers: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[str, ...]], ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis.columns import Column, Role
+from reports.analysis.near_storage.beside import has_near_storage
 from reports.analysis.tables import Row, Table, unit_for, value_text
 from reports.analysis.units import number_text
 
@@ -32,8 +33,8 @@ class Use:
 
 
 def has_uses(table: Table) -> bool:
-    """Whether a table is about uses."""
-    return len(table.columns.further) >= FEWEST_OPERATIONS
+    """Whether a table is about uses; ways of reading near the storage have a section of their own."""
+    return len(table.columns.further) >= FEWEST_OPERATIONS and not has_near_storage(table)
 
 
 def uses_of(run: Run, table: Table) -> Iterator[Use]:

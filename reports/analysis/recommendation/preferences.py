@@ -23,6 +23,12 @@ WEIGHED = {
 PARTS = ("project", "take", "scan", "append")
 """Operations on a part of a table that can be weighed besides, by their names or spelled with parameters."""
 
+DOCUMENT_PARTS = ("fields", "get")
+"""The same of documents."""
+
+OF_DOCUMENTS = {"read": 1.0, "fields[paths=2]": 1.0, "get[documents=100]": 1.0, "size": 2.0, "save": 1.0}
+"""What weighs where nobody says: reading has as much as of a table, in the three ways that documents are read."""
+
 USE = "use"
 """All that the user does with a table, as the time that it takes a day: weighed where `uses` say what that is."""
 
@@ -111,7 +117,7 @@ class Preferences:
 def parse_weights(text: str) -> dict[str, float]:
     """'read=3,take[rows=10]=2' as {'read': 3.0, 'take[rows=10]': 2.0}. Raises PreferenceError."""
     weights: dict[str, float] = {}
-    known = (*WEIGHED, *PARTS, USE)
+    known = (*WEIGHED, *PARTS, *DOCUMENT_PARTS, USE)
     for part in _parts(text):
         # The sign of a parameter stands in brackets.
         name, bracket, rest = part.partition("[")

@@ -50,6 +50,8 @@ NAMED_OF_DATA = {
 """What parameters of data sets are called."""
 ROWS_A_UNIT = ("row_group_rows", "rows_per_unit", "batch_rows", "chunk_rows", "stripe_rows")
 """Settings that say how many rows lie together, whatever each format calls that."""
+IN_A_SECTION = (("query", "groups"),)
+"""Shown as throughput, in a section of their own."""
 
 _BEYOND = 10
 """How many times beyond the lines a chart goes for what is not ranked."""
@@ -71,6 +73,8 @@ class Axis:
     title: str
     rest: str
     values: tuple[float, ...]
+    linear_below: float | None = None
+    """Up to here the scale is linear, so that it holds a 0, and logarithmic from here on."""
 
     @property
     def logarithmic(self) -> bool:
@@ -122,10 +126,14 @@ class Chart:
     least: float
     crossovers: Crossovers | None
     """None where each format has values of its own to choose (settings)."""
+    own_unit: Unit | None = None
+    """That of what is no stored figure, as throughput."""
 
     @property
     def unit(self) -> Unit:
         """In which its smallest value is readable; memory in MB."""
+        if self.own_unit is not None:
+            return self.own_unit
         if self.column.is_memory:
             return MEGABYTES
         small, large, limit = (
@@ -195,7 +203,8 @@ def _over_operations(table: Table) -> Iterator[_Series]:
     for column in table.columns.times:
         name, parameters = variant_parts(column.operation)
         for key, value in _numbers(parameters):
-            groups.setdefault((name, key, _rest(parameters, key)), {})[value] = column
+            if (name, key) not in IN_A_SECTION:
+                groups.setdefault((name, key, _rest(parameters, key)), {})[value] = column
     for (name, key, rest), columns in groups.items():
         if len(columns) < FEWEST_OF_USE:
             continue

@@ -225,8 +225,10 @@
       layer(spec, name).data.values = rows;
     for (const each of spec.layer) if (each.encoding.color) each.encoding.color.scale.range = range;
     layer(spec, "other_labels").mark.color = colour("quiet");
-    spec.encoding.x.scale = { type: chart.x.log ? "log" : "linear", domain: chart.x.domain, nice: false, zero: undefined };
-    spec.encoding.x.axis = { values: chart.x.values, format: ",~r", title: chart.over, labelFlush: false };
+    const x = chart.x.linear_below ? { type: "symlog", constant: chart.x.linear_below } : { type: chart.x.log ? "log" : "linear" };
+    spec.encoding.x.scale = { ...x, domain: chart.x.domain, nice: false, zero: undefined };
+    // Written out: the scale would round a label to the distance of its neighbours.
+    spec.encoding.x.axis = { values: chart.x.values, labelExpr: "format(datum.value, ',~r')", title: chart.over, labelFlush: false };
     const y = { scale: { type: "log", domain: chart.y.domain, nice: false }, axis: { values: powers(...chart.y.domain), format: ",~r" } };
     for (const each of spec.layer) if (each.encoding.y) Object.assign(each.encoding.y, y, { title: null });
     const names = [...chart.labels, ...chart.other_labels].map((each) => each.label.length);

@@ -102,3 +102,16 @@ def test_zipf_is_refused_without_a_cache() -> None:
         "lance[engine=pylance,library_cache=off]",
         "vortex[engine=vortex-data,library_cache=off]",
     }
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows"), [({}, 1_000_000), ({"quick": True}, 50_000), ({"quick": True, "rows": 700}, 700)]
+)
+def test_a_quick_look_at_access_is_on_rows_that_need_no_pilot_round(asked: dict[str, int], rows: int) -> None:
+    (dataset,) = plan("access", formats=("orc",), **asked).datasets.values()
+    assert dataset.rows == rows
+
+
+def test_a_quick_round_of_another_suite_has_all_its_rows() -> None:
+    whole, quick = (plan("tabular", formats=("orc",), datasets=("^eq$",), quick=quick).datasets for quick in (0, 1))
+    assert whole["eq"].rows == quick["eq"].rows > 50_000

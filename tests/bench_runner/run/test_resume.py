@@ -332,7 +332,7 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunI
     """What a run in `folder` knows of itself when it starts."""
     state = {"commit": "abc", "dirty": False, "changes": None}
     monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
-    plan = SimpleNamespace(suites=(), chains=())
+    plan = SimpleNamespace(suites=(), chains=(), excluded=())
     info, _ = measuring._begin(plan, Request(), Options(**options), folder, ["run"], "lab")
     return info
 

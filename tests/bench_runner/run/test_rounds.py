@@ -170,14 +170,20 @@ def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(execute
     assert len(executed) == len(CHAINS)
 
 
-@pytest.mark.parametrize(("budget_s", "slow", "before"), [(100.0, 6, 15), (20.0, 5, 9)])
+@pytest.mark.parametrize(("asked", "budget_s", "slow", "before"), [(5, 100.0, 6, 15), (9, 20.0, 6, 15)])
 def test_slow_variants_have_their_round_when_all_others_are_done(
-    budget_s: float, slow: int, before: int, executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+    asked: int,
+    budget_s: float,
+    slow: int,
+    before: int,
+    executed: list[tuple[str, int, int]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The others have all their rounds, or as many as leave time for it; in between it is told."""
+    """The others have all their rounds, or as many as leave time for it, but five at least if all of the budget has
+    room for them: fewer give no verdict. In between it is told."""
     monkeypatch.setattr(rounds, "now_ns", lambda: SECOND * len(executed))
     told: list[int] = []
-    run = session(None, rounds=5, budget_s=budget_s)
+    run = session(None, rounds=asked, budget_s=budget_s)
     run.watcher.part_done = lambda folder: told.append(len(executed))
     costs = {each: prediction(0.2) for each in CHAINS[:2]} | {CHAINS[3]: prediction(0.1), CHAINS[2]: prediction(9)}
     rounds.count_rounds(run, costs)

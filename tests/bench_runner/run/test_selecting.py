@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench_runner.operations import READ_ALL
+from bench_runner.operations.operation import REPETITIONS
 from bench_runner.results.records import Sample
-from bench_runner.worker.block import REPETITIONS
 from tests.bench_runner.conftest import Executor
 
 pytestmark = pytest.mark.usefixtures("at_rest")

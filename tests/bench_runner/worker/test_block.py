@@ -7,17 +7,20 @@ import pytest
 
 from adapters.errors import RefusedData
 from adapters.offers import Handle
+from bench_runner.operations.operation import REPETITIONS
 from bench_runner.worker.block import (
+    ENOUGH_NS,
     FEWEST_KEPT,
     HELD_BYTES,
     MOST_NS,
     MOST_RESULT_BYTES,
-    REPETITIONS,
+    PRIVATE_FROM_NS,
     Block,
     call_all,
     calls_that_fit,
     empty_call_ns,
     is_cached,
+    tells_memory,
 )
 
 
@@ -25,10 +28,12 @@ from bench_runner.worker.block import (
     ("first_ns", "result_bytes", "calls"),
     [
         (1_000, 1_000, REPETITIONS),
-        (MOST_NS // REPETITIONS, 0, REPETITIONS),
-        (MOST_NS // 10, 1, 10),
+        (ENOUGH_NS // REPETITIONS, 0, REPETITIONS),
+        (ENOUGH_NS // 10, 1, 10),
+        (ENOUGH_NS // 2, 1, FEWEST_KEPT),
+        (MOST_NS // FEWEST_KEPT, 1, FEWEST_KEPT),
         (1, MOST_RESULT_BYTES // 7, 7),
-        (MOST_NS // 10, MOST_RESULT_BYTES // 5, 5),
+        (ENOUGH_NS // 10, MOST_RESULT_BYTES // 5, 5),
     ],
 )
 def test_as_many_calls_as_fit(first_ns: int, result_bytes: int, calls: int) -> None:
@@ -39,6 +44,15 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
     with pytest.raises(RefusedData, match=r"a call takes 4\.0 s .* measure it with handle=reopened"):
         calls_that_fit(MOST_NS * 2 // (FEWEST_KEPT + 2), 1, kept=True)
     assert calls_that_fit(MOST_NS * 2, 1, kept=False) == 1
+
+
+def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
+    """Answers are kept until they are verified: a slow variant with three of them would seem to need a tenth."""
+    assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, once=False)
+    assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, once=False)
+    assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS - 1, once=False)
+    assert tells_memory(1, PRIVATE_FROM_NS, once=True)
+    assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS, once=False, threads=2)
 
 
 def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:

@@ -59,6 +59,9 @@ class SpyAdapter:
         self.values: dict[str, str] = {}
         self._kept: dict[Path, pa.Table] = {}
 
+    def data_of(self, location: Path) -> Path:
+        return location
+
     def save(self, table: pa.Table, location: Path) -> None:
         self._order.note(f"save {table.num_rows} rows")
         location.touch()

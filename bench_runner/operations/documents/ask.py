@@ -1,0 +1,109 @@
+"""Asking a question of all documents: those of Alkowaileet and Carey's table 2, and JSONBench's five.
+
+A plan goes to the store as JSON. Where the store has no call for it, all documents are read and the reference answers:
+that is what a user would have to do. The reference is our library's, and imported where it is needed: a worker that
+measures it must not have it already.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
+from adapters.errors import RefusedData
+from bench_runner.operations.document_target import Documents
+from bench_runner.operations.documents import source
+from bench_runner.operations.documents.operation import DocumentReading, first_unlike, store_of
+from bench_runner.operations.operation import READ_ALL, REPETITIONS, Stage
+from bench_runner.operations.parameters import word
+
+
+@dataclass(frozen=True)
+class Asking(DocumentReading):
+    """What questions have in common: a plan, who answers it, and the right answer."""
+
+    def fallback(self, adapter: Any) -> str:
+        """What stands for a store that answers nothing itself."""
+        return "" if adapter.offers.operators else READ_ALL
+
+    def fallback_in(self, stage: Stage) -> str:
+        """What stands for the store's own answer to this very plan."""
+        return READ_ALL if self._reads_all(stage, self.take_input(stage, stage.rows)) else ""
+
+    def _reads_all(self, stage: Stage, plan: str) -> bool:
+        return not steps_of(plan) <= store_of(stage).offers.operators
+
+    def make_ready(self, stage: Stage, handle: DocumentHandle) -> None:
+        """Each of the plans is prepared for: what users know of their data is not part of asking."""
+        super().make_ready(stage, handle)
+        for plan in dict.fromkeys(self.inputs(stage, stage.rows, 1 + REPETITIONS)):
+            if not self._reads_all(stage, plan):
+                handle.prepare(plan)
+
+    def asked(self, stage: Stage, handle: DocumentHandle, held: str) -> list[Any]:
+        """The rows of the answer. Raises RefusedData where the store means a condition otherwise."""
+        if self._reads_all(stage, held):
+            everything = (document for batch in handle.scan() for document in batch)
+            return _answer(held, everything, source.key_field(stage))
+        try:
+            return handle.query(held)
+        except RefusedQuery as refused:
+            raise RefusedData(str(refused)) from refused
+
+    def difference(self, stage: Stage, held: str, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+        """Row by row, in the order that the plan has."""
+        return first_unlike(self.right(stage, held), result.rows, losses)
+
+    def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:
+        """The reference's answer over the documents in memory."""
+        return _right(stage, plan)
+
+
+@lru_cache(maxsize=64)
+def steps_of(plan: str) -> frozenset[str]:
+    """What a plan does. Parsed while the operation is primed: inside the clock it is only looked up."""
+    return frozenset(step["is"] for step in json.loads(plan))
+
+
+@lru_cache(maxsize=64)
+def _right(stage: Stage, plan: str) -> list[dict[str, Any]]:
+    return _answer(plan, source.documents(stage, stage.rows), source.key_field(stage))
+
+
+def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str, Any]]:
+    from document_stores.shared.reference import answer
+
+    return answer(plan, documents, key)
+
+
+@dataclass(frozen=True)
+class Ask(Asking):
+    """From an open store to the answer of a question that is known of such documents."""
+
+    query: str = word("q1", "q2", "q3", "q4", "q5", spelled=True)
+
+    name: ClassVar[str] = "ask"
+    meaning: ClassVar[str] = "answer a question about all documents, of the paper's table 2 or of JSONBench"
+
+    @property
+    def title(self) -> str:
+        """'ask q2'."""
+        return f"ask {self.query}"
+
+    def concerns(self, dataset: str) -> bool:
+        """Whether there is such a question about these documents."""
+        return self.query in _plans(dataset.partition("[")[0])
+
+    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
+        """The same plan for each repetition."""
+        return [_plans(stage.name.partition("[")[0])[self.query]] * repetitions
+
+
+def _plans(dataset: str) -> Mapping[str, str]:
+    from document_stores.shared.questions import questions_of
+
+    return {name: question.plan for name, question in questions_of(dataset).items()}

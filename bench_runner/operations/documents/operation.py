@@ -1,0 +1,121 @@
+"""What the operations on documents have in common: they are called on an open store, and say what is right.
+
+Reading in part is short: it is called several times in one process, on a copy that stays open (method rule 19).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pyarrow as pa
+
+from adapters.contract import ImageStorage, TabularFormat
+from adapters.document_store import DocumentHandle, DocumentLoss, DocumentStoreAdapter, identical, seen
+from adapters.offers import Handle
+from bench_runner.clock import Laps
+from bench_runner.operations.document_target import Documents
+from bench_runner.operations.documents import source
+from bench_runner.operations.operation import Operation, RepeatedOperation, Stage
+from bench_runner.variants import is_raw_io
+from data_generator.documents import is_documents
+
+RAW_IO_REFUSAL = "raw I/O writes and reads all of the text, and finds no document in it"
+
+
+def store_of(stage: Stage) -> DocumentStoreAdapter:
+    """The store that a worker measures."""
+    return cast(DocumentStoreAdapter, stage.adapter)
+
+
+class DocumentOperation(Operation):
+    """One thing that a user does with stored documents."""
+
+    of_images: ClassVar[bool] = False
+    of_documents: ClassVar[bool] = True
+    of_services: ClassVar[bool] = False
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The data must be documents."""
+        return None if is_documents(schema) else "it is about documents, and the data are none"
+
+    def unfit(self, adapter: Any) -> str | None:
+        """Raw I/O stores text and knows no documents."""
+        return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """Documents have none."""
+        return []
+
+    @abstractmethod
+    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+        """After the clock: how what came back differs from the right answer, but for these losses; None where it does
+        not."""
+
+
+@dataclass(frozen=True)
+class DocumentReading(DocumentOperation, RepeatedOperation):
+    """Reading some of the stored documents, or an answer from them, on a store that stays open."""
+
+    may_be_long: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = False
+
+    @property
+    def asks_for_open(self) -> bool:
+        """Always: who asks a store has it open."""
+        return True
+
+    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
+        """Every store can stay open."""
+        return True
+
+    def open(self, stage: Stage, location: Path) -> Handle | None:
+        """The store, open."""
+        handle = store_of(stage).open(location, source.key_field(stage))
+        self.make_ready(stage, handle)
+        return cast(Handle, handle)
+
+    def make_ready(self, stage: Stage, handle: DocumentHandle) -> None:
+        """What an open store needs before it is asked; merges that are due come to their end."""
+        handle.settle()
+
+    def take_input(self, stage: Stage, rows: int) -> Any:
+        """What the first call asks for, of the first `rows` documents."""
+        return self.inputs(stage, rows, 1)[0]
+
+    def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
+        """Ask once."""
+        found = self.asked(stage, cast(DocumentHandle, handle), held)
+        laps.lap("engine_ns")
+        return Documents(found)
+
+    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Documents:
+        """Open, ask once, close."""
+        handle = self.open(stage, location)
+        result = self.call(stage, handle, held, location, laps)
+        cast(DocumentHandle, handle).close()
+        laps.lap("engine_ns")
+        return result
+
+    @abstractmethod
+    def asked(self, stage: Stage, handle: DocumentHandle, held: Any) -> list[Any]:
+        """Inside the clock: what the store gives."""
+
+
+def first_unlike(expected: Iterable[Any], found: Sequence[Any], losses: Sequence[DocumentLoss]) -> str | None:
+    """How rows in a certain order differ; None where they are the same by type and bits."""
+    wanted = list(expected)
+    if len(wanted) != len(found):
+        return f"{len(found):,} rows came back, {len(wanted):,} are right"
+    for number, (right, came) in enumerate(zip(wanted, found, strict=True)):
+        if not identical(seen(right, losses), seen(came, losses)):
+            return f"row {number}: right is {_short(right)}, came back {_short(came)}"
+    return None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -1,0 +1,109 @@
+"""Counting what fields hold in the documents whose value of another field lies between two.
+
+That is Alkowaileet and Carey's table 3: a share of the documents, found by an index or by reading the fields of all,
+and the values that 1, 5 or 10 fields have in them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from adapters.document_store import DocumentHandle, FieldPath
+from bench_runner.operations.documents import source
+from bench_runner.operations.documents.ask import Asking
+from bench_runner.operations.operation import Stage
+from bench_runner.operations.parameters import count, share, word
+from bench_runner.operations.take import generator
+
+SCAN, INDEX = "scan", "index"
+
+
+@dataclass(frozen=True)
+class Range(Asking):
+    """From an open store to as many numbers as fields are counted, over a share of the documents."""
+
+    selectivity: float = share(0.001)
+    paths: int = count(1, spelled=True)
+    by: str = word(SCAN, INDEX, spelled=True)
+
+    name: ClassVar[str] = "range"
+    meaning: ClassVar[str] = "count the values of some fields in a share of the documents, by an index or a scan"
+
+    @property
+    def title(self) -> str:
+        """'range of 0.1%, 1 field, by index'."""
+        return f"range of {self.selectivity * 100:g}%, {self.paths} field{'s' * (self.paths != 1)}, by {self.by}"
+
+    def unfit(self, adapter: Any) -> str | None:
+        """An index must be possible."""
+        if self.by == INDEX and not adapter.offers.index:
+            return "it has no index of fields: measure it with by=scan"
+        return super().unfit(adapter)
+
+    def make_ready(self, stage: Stage, handle: DocumentHandle) -> None:
+        """The index, where it is asked for and not there yet; then as for any question."""
+        if self.by == INDEX:
+            handle.index(self._ordered(stage))
+        super().make_ready(stage, handle)
+
+    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
+        """A plan for each repetition, over another part of the values."""
+        ordered = self._ordered(stage)
+        (found,) = source.values(stage, rows, ordered)
+        # The fields and the parts are the same whether an index finds them or not.
+        chosen = source.chosen_paths(stage, self.paths, f"range/{self.paths}")
+        random = generator(stage.digest, f"range/{self.selectivity}")
+        asked = (source.share_between(found, self.selectivity, random) for _ in range(repetitions))
+        return [plan(ordered, low, high, chosen) for low, high in asked]
+
+    def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:
+        """Counted over the values themselves, by other code than the reference's."""
+        condition, counting = json.loads(plan)
+        low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])
+        paths = tuple(tuple(each["expression"]["path"]) for each in counting["aggregates"])
+        ordered, *counted = _columns(stage, (self._ordered(stage), *paths))
+        inside = [type(value) in (int, float) and low <= value <= high for value in ordered]
+        columns = zip(counting["aggregates"], counted, strict=True)
+        return [{each["name"]: _present(inside, column) for each, column in columns}]
+
+    def _ordered(self, stage: Stage) -> FieldPath:
+        return source.ordered_fields(stage, 1)[0]
+
+
+@lru_cache(maxsize=1)
+def _columns(stage: Stage, paths: tuple[FieldPath, ...]) -> list[list[Any]]:
+    return source.values(stage, stage.rows, *paths)
+
+
+def _present(inside: list[bool], column: list[Any]) -> int:
+    return sum(is_inside and value is not None for is_inside, value in zip(inside, column, strict=True))
+
+
+def plan(ordered: FieldPath, low: int, high: int, counted: list[FieldPath]) -> str:
+    """How many values each field has where another one lies between two integers, both included; as JSON."""
+
+    def bound(operator: str, value: int) -> dict[str, Any]:
+        return {
+            "is": "compare",
+            "left": {"is": "field", "path": list(ordered)},
+            "operator": operator,
+            "right": {"is": "constant", "value": value},
+        }
+
+    aggregates = [
+        {
+            "is": "aggregate",
+            "name": f"count_{number}",
+            "function": "count",
+            "expression": {"is": "field", "path": list(path)},
+        }
+        for number, path in enumerate(counted, start=1)
+    ]
+    steps = [
+        {"is": "filter", "condition": {"is": "and", "conditions": [bound(">=", low), bound("<=", high)]}},
+        {"is": "group_by", "keys": [], "aggregates": aggregates},
+    ]
+    return json.dumps(steps)

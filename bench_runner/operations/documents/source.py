@@ -1,0 +1,111 @@
+"""What was stored, taken from the cached data set: documents, keys, places that have values, and values to choose from.
+
+What an operation asks for is chosen before its clock by what is read here of a field alone; what is right is computed
+after it, from the documents themselves. This module knows no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from adapters.document_store import FieldPath, Key
+from adapters.errors import RefusedData
+from bench_runner.operations.operation import Stage
+from bench_runner.operations.take import generator
+from data_generator.documents import json_lines, key_of, lines_of
+
+LOOKED_AT = 1_000
+"""Of so many documents the fields are looked at, to choose among them."""
+FEWEST_OF_LOOKED_AT = 10
+"""A field that fewer of these have is not chosen: most counts of it would be 0."""
+
+_DECODER = msgspec.json.Decoder(dict[str, Any])
+
+
+def key_field(stage: Stage) -> str:
+    """The field that is the documents' key."""
+    return key_of(stage.schema)
+
+
+def documents(stage: Stage, rows: int) -> Iterator[dict[str, Any]]:
+    """The first documents, as they were stored."""
+    for batch in stage.table(rows).to_batches():
+        yield from _DECODER.decode_lines(json_lines(batch))
+
+
+def values(stage: Stage, rows: int, *paths: FieldPath) -> list[list[Any]]:
+    """Of each path what lies there in the first documents, in their order; None where nothing does."""
+    found: list[list[Any]] = [[] for _ in paths]
+    for document in documents(stage, rows):
+        for path, column in zip(paths, found, strict=True):
+            value: Any = document
+            for name in path:
+                value = value.get(name) if isinstance(value, dict) else None
+            column.append(value)
+    return found
+
+
+@lru_cache(maxsize=1)
+def lines_by_key(stage: Stage) -> Mapping[Key, bytes]:
+    """Every document's line, by its key. For after the clock: it holds all of the text."""
+    (keys,) = values(stage, stage.rows, (key_field(stage),))
+    return dict(zip(keys, lines_of(stage.table(stage.rows)), strict=True))
+
+
+def document_of(line: bytes) -> dict[str, Any]:
+    """The document in a line."""
+    return _DECODER.decode(line)
+
+
+def chosen_paths(stage: Stage, count: int, spelled: str) -> list[FieldPath]:
+    """So many places that hold values and are no arrays, chosen by the digest of the data; the key is none of them.
+
+    Fewer where there are not as many.
+    """
+    known = sorted(_looked_at(stage))
+    random = generator(stage.digest, spelled)
+    return [known[place] for place in random.permutation(len(known))[:count].tolist()]
+
+
+def ordered_fields(stage: Stage, count: int) -> list[FieldPath]:
+    """`count` fields whose ranges can be asked for, those with most different values among the documents looked at
+    first; of equals by name. They hold integers alone, or nothing; the key is none of them. Raises RefusedData where
+    there are not as many."""
+    found = [
+        (-len(set(held)), path) for path, held in _looked_at(stage).items() if all(type(value) is int for value in held)
+    ]
+    if len(found) < count:
+        raise RefusedData(f"{count} fields that hold integers alone are needed, the documents have {len(found)}")
+    return [path for _, path in sorted(found)[:count]]
+
+
+@lru_cache(maxsize=1)
+def _looked_at(stage: Stage) -> dict[FieldPath, list[Any]]:
+    """The places of the first documents, but for the key, with the values there."""
+    found: dict[FieldPath, list[Any]] = {}
+    for document in documents(stage, min(stage.rows, LOOKED_AT)):
+        for path, value in _places(document, ()):
+            found.setdefault(path, []).append(value)
+    key = (key_field(stage),)
+    return {path: held for path, held in found.items() if len(held) >= FEWEST_OF_LOOKED_AT and path != key}
+
+
+def _places(value: dict[str, Any], before: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
+    for name, below in value.items():
+        if isinstance(below, dict):
+            yield from _places(below, (*before, name))
+        elif below is not None and not isinstance(below, list):
+            yield (*before, name), below
+
+
+def share_between(found: list[Any], share: float, random: np.random.Generator) -> tuple[int, int]:
+    """The lowest and highest of a run of the sorted integers that is about this share of them."""
+    held = np.sort(np.array([value for value in found if type(value) is int], np.int64))
+    count = max(1, round(share * len(held)))
+    start = int(random.integers(0, len(held) - count + 1))
+    return int(held[start]), int(held[start + count - 1])

@@ -1,0 +1,125 @@
+"""Counting and adding up the rows that meet a condition, of which it is known how many groups can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.contract import TabularFormat
+from adapters.errors import RefusedData
+from adapters.offers import Handle
+from adapters.predicate import Predicate
+from bench_runner.clock import Laps
+from bench_runner.operations import selection, targets
+from bench_runner.operations.groups import blocks
+from bench_runner.operations.groups.query import AsksForBlocks
+from bench_runner.operations.operation import Stage
+from data_generator.cache import read_table
+
+COLUMNS = ("count", "min", "max", "sum")
+SCHEMA = pa.schema([(name, pa.int64()) for name in COLUMNS])
+MOST_SUM = 1 << 53
+"""Beyond this an engine that adds up floats would be off: a column is chosen of which no sum reaches it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One repetition: its number, its condition, and the column that is added up."""
+
+    number: int
+    condition: Predicate
+    column: str
+
+
+@dataclass(frozen=True)
+class Aggregate(AsksForBlocks):
+    """From an open stored copy to one row: count, minimum, maximum and sum of a column over the rows that meet a
+    condition. An engine without such a call reads that column of those rows, which is added up by Arrow."""
+
+    name: ClassVar[str] = "aggregate"
+    meaning: ClassVar[str] = (
+        "count and add up the rows that meet a condition which a known share of the blocks can meet"
+    )
+
+    @property
+    def title(self) -> str:
+        """'aggregate 1% of the groups'."""
+        return f"aggregate {self._where}"
+
+    def take_input(self, stage: Stage, rows: int) -> Asked:
+        """That of the first repetition; of few rows a condition that all meet."""
+        if rows < stage.rows:
+            return Asked(0, self.everything(stage), self._column(stage))
+        return self.inputs(stage, rows, 1)[0]
+
+    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
+        """What the repetitions ask for."""
+        column = self._column(stage)
+        return [Asked(number, each, column) for number, each in enumerate(self.conditions(stage, repetitions))]
+
+    def call(self, stage: Stage, handle: Handle | None, held: Asked, location: Path, laps: Laps) -> Any:
+        """Read, add up, touch the result."""
+        adapter = cast(TabularFormat, stage.adapter)
+        if handle is not None and handle.aggregate is not None:
+            own = handle.aggregate
+            return stage.answer(lambda: own(held.condition, held.column), laps)
+        if handle is not None:
+            assert handle.scan is not None
+            native = handle.scan(held.condition, [held.column])
+        else:
+            native = selection.matching(adapter.read(location), adapter.native_read, held.condition, [held.column])
+        rows = targets.from_native(native, stage.target, adapter.native_read)
+        answer = added_up(rows.column(0))
+        laps.lap("engine_ns")
+        return answer
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """Those of the answer."""
+        return list(COLUMNS)
+
+    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+        """The answers of all repetitions, a row each."""
+        # As many as a worker asks for at most: the first call, and those of the block.
+        asked = self.inputs(stage, stage.rows, 64)
+        (named,) = {each.column for each in asked}
+        offers = cast(TabularFormat, stage.adapter).offers
+        table = stage.table(stage.rows, list(dict.fromkeys([asked[0].condition.column, named])))
+        tested, values = table.column(asked[0].condition.column), table.column(named)
+        rows = (blocks.given_rows(tested, each.condition, offers) for each in asked)
+        return pa.concat_tables([added_up(values.take(pa.array(numbers))) for numbers in rows]).select(list(columns))
+
+    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+        """Which of them a repetition asks for."""
+        return held if isinstance(held, np.ndarray) else np.array([held.number])
+
+    def _column(self, stage: Stage) -> str:
+        return _chosen(stage.dataset, stage.rows, self._blocks(stage).column)
+
+
+def added_up(column: pa.ChunkedArray) -> pa.Table:
+    """One row with what COLUMNS name, in int64."""
+    extent = pc.min_max(column)
+    found = [len(column), extent["min"].as_py(), extent["max"].as_py(), pc.sum(column).as_py()]
+    return pa.Table.from_arrays([pa.array([value], pa.int64()) for value in found], schema=SCHEMA)
+
+
+@lru_cache(maxsize=1)
+def _chosen(dataset: Path, rows: int, tested: str) -> str:
+    """The first column of whole numbers without nulls of which no sum is too large, and not the one that is tested."""
+    for field in read_table(dataset, 0).schema:
+        if not pa.types.is_int64(field.type) or field.name == tested:
+            continue
+        column = read_table(dataset, rows, [field.name]).column(0)
+        if column.null_count or not rows:
+            continue
+        extent = pc.min_max(column)
+        if max(abs(extent["min"].as_py()), abs(extent["max"].as_py())) * rows < MOST_SUM:
+            return field.name
+    raise RefusedData("no column of whole numbers has a sum that every engine gets exactly")

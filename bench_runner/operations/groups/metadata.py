@@ -1,0 +1,72 @@
+"""Holding what is known of many stored files before one of them is read: their metadata, as a reader holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import ImageStorage, TabularFormat
+from bench_runner.clock import Laps
+from bench_runner.operations.operation import Operation, Stage
+from bench_runner.operations.parameters import count
+
+
+@dataclass(frozen=True)
+class Metadata(Operation):
+    """From stored files to the metadata of so many in memory: the stored ones again and again, each time anew, until
+    they are as many. The figure that matters is the memory."""
+
+    files: int = count(640, spelled=True)
+
+    name: ClassVar[str] = "metadata"
+    arrow_only: ClassVar[bool] = True
+    of_services: ClassVar[bool] = False
+    meaning: ClassVar[str] = "hold what is known of many stored files before one of them is read"
+
+    @property
+    def title(self) -> str:
+        """'metadata of 640 files'."""
+        return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
+
+    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
+        """It must have metadata of its own to hold."""
+        if isinstance(adapter, TabularFormat) and adapter.offers.metadata:
+            return None
+        return "nothing says in which form its reader holds metadata"
+
+    def take_input(self, stage: Stage, rows: int) -> int:
+        """How many files; one for the first call."""
+        return 1 if rows < stage.rows else self.files
+
+    def run(self, stage: Stage, held: int, location: Path, laps: Laps) -> Any:
+        """Take in, hold, give the rows of each group."""
+        handle = cast(TabularFormat, stage.adapter).open(location)
+        assert handle.metadata is not None
+        taken = handle.metadata
+        result = stage.answer(lambda: taken(held), laps)
+        handle.close()
+        laps.lap("engine_ns")
+        return result
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """How many rows the groups have."""
+        return ["rows"]
+
+    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+        """Of each group of each file, in their order."""
+        offers = cast(TabularFormat, stage.adapter).offers
+        assert offers.group_rows is not None
+        file_rows = offers.file_rows or max(stage.rows, 1)
+        stored = [min(file_rows, stage.rows - start) for start in range(0, max(stage.rows, 1), file_rows)]
+        groups = [_groups(rows, offers.group_rows) for rows in stored]
+        held = [groups[number % len(groups)] for number in range(self.files)]
+        return pa.table({"rows": pa.array(np.concatenate(held), pa.int64())}).select(list(columns))
+
+
+def _groups(rows: int, group_rows: int) -> np.ndarray:
+    return np.minimum(rows - np.arange(0, max(rows, 1), group_rows), group_rows)

@@ -1,0 +1,158 @@
+"""Reading the rows that meet a condition, of which it is known how many groups of rows a reader can leave out.
+
+`scan` asks for a share of the rows, wherever they lie; this asks for a share of the blocks in which they lie, because
+that decides what a reader with statistics has to read. Opening lies before the clock: a service has its files open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from adapters.contract import ImageStorage, TabularFormat
+from adapters.errors import RefusedData
+from adapters.offers import Handle
+from adapters.predicate import Kind, Predicate
+from bench_runner.clock import Laps
+from bench_runner.operations import selection
+from bench_runner.operations.groups import blocks
+from bench_runner.operations.groups.blocks import CLUSTERED, SCATTERED
+from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
+from bench_runner.operations.parameters import ALL, count, share, word
+from bench_runner.operations.project import chosen_columns
+
+BLOCK_ROWS = 10_000
+"""Rows of a block where nobody says otherwise: the row groups of near storage have as many."""
+
+
+@dataclass(frozen=True)
+class AsksForBlocks(RepeatedOperation):
+    """What a query and an aggregate have in common: the blocks that are asked for, and the copy that stays open."""
+
+    groups: float = share(0.01, none=True)
+    place: str = word(CLUSTERED, SCATTERED)
+    block_rows: int = count(BLOCK_ROWS)
+
+    arrow_only: ClassVar[bool] = True
+    may_be_long: ClassVar[bool] = True
+
+    @property
+    def _where(self) -> str:
+        """'1% of the groups', '1% of the groups, scattered'."""
+        told = f"{self.groups * 100:g}% of the groups"
+        return told + (f", {self.place}" if self.place != CLUSTERED else "")
+
+    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+        """What stands for the engine's own call where it tests no ranges."""
+        own = isinstance(adapter, TabularFormat) and Kind.RANGE in adapter.offers.scan
+        return "" if own else READ_ALL
+
+    @property
+    def asks_for_open(self) -> bool:
+        """Always: what can stay open does."""
+        return True
+
+    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
+        """Where the call has a handle that stays open; else each call opens the copy, inside its clock."""
+        return isinstance(adapter, TabularFormat) and adapter.offers.keeps_scans and not self.fallback(adapter)
+
+    def open(self, stage: Stage, location: Path) -> Handle | None:
+        """The stored copy open for filters; None where everything is read."""
+        adapter = cast(TabularFormat, stage.adapter)
+        if self.fallback(adapter):
+            return None
+        return adapter.open_scans(location) if self.keeps_handle(adapter) else adapter.open(location)
+
+    def conditions(self, stage: Stage, repetitions: int) -> list[Predicate]:
+        """One for each repetition, of the whole data. Raises RefusedData where no column tells blocks apart so, or the
+        variant changes the one that does."""
+        found = self._blocks(stage)
+        adapter = cast(TabularFormat, stage.adapter)
+        column = stage.table(stage.rows, [found.column]).column(0)
+        for loss in adapter.losses:
+            of = stage.target
+            if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
+                raise RefusedData(f"the condition is on {found.column}, which this variant changes: {loss.what}")
+        return list(blocks.conditions(found, self.groups, repetitions, f"{stage.digest}/{self.spelled}"))
+
+    def everything(self, stage: Stage) -> Predicate:
+        """What the first call on few rows asks for: all of them."""
+        return blocks.everything(self._blocks(stage))
+
+    def _blocks(self, stage: Stage) -> blocks.Blocks:
+        return blocks.blocks_of(stage.dataset, stage.rows, self.block_rows, self.place)
+
+    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
+        """Open, call once, close."""
+        handle = self.open(stage, location)
+        result = self.call(stage, handle, held, location, laps)
+        if handle is not None:
+            handle.close()
+            laps.lap("engine_ns")
+        return result
+
+
+@dataclass(frozen=True)
+class Query(AsksForBlocks):
+    """From an open stored copy to the rows that meet a condition, in private memory, in their stored order."""
+
+    columns: int | str = count(ALL, ALL)
+
+    name: ClassVar[str] = "query"
+    meaning: ClassVar[str] = "read the rows that meet a condition which a known share of the blocks of rows can meet"
+
+    @property
+    def title(self) -> str:
+        """'query 1% of the groups', 'query 1% of the groups, scattered, 2 columns'."""
+        told = f"query {self._where}"
+        return told + (f", {self.columns} column{'s' * (self.columns != 1)}" if self.columns != ALL else "")
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """There must be as many columns."""
+        if isinstance(self.columns, int) and self.columns > len(schema):
+            return f"{self.columns} columns are asked for, the table has {len(schema)}"
+        return None
+
+    def take_input(self, stage: Stage, rows: int) -> Predicate:
+        """The condition of the first repetition; of few rows one that all meet."""
+        return self.everything(stage) if rows < stage.rows else self.inputs(stage, rows, 1)[0]
+
+    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
+        """The conditions of the repetitions."""
+        return self.conditions(stage, repetitions)
+
+    def call(self, stage: Stage, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
+        """Read the rows, convert to the target, touch one byte in each page of the result."""
+        return stage.answer(lambda: self._rows(stage, handle, held, location), laps)
+
+    def _rows(self, stage: Stage, handle: Handle | None, asked: Predicate, location: Path) -> Any:
+        columns = self.expected_columns(stage)
+        if handle is not None:
+            assert handle.scan is not None
+            return handle.scan(asked, columns)
+        adapter = cast(TabularFormat, stage.adapter)
+        return selection.matching(adapter.read(location), adapter.native_read, asked, columns)
+
+    def expected_columns(self, stage: Stage) -> list[str]:
+        """Those that were asked for."""
+        if self.columns == ALL:
+            return list(stage.schema.names)
+        return list(_columns(stage.schema, stage.digest, int(self.columns)))
+
+    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+        """Those that the engine is to give: what meets the condition, or what it does not leave out."""
+        if isinstance(held, np.ndarray):
+            return held
+        adapter = cast(TabularFormat, stage.adapter)
+        return blocks.given_rows(stage.table(stage.rows, [held.column]).column(0), held, adapter.offers)
+
+
+@lru_cache(maxsize=1)
+def _columns(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
+    # Chosen while the operation is primed: inside the clock it is only looked up.
+    return tuple(chosen_columns(schema, digest, count))

@@ -1,0 +1,27 @@
+"""How much may pass, and when: a token bucket over bytes. It knows no socket."""
+
+from __future__ import annotations
+
+import threading
+
+from bench_runner.clock import now_ns, pause
+
+BURST_NS = 10 * 10**6
+"""What was not used of the last 10 ms may still be: a sleep that lasts too long is made up for, an idle line is not."""
+
+
+class Bucket:
+    """Lets `bytes_per_s` pass, of all that ask it together. For several threads."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        self._ns_per_byte = 1e9 / bytes_per_s
+        self._free_ns: float = now_ns()
+        self._lock = threading.Lock()
+
+    def wait(self, size_bytes: int) -> None:
+        """Return when so many bytes more may have passed."""
+        with self._lock:
+            self._free_ns = max(self._free_ns, now_ns() - BURST_NS) + size_bytes * self._ns_per_byte
+            until_ns = self._free_ns
+        while (left_ns := until_ns - now_ns()) > 0:
+            pause(left_ns / 1e9)

@@ -1,0 +1,98 @@
+"""What a line really lets through: bytes are sent through a proxy, and timed from the first to the last."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.services import Service
+from bench_runner.clock import now_ns
+from bench_runner.errors import RunError
+from bench_runner.networks import rate_mbit
+from bench_runner.run.services import starting
+from bench_runner.run.services.proxy import HOST, MOST_PIECE_BYTES, passed_bytes
+
+LENGTH_S = 1.0
+"""So long a calibration lasts at the rate that is asked for: the burst of a bucket is a hundredth of it."""
+MOST_OFF = 0.05
+"""A line whose rate is off by more than this is not used."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was asked for and what was found, in bits a second, in the direction from the service to its caller."""
+
+    asked_bits_per_s: float
+    found_bits_per_s: float
+    counted_bytes: int
+    """By the proxy's own count, of what was sent."""
+    sent_bytes: int
+
+    @property
+    def off(self) -> float:
+        """By what share it is off: 0.02 is 2 % too fast."""
+        return self.found_bits_per_s / self.asked_bits_per_s - 1
+
+
+def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibration:
+    """Time `length_s` seconds' worth of bytes through a line of this network. `folder` must not exist, and goes."""
+    bits_per_s = rate_mbit(network) * 1e6
+    size_bytes = int(bits_per_s / 8 * length_s)
+    source = Service("source", ("-m", __name__, str(size_bytes)))
+    with starting.running([source], network, folder) as found:
+        host, _, port = found.served.addresses["source"].partition(":")
+        with socket.create_connection((host, int(port))) as line:
+            piece = bytearray(1 << 20)
+            # Until the first byte is here the connection is made, on both sides of the proxy.
+            received = line.recv_into(piece)
+            began_ns, first_bytes = now_ns(), received
+            while got := line.recv_into(piece):
+                received += got
+            passed_ns = now_ns() - began_ns
+        assert found.counters is not None
+        counted = passed_bytes(found.counters)
+    rate = (received - first_bytes) * 8 / (passed_ns / 1e9)
+    return Calibration(bits_per_s, rate, counted, received)
+
+
+def checked(network: str, folder: Path) -> Calibration:
+    """As `calibrate`. Raises RunError where the line is off by more than MOST_OFF, also when it is tried again."""
+    found = calibrate(network, folder)
+    if abs(found.off) > MOST_OFF:
+        found = calibrate(network, folder)
+    if abs(found.off) > MOST_OFF:
+        raise RunError(
+            f"--network {network}: the proxy lets {found.found_bits_per_s / 1e6:,.0f} Mbit/s through, not "
+            f"{found.asked_bits_per_s / 1e6:,.0f}\n  leave the machine alone, or ask for a slower line"
+        )
+    return found
+
+
+def _send(size_bytes: int) -> None:
+    """Give so many bytes to the first who asks, and end."""
+    with socket.create_server((HOST, 0)) as listener:
+        _say(listener.getsockname()[1])
+        caller, _ = listener.accept()
+        with caller, suppress(BrokenPipeError):
+            piece = bytes(MOST_PIECE_BYTES)
+            for start in range(0, size_bytes, MOST_PIECE_BYTES):
+                caller.sendall(piece[: size_bytes - start])
+    # Who started it ends it.
+    threading.Event().wait()
+
+
+def _say(port: int) -> None:
+    import json
+    import sys
+
+    sys.stdout.write(json.dumps({"port": port}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    import sys
+
+    _send(int(sys.argv[1]))

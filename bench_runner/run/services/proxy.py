@@ -1,0 +1,118 @@
+"""A line between two programs on this machine: TCP connections are passed on, no faster than so many bits a second.
+
+All connections of a proxy share one line, each direction by itself, as they would share a network card. It adds no
+delay, loses nothing and reorders nothing: what a real network does besides is not here. Bytes that have passed are
+counted in a file that others map, without headers.
+
+`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on so many ports, prints them as a line of
+JSON, and reads lines of JSON from stdin, each with the place of one of them and the port that it leads to.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import socket
+import struct
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from bench_runner.run.services.bucket import Bucket
+
+HOST = "127.0.0.1"
+PIECE_S = 0.002
+"""At most what passes in so long passes at once,"""
+LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 14, 1 << 18
+"""but not less nor more than this: each piece costs a turn of Python, and who waits for a small answer waits for it."""
+COUNTERS = struct.Struct("<QQ")
+"""Bytes to the service and bytes from it, so far."""
+_COUNTER = struct.Struct("<Q")
+LISTEN_BACKLOG = 512
+"""Connections that may wait to be accepted."""
+
+
+def counters_file(path: Path) -> None:
+    """Make the file that a proxy counts in."""
+    path.write_bytes(bytes(COUNTERS.size))
+
+
+def passed_bytes(path: Path) -> int:
+    """What has passed in both directions so far."""
+    return sum(COUNTERS.unpack(path.read_bytes()))
+
+
+class Proxy:
+    """Passes on what comes to one of `ports`, once it is told where to, until it is closed."""
+
+    def __init__(self, bytes_per_s: float, counters: Path, number: int) -> None:
+        """`counters` was made by `counters_file`; `number` is how many ports there are to be."""
+        self._piece_bytes = int(min(max(bytes_per_s * PIECE_S, LEAST_PIECE_BYTES), MOST_PIECE_BYTES))
+        self._buckets = (Bucket(bytes_per_s), Bucket(bytes_per_s))
+        self._lock = threading.Lock()
+        self._passed_bytes = [0, 0]
+        with counters.open("r+b") as file:
+            self._counters = mmap.mmap(file.fileno(), COUNTERS.size)
+        self._listeners = [socket.create_server((HOST, 0), backlog=LISTEN_BACKLOG) for _ in range(number)]
+        self.ports = tuple(listener.getsockname()[1] for listener in self._listeners)
+
+    def lead(self, place: int, port: int) -> None:
+        """Pass on what comes to the port at this place, in threads that end with the process."""
+        threading.Thread(target=self._accept, args=(self._listeners[place], port), daemon=True).start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        for listener in self._listeners:
+            # What waits in accept() is not woken by close() alone.
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+
+    def _accept(self, listener: socket.socket, port: int) -> None:
+        while True:
+            try:
+                caller, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                service = socket.create_connection((HOST, port))
+            except OSError:
+                # The caller sees what it would see without a line: a connection that ends.
+                caller.close()
+                continue
+            for end in (caller, service):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for direction, (source, sink) in enumerate(((caller, service), (service, caller))):
+                threading.Thread(target=self._pass_on, args=(source, sink, direction), daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket, direction: int) -> None:
+        piece = bytearray(self._piece_bytes)
+        view = memoryview(piece)
+        bucket = self._buckets[direction]
+        with suppress(OSError):
+            while received := source.recv_into(piece):
+                bucket.wait(received)
+                # Counted before it is handed over: who has the last byte finds it in the count.
+                with self._lock:
+                    self._passed_bytes[direction] += received
+                    _COUNTER.pack_into(self._counters, direction * _COUNTER.size, self._passed_bytes[direction])
+                sink.sendall(view[:received])
+        # One direction may end before the other; an end of both closes the connection.
+        for end, how in ((sink, socket.SHUT_WR), (source, socket.SHUT_RD)):
+            with suppress(OSError):
+                end.shutdown(how)
+
+
+def main() -> None:
+    """Entry of the process."""
+    proxy = Proxy(float(sys.argv[1]) * 1e6 / 8, Path(sys.argv[2]), int(sys.argv[3]))
+    sys.stdout.write(json.dumps({"ports": proxy.ports}) + "\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        proxy.lead(**json.loads(line))
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

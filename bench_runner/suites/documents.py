@@ -1,0 +1,73 @@
+"""Documents that change, nest and mix types, in every store: ingested, found, asked.
+
+How it fits the words of the house, decided once:
+
+- A store is a format; `save` is its ingestion of all documents, which ends when the merges that are due are done.
+- `ingest` is ingestion with updates among the documents; it makes a copy of its own.
+- `read`, `get` and `fields` give documents; `ask` and `range` give rows of an answer. What a store has no call for is
+  done over all documents read, is marked so, and is not ranked with a call.
+- Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
+"""
+
+from bench_runner.suites.suite import ACCESS, Suite
+
+SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
+"""Of the documents, as in Alkowaileet and Carey, VLDB 2022, table 3."""
+COUNTED = (1, 5, 10)
+"""Fields, as there."""
+
+SUITE = Suite(
+    name="documents",
+    question="Which store takes documents, finds them, and answers questions about them, how fast and how small?",
+    operations=(
+        "save",
+        "read",
+        "get[documents=100]",
+        "fields[paths=2]",
+        *(f"ask[query=q{number}]" for number in range(1, 6)),
+        "range[selectivity=0.001,paths=1,by=scan]",
+        "range[selectivity=0.001,paths=1,by=index]",
+        "ingest[updates=0.5,indexes=none]",
+        "ingest[updates=0.5,indexes=2]",
+    ),
+    operations_on_request=(
+        "get[documents=1]",
+        "fields[paths=1]",
+        "fields[paths=10]",
+        *(
+            f"range[selectivity={share},paths={paths},by={by}]"
+            for by in ("scan", "index")
+            for share in SELECTIVITIES
+            for paths in COUNTED
+            if (share, paths) != ("0.001", 1)
+        ),
+        "ingest[updates=0.0,indexes=none]",
+    ),
+    datasets=("cell", "sensors", "tweets", "wos", "tweets-2016", "bluesky-events"),
+    on_request=("sensors[readings=random]", "documents"),
+    tracks=(ACCESS,),
+    quick_rows=5_000,
+    documents=True,
+    fallbacks_once=True,
+    variants=(
+        *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open")),
+        "document-store[layout=amax,way=columns]",
+        *(f"document-store[layout={layout},way=rows]" for layout in ("vector", "open")),
+        "parquet-nested[engine=pyarrow,codec=zstd]",
+        "parquet-nested[engine=duckdb,codec=zstd]",
+        "parquet-variant[engine=duckdb,codec=zstd]",
+        "json-lines[engine=msgspec]",
+        "json-lines[engine=msgspec,codec=zstd]",
+    ),
+    reasons={
+        "document-store in three layouts": "one tree around rows, compacted rows and columns: the paper's question",
+        "way=columns, way=rows": "what interpretation costs beside generated code, which is the way of the others",
+        "codec=zstd": "what document-store has where nobody says; JSON Lines without a codec too, as they are received",
+        "the six data sets": "flat, numbers in arrays, sparse and deep, mixed types, changed later, and events",
+        "sensors[readings=random]": "beside the walks of sensors, what nothing makes smaller",
+        "questions q1 to q5": "the paper's table 2 and JSONBench's five; those that a data set has",
+        "range by scan and by index": "the paper's table 3: from which share on an index is the dearer way",
+        "50 % updates, without and with two indexes": "an index makes each update find what was there before",
+        "documents": "your own, by --data FILE.jsonl",
+    },
+)

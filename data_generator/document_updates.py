@@ -1,0 +1,84 @@
+"""A stream of changes made of documents: the documents themselves, and among them upserts and deletes of earlier ones.
+
+As in Alkowaileet and Carey (VLDB 2022, section 6.3): updates choose uniformly among the keys that were there before.
+The stream is the same on every machine. This module knows neither where documents come from nor what takes the changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from data_generator.generated import streams
+
+Key = int | str
+
+_VERSION = 1
+_DECODER = msgspec.json.Decoder(dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is handed over at once: documents to put, as JSON Lines, and keys to delete. No key is named twice."""
+
+    upserts: bytes
+    deletes: tuple[Key, ...]
+
+
+def calls(lines: Iterable[bytes], key: str, updates: float, call_bytes: int = 1_000_000) -> Iterator[Call]:
+    """The documents (JSON texts with line ends) in calls of about `call_bytes`.
+
+    For each document there are `updates` (0 to 1) changes of documents of earlier calls besides, a little fewer at the
+    beginning, as no call changes a document twice; half of them are upserts, half deletes. An upsert puts what another
+    document of its call holds under the earlier one's key; a key that was deleted may be put again. Keys are kept in
+    memory, documents are not.
+    """
+    if not 0 <= updates <= 1:
+        raise ValueError(f"updates={updates}: a share of 0 to 1 is possible")
+    earlier: list[Key] = []
+    for number, together in enumerate(_together(lines, call_bytes)):
+        if not updates:
+            yield Call(b"".join(together), ())
+            continue
+        parsed = [_DECODER.decode(line) for line in together]
+        upserts, deletes = _changes(parsed, key, updates, earlier, number)
+        yield Call(b"".join([*together, *upserts]), deletes)
+        earlier.extend(document[key] for document in parsed)
+
+
+def _together(lines: Iterable[bytes], call_bytes: int) -> Iterator[list[bytes]]:
+    held: list[bytes] = []
+    held_bytes = 0
+    for line in lines:
+        held.append(line)
+        held_bytes += len(line)
+        if held_bytes >= call_bytes:
+            yield held
+            held, held_bytes = [], 0
+    if held:
+        yield held
+
+
+def _changes(
+    parsed: list[dict[str, Any]], key: str, updates: float, earlier: list[Key], number: int
+) -> tuple[list[bytes], tuple[Key, ...]]:
+    """Of the documents of call `number`, the lines that put and the keys that delete earlier ones."""
+    if not earlier:
+        return [], ()
+    count = len(parsed)
+    words = streams.raw_words(3 * count, "updates", _VERSION, number).reshape(3, count)
+    happens = streams.unit_floats(words[0]) < updates
+    places = (streams.unit_floats(words[1]) * len(earlier)).astype("int64")
+    chosen = dict.fromkeys(earlier[place] for place in places[happens].tolist())
+    deleted = (words[2] >> 63).astype(bool).tolist()
+    lines: list[bytes] = []
+    deletes: list[Key] = []
+    for place, changed in enumerate(chosen):
+        if deleted[place]:
+            deletes.append(changed)
+        else:
+            lines.append(msgspec.json.encode({**parsed[place], key: changed}) + b"\n")
+    return lines, tuple(deletes)

@@ -1,0 +1,94 @@
+"""Documents as a data set: one row a document, as a line of JSON text, in a schema that the cache keeps like any other.
+
+The lines of a batch lie one after the other in one buffer, each with its line end, so that buffer is JSON Lines. Which
+field is the key stands in the schema's metadata. This module knows neither where documents come from nor how they are
+stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from data_generator.dataset import Dataset
+
+BATCH_BYTES = 32 * 1024 * 1024
+"""About this many bytes of lines make a batch."""
+
+_LINE = pa.field("line", pa.large_binary(), nullable=False)
+_KEY = b"documents.key"
+_LINE_END = 0x0A
+
+
+def schema(key: str) -> pa.Schema:
+    """The schema of documents whose key is the field `key` at their top."""
+    return pa.schema([_LINE], {_KEY: key.encode()})
+
+
+def is_documents(found: pa.Schema) -> bool:
+    """Whether a data set of this schema holds documents."""
+    return found.equals(pa.schema([_LINE]))
+
+
+def key_of(found: pa.Schema) -> str:
+    """The name of the documents' key. Raises ValueError for a schema of anything else."""
+    metadata = found.metadata or {}
+    if not is_documents(found) or _KEY not in metadata:
+        raise ValueError(f"not a schema of documents: {found.names[:5]}")
+    return metadata[_KEY].decode()
+
+
+def batch(lines: bytes, key: str) -> pa.RecordBatch:
+    """A batch over the memory of `lines`, which is not copied. Raises ValueError when the last line has no end."""
+    ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_END) + 1
+    if len(lines) != (int(ends[-1]) if len(ends) else 0):
+        raise ValueError("the last line has no line end")
+    offsets = np.zeros(len(ends) + 1, dtype=np.int64)
+    offsets[1:] = ends
+    array = pa.Array.from_buffers(_LINE.type, len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(lines)])
+    return pa.RecordBatch.from_arrays([array], schema=schema(key))
+
+
+def batches(documents: Iterable[str], key: str) -> Iterator[pa.RecordBatch]:
+    """The documents, JSON texts without line ends, in batches of about BATCH_BYTES; one of them in memory at a time."""
+    waiting: list[str] = []
+    held_bytes = 0
+    for document in documents:
+        waiting.append(document)
+        held_bytes += len(document) + 1
+        if held_bytes >= BATCH_BYTES:
+            yield batch(_joined(waiting), key)
+            waiting, held_bytes = [], 0
+    if waiting:
+        yield batch(_joined(waiting), key)
+
+
+def json_lines(rows: pa.Table | pa.RecordBatch) -> bytes:
+    """All lines one after the other, each with its line end."""
+    column = rows.column("line")
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return b"".join(_text(chunk) for chunk in chunks)
+
+
+def lines_of(rows: pa.Table | pa.RecordBatch) -> list[bytes]:
+    """The documents' JSON texts, each with its line end."""
+    found: list[bytes] = rows.column("line").to_pylist()
+    return found
+
+
+def write_json_lines(made: Dataset, target: Path) -> int:
+    """Write the documents of a data set to a file, and tell its bytes; one batch in memory at a time."""
+    with target.open("wb") as file:
+        return sum(file.write(_text(part.column("line"))) for part in made.batches())
+
+
+def _joined(texts: list[str]) -> bytes:
+    return ("\n".join(texts) + "\n").encode()
+
+
+def _text(array: pa.Array) -> memoryview:
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + len(array) + 1]
+    return memoryview(array.buffers()[2])[int(offsets[0]) : int(offsets[-1])]

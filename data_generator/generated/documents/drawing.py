@@ -1,0 +1,115 @@
+"""What all generated documents draw from: random integers, prose, and the codes and times that documents are full of.
+
+Documents are made in blocks of BLOCK, each with random streams of its own that its number names: the first documents
+of a large data set are those of a small one. This module knows no data set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b32encode
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from data_generator import documents
+from data_generator.dataset import Dataset
+from data_generator.generated import streams
+from data_generator.generated.words import WORDS
+
+BLOCK = 1024
+"""Documents that share random streams: made together, and cut where fewer are asked for."""
+
+_AT_ONCE = 16_384
+_BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
+_BYTE_TO_LETTER = bytes(_BASE32[byte % len(_BASE32)] for byte in range(256))
+_SPREAD = int.from_bytes(hashlib.sha512(b"spread").digest(), "little") | 1
+"""Odd, so that products of different numbers differ in as many bits as they are cut to."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Maker = Callable[["Draws", int], Iterator[str]]
+"""Makes the BLOCK documents of a block, given the number of the first one."""
+
+
+class Draws:
+    """The random streams of one block."""
+
+    def __init__(self, *path: object) -> None:
+        """`path` names data set, version and block."""
+        self._path = path
+        self.bits: Callable[[], int] = self._bits().__next__
+        """The next integer, uniform in 0 to 2**32 - 1."""
+        self._words = self._endless_words()
+        self._letters = ""
+        self._letters_used = 0
+        self._letters_part = 0
+
+    def words(self, count: int) -> str:
+        """The next `count` words of the block's prose, with a blank between them."""
+        return " ".join(islice(self._words, count))
+
+    def code(self, length: int) -> str:
+        """The next `length` letters and digits at random, of base32 in lower case, as digests and keys are spelled."""
+        start = self._letters_used
+        if start + length > len(self._letters):
+            words = streams.raw_words(_AT_ONCE, *self._path, "letters", self._letters_part)
+            self._letters = words.astype("<u8", copy=False).tobytes().translate(_BYTE_TO_LETTER).decode()
+            self._letters_part += 1
+            start = 0
+        self._letters_used = start + length
+        return self._letters[start : start + length]
+
+    def integers(self, what: str, low: int, high: int, count: int = BLOCK) -> NDArray[np.int64]:
+        """int64, uniform in `low` to `high`, both included, of a stream of their own."""
+        return streams.integers(streams.raw_words(count, *self._path, what), low, high)
+
+    def unit_floats(self, what: str, count: int = BLOCK) -> NDArray[np.float64]:
+        """float64, uniform in [0, 1), of a stream of their own."""
+        return streams.unit_floats(streams.raw_words(count, *self._path, what))
+
+    def _bits(self) -> Iterator[int]:
+        part = 0
+        while True:
+            yield from (streams.raw_words(_AT_ONCE, *self._path, "bits", part) >> np.uint64(32)).tolist()
+            part += 1
+
+    def _endless_words(self) -> Iterator[str]:
+        """Some words are frequent, most are not: the place in the list is the square of a uniform number."""
+        part = 0
+        while True:
+            uniform = streams.unit_floats(streams.raw_words(_AT_ONCE, *self._path, "prose", part))
+            yield from map(WORDS.__getitem__, (uniform * uniform * len(WORDS)).astype(np.int64).tolist())
+            part += 1
+
+
+def dataset(name: str, count: int, key: str, version: int, make: Maker) -> Dataset:
+    """`count` documents that `make` makes, block by block."""
+
+    def made() -> Iterator[str]:
+        for block, first in enumerate(range(0, count, BLOCK)):
+            yield from islice(make(Draws(name, version, block), first), count - first)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        return documents.batches(made(), key)
+
+    return Dataset(name, count, documents.schema(key), version, batches)
+
+
+def code_of(number: int) -> str:
+    """24 letters and digits that stand for a number below 2**64: another number has another code."""
+    spread = (number + 1) * _SPREAD & ((1 << 120) - 1)
+    return b32encode(spread.to_bytes(15, "little")).decode().lower()
+
+
+def chosen(draw: int, values: Sequence[str]) -> str:
+    """One of the values by a draw of 32 bits, the first ones more often (the square of a uniform number)."""
+    return values[draw * draw * len(values) >> 64]
+
+
+def iso_time(microseconds: int) -> str:
+    """'2024-11-21T16:25:49.167Z', of microseconds since 1970."""
+    return f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec='milliseconds')[:-6]}Z"

@@ -1,0 +1,1 @@
+"""Tables of a data warehouse: what it knows of its own queries."""

@@ -1,0 +1,1 @@
+"""Documents of the user's: JSON Lines, checked line by line."""

@@ -1,0 +1,164 @@
+"""The process that opens the user's documents: `python -m data_generator.imported.documents.document_import PARENT
+MEMORY_BYTES PROGRESS`.
+
+It takes a sample of JSON Lines, checks each line of it, and answers as data_generator.imported.import_process says,
+with these letters besides:
+
+    p  how many documents it has seen so far, as JSON
+    n  what there is, as JSON: `input_rows`, `rows` of the sample, `blocks` that it has, `key`, `numbered`
+    b  documents of the sample, as lines with their ends
+
+Nothing here knows of caches or data sets.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from data_generator.imported.documents import line_check
+from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables import sampling
+
+ROWS, FACTS, BATCH = b"p", b"n", b"b"
+
+BLOCK_BYTES = 8 << 20
+"""What is read at once; a line cannot be longer."""
+
+USUAL_KEY = "id"
+"""The key where the user names none: a field of the documents, or one that is put in front, the number of the line."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line with a document, and its number in the file."""
+
+    number: int
+    content: bytes
+
+
+def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
+    """The letters and contents that answer a task (`path`, `files`, `rows`, `key`), without the end. Raises Refused."""
+    (file,) = task["files"]
+    progress.at(task["path"])
+    with opened(file["path"]) as stream:
+        _check_beginning(stream, task["path"])
+        input_rows = 0
+        first = None
+        for lines in _parts(stream, task["path"], progress):
+            first = first or next(iter(lines), None)
+            input_rows += len(lines)
+            yield ROWS, json.dumps(input_rows).encode()
+        if first is None:
+            raise Refused("holds no documents", "name a file with a JSON object a line", task["path"])
+        blocks = sampling.blocks(input_rows, task["rows"])
+        numbered = not task["key"] and not _has_usual_key(first, task["path"])
+        rows = sum(block.rows for block in blocks)
+        facts = {
+            "input_rows": input_rows,
+            "rows": rows,
+            "blocks": len(blocks),
+            "key": task["key"] or USUAL_KEY,
+            "numbered": numbered,
+        }
+        yield FACTS, json.dumps(facts).encode()
+        yield from _sample(stream, task, progress, blocks, numbered)
+
+
+def _has_usual_key(first: _Line, path: str) -> bool:
+    try:
+        return line_check.has_field(first.content, USUAL_KEY)
+    except Refused as refused:
+        raise _at(refused, path, first.number) from None
+
+
+def _at(refused: Refused, path: str, number: int) -> Refused:
+    return Refused(refused.reason, refused.step, f"{path}, line {number:,}")
+
+
+def _check_beginning(stream: IO[bytes], path: str) -> None:
+    beginning = stream.read(1 << 16)
+    if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise Refused("is UTF-16, and UTF-8 is read", "write it again: iconv -f UTF-16 -t UTF-8", f"{path}, line 1")
+    if beginning.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+        raise Refused(
+            "begins with '[': it is one JSON array, and an object a line is read (JSON Lines)",
+            "write it again: jq -c '.[]' FILE > NEW",
+            f"{path}, line 1",
+        )
+
+
+def _parts(stream: IO[bytes], path: str, progress: Progress) -> Iterator[list[_Line]]:
+    """The lines of the file that are not empty, those of a block together. Raises Refused for one that is too long."""
+    stream.seek(0)
+    if stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+        stream.seek(0)
+    rest, number = b"", 1
+    while part := stream.read(BLOCK_BYTES):
+        lines = (rest + part).split(b"\n")
+        rest = lines.pop()
+        yield _filled(lines, number)
+        number += len(lines)
+        progress.at(f"{path}, line {number:,}")
+        if len(rest) > BLOCK_BYTES:
+            raise Refused(
+                f"is longer than {BLOCK_BYTES >> 20} MB", "leave it out, or divide it", f"{path}, line {number:,}"
+            )
+    yield _filled([rest], number)
+
+
+def _filled(lines: Sequence[bytes], first: int) -> list[_Line]:
+    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=first))
+    return [_Line(number, line) for number, line in stripped if line]
+
+
+def _sample(
+    stream: IO[bytes], task: Task, progress: Progress, blocks: Sequence[sampling.Block], numbered: bool
+) -> Iterator[tuple[bytes, Any]]:
+    """The documents of the sample, checked, block by block of the file."""
+    seen: dict[line_check.Key, int] = {}
+    row = 0
+    for lines in _parts(stream, task["path"], progress):
+        chosen = [line for part in sampling.overlaps(blocks, row, len(lines)) for line in lines[part.start : part.end]]
+        if chosen:
+            taken = [_taken(line, task, seen, numbered) for line in chosen]
+            yield BATCH, b"\n".join([*taken, b""])
+        row += len(lines)
+    if row < blocks[-1].end:
+        raise Refused("was changed while it was read", "try again", task["path"])
+
+
+def _taken(line: _Line, task: Task, seen: dict[line_check.Key, int], numbered: bool) -> bytes:
+    """The line as it is kept. Raises Refused, with the line, for one that is refused, or whose key was there before."""
+    try:
+        if numbered:
+            return _numbered(line)
+        key = line_check.key_of(line.content, task["key"] or USUAL_KEY)
+        before = next(iter(seen.values()), line.number)
+        if type(key) is not type(next(iter(seen), key)):
+            raise Refused(f"its key is of another kind than that of line {before:,}", "name another field by --key")
+        if seen.setdefault(key, line.number) != line.number:
+            raise Refused(
+                f"has the key {str(key)[:60]!r}, as line {seen[key]:,} has",
+                "name by --key a field that each document has another value of",
+            )
+    except Refused as refused:
+        raise _at(refused, task["path"], line.number) from None
+    return line.content
+
+
+def _numbered(line: _Line) -> bytes:
+    if line_check.has_field(line.content, USUAL_KEY):
+        raise Refused(f"has a field {USUAL_KEY!r}, which others have not", "name by --key a field that all have")
+    inside = line.content[1:].lstrip()
+    return b'{"%s":%d%s%s' % (USUAL_KEY.encode(), line.number, b"" if inside == b"}" else b",", inside)
+
+
+READER = Reader(frames, install={}, smaller="ask for fewer documents by --rows N, or name a part of the file")
+
+if __name__ == "__main__":
+    serve(READER)

@@ -1,0 +1,108 @@
+"""Whether a line is a document as every store can be asked to hold it, and what its key is.
+
+A document is a JSON object, in valid UTF-8, with each name once, integers within 64 bits, finite numbers, and at most
+MAX_DEPTH objects and arrays within each other. This module opens nothing, and knows one line at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from typing import Any
+
+from data_generator.imported.refusal import Refused
+
+MAX_DEPTH = 64
+"""Objects and arrays within each other."""
+
+Key = int | str
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_LONG_NUMBER = re.compile(rb"[0-9]{19}|[0-9.][eE][+-]?[0-9]{3}")
+"""Where an integer may be beyond 64 bits, or a number beyond a double; also true for some texts."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_OPENING = b"[{"
+_REPAIR = "repair it, or leave it out"
+
+
+def key_of(line: bytes, key: str) -> Key:
+    """The key of the document in `line`, checked. Raises Refused, whose `where` is empty."""
+    document = _document(line)
+    if key not in document:
+        raise Refused(f"has no field {key!r}", "name by --key the field that each document has another value of")
+    found = document[key]
+    if not isinstance(found, int | str) or isinstance(found, bool):
+        raise Refused(f"its key {key!r} is no integer and no text", "name another field by --key")
+    return found
+
+
+def has_field(line: bytes, name: str) -> bool:
+    """Whether the document in `line`, checked, has this field. Raises Refused."""
+    return name in _document(line)
+
+
+def _document(line: bytes) -> dict[str, Any]:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise Refused(f"byte 0x{line[error.start]:02x} is no UTF-8", "write the file again as UTF-8") from None
+    # Before parsing, which would go as deep as the line does.
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+        raise Refused(f"is nested more than {MAX_DEPTH} levels deep", _REPAIR)
+    decoder = _EXACT if _LONG_NUMBER.search(line) else _USUAL
+    try:
+        document = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise Refused(f"is no JSON: {error.msg} (column {error.colno:,})", _REPAIR) from None
+    if not isinstance(document, dict):
+        raise Refused("is JSON, but no object with names", "write an object a line: {..}")
+    if _SURROGATE.search(line):
+        _check_surrogates(document)
+    return document
+
+
+def _depth(line: bytes) -> int:
+    """The most brackets that are open at once, outside of texts."""
+    brackets = _TEXTS.sub(b"", line).translate(None, _ALL_BUT_BRACKETS)
+    return max(itertools.accumulate(1 if bracket in _OPENING else -1 for bracket in brackets), default=0)
+
+
+def _check_surrogates(document: dict[str, Any]) -> None:
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Refused("holds half a character (a surrogate without its other half)", _REPAIR) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise Refused(f"has the field {name!r} twice in one object", _REPAIR)
+    return found
+
+
+def _constant(text: str) -> Any:
+    raise Refused(f"holds {text}, which JSON has no word for", "write null or a number")
+
+
+def _integer(text: str) -> int:
+    # Python refuses to parse very long ones.
+    if len(text) > 20 or not _LEAST <= (number := int(text)) <= _MOST:
+        raise Refused(f"holds an integer beyond 64 bits ({text[:24]})", "write it as text, or with a point")
+    return number
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise Refused(f"holds a number beyond a double ({text[:24]})", _REPAIR)
+    return number
+
+
+_USUAL = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_constant)
+_EXACT = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_constant, parse_int=_integer, parse_float=_finite)

@@ -1,0 +1,162 @@
+"""A data set as many Parquet files, for programs that measure files and not tables: so many rows a file and a group.
+
+They lie in a folder of their own in the cache, made once: a list beside them tells the size and the SHA-256 of each,
+and is written last. At most the rows of a file are in memory. It knows no data set, and decides nothing about columns.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from data_generator.cache import moved_into_place
+from data_generator.dataset import Dataset
+from data_generator.errors import DataError
+
+VERSION = 1
+"""Of how files are written: another one is another folder."""
+_LIST = "files.json"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table lies in files. `file_rows` is a multiple of `row_group_rows`, so that each file but the last has full
+    row groups."""
+
+    file_rows: int
+    row_group_rows: int
+    codec: str = "snappy"
+
+    def __post_init__(self) -> None:
+        if self.row_group_rows < 1 or self.file_rows < 1 or self.file_rows % self.row_group_rows:
+            raise DataError(
+                f"{self.file_rows:,} rows a file in row groups of {self.row_group_rows:,}: no whole number of them\n"
+                f"  ask for a multiple, e.g. {max(self.row_group_rows, 1) * 20:,} rows a file"
+            )
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """What lies in `folder`: the files in the order of their rows, and what all of them take."""
+
+    folder: Path
+    paths: tuple[Path, ...]
+    rows: int
+    size_bytes: int
+
+
+def prepare(
+    dataset: Dataset, layout: Layout, folder: Path, *, on_rows: Callable[[int], None] | None = None
+) -> ParquetFiles:
+    """The files of a data set below `folder`, made where they are not there whole. `on_rows` hears how many rows are
+    written.
+
+    A folder that was begun and not ended is removed and made anew. Raises DataError when it cannot be written.
+    """
+    key = hashlib.sha256(json.dumps(_key(dataset, layout)).encode()).hexdigest()[:12]
+    target = folder / f"{dataset.name.partition('[')[0]}-{dataset.rows}-{key}"
+    found = _listed(target)
+    if found is not None:
+        return found
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        target.mkdir(parents=True)
+        return _written(dataset, layout, target, on_rows)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = "the disk is full" if full else error.strerror or str(error)
+        raise DataError(
+            f"{dataset.name} as Parquet files: cannot be kept in {target}: {reason}\n"
+            "  free space there, or ask for fewer rows"
+        ) from error
+
+
+def link_copies(files: ParquetFiles, folder: Path, count: int) -> tuple[Path, ...]:
+    """`count` names in `folder`, which must not exist, for these files in turn: hard links that take no room, for what
+    looks at footers alone. Raises DataError where the file system has none."""
+    folder.mkdir(parents=True)
+    paths = tuple(folder / f"part-{number:05}.parquet" for number in range(count))
+    for number, path in enumerate(paths):
+        try:
+            os.link(files.paths[number % len(files.paths)], path)
+        except OSError as error:
+            raise DataError(
+                f"{folder}: takes no hard links of {files.folder} ({error.strerror})\n"
+                "  name one on the same file system"
+            ) from error
+    return paths
+
+
+def _key(dataset: Dataset, layout: Layout) -> Sequence[object]:
+    source = sorted(dataset.source.items())
+    return [VERSION, pa.__version__, dataset.name, dataset.rows, dataset.version, source, asdict(layout)]
+
+
+def _written(dataset: Dataset, layout: Layout, target: Path, on_rows: Callable[[int], None] | None) -> ParquetFiles:
+    listed: dict[str, Mapping[str, object]] = {}
+    rows = 0
+    for number, table in enumerate(_cut(dataset, layout.file_rows)):
+        path = target / f"part-{number:05}.parquet"
+        pq.write_table(table, path, row_group_size=layout.row_group_rows, compression=layout.codec)
+        rows += table.num_rows
+        listed[path.name] = {"rows": table.num_rows, "bytes": path.stat().st_size, "sha256": _digest(path)}
+        if on_rows is not None:
+            on_rows(rows)
+    with moved_into_place(target / _LIST) as file:
+        file.write((json.dumps(listed, indent=1) + "\n").encode())
+    found = _listed(target)
+    if found is None:
+        raise DataError(f"{target}: is not what was just written there\n  see whether another program writes in it")
+    return found
+
+
+def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
+    """The table in pieces of so many rows, one in memory at a time."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in dataset.batches():
+        while held + batch.num_rows >= rows:
+            waiting.append(batch.slice(0, rows - held))
+            batch = batch.slice(rows - held)
+            yield pa.Table.from_batches(waiting, dataset.schema)
+            waiting, held = [], 0
+        if batch.num_rows:
+            waiting.append(batch)
+            held += batch.num_rows
+    if waiting:
+        yield pa.Table.from_batches(waiting, dataset.schema)
+
+
+def _listed(target: Path) -> ParquetFiles | None:
+    """What lies there, or None where a file is missing, cut short or changed."""
+    try:
+        listed = json.loads((target / _LIST).read_text())
+        paths = tuple(target / name for name in sorted(listed))
+        whole = all(
+            path.stat().st_size == listed[path.name]["bytes"] and _digest(path) == listed[path.name]["sha256"]
+            for path in paths
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not whole:
+        return None
+    return ParquetFiles(
+        target,
+        paths,
+        sum(about["rows"] for about in listed.values()),
+        sum(about["bytes"] for about in listed.values()),
+    )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

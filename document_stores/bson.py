@@ -1,0 +1,88 @@
+"""BSON: MongoDB's documents, one behind the other as mongodump writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from adapters.contract import Maturity, Stage
+from adapters.document_store import Batch, Document, DocumentLoss
+from adapters.errors import AdapterError, RefusedData
+from adapters.losses import Cause
+from document_stores.shared import incoming
+from document_stores.shared.json_losses import refused
+from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
+
+MOST_DOCUMENT_BYTES = 1 << 30
+"""A length above it is taken for damage. (A MongoDB server takes documents of 16 MiB.)"""
+
+
+class Bson(StreamStore):
+    """pymongo's bson.encode and bson.decode, where 64-bit integers become int again."""
+
+    format = "bson"
+    engine = "pymongo"
+    title = "BSON"
+    distributions: ClassVar[tuple[str, ...]] = ("pymongo",)
+    suffix = ".bson"
+    maturity = Maturity(Stage.ESTABLISHED, "a published specification, MongoDB's since 2009; its drivers read it")
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """Names end with a NUL in BSON."""
+        return (refused("a field's name that holds a NUL: names end with it", Cause.FORMAT, "NUL in a name"),)
+
+    def load_library(self) -> None:
+        """Import bson, and teach it that a 64-bit integer is an int: pymongo's own class marks it otherwise."""
+        super().load_library()
+        import bson
+        from bson.codec_options import CodecOptions, TypeDecoder, TypeRegistry
+        from bson.int64 import Int64
+
+        class PlainInteger(TypeDecoder):
+            """Int64 becomes int."""
+
+            bson_type = Int64
+
+            def transform_bson(self, value: int) -> int:
+                """The same number."""
+                return int(value)
+
+        self._bson = bson
+        self._options: CodecOptions[dict[str, Any]] = CodecOptions(type_registry=TypeRegistry([PlainInteger()]))
+
+    def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+        """A document for each."""
+        first = 0
+        for batch in incoming.dicts(batches):
+            yield b"".join(self._encode(document, number) for number, document in enumerate(batch, start=first))
+            first += len(batch)
+
+    def _encode(self, document: Document, number: int) -> bytes:
+        try:
+            return self._bson.encode(document)
+        except (self._bson.errors.BSONError, OverflowError, TypeError, ValueError, RecursionError) as error:
+            raise RefusedData(f"document {number}: {error}") from None
+
+    def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
+        """Document by document."""
+        options = self._options
+        try:
+            yield from in_batches(self._bson.decode(data, options) for data in _documents(file, location))
+        except (self._bson.errors.BSONError, UnicodeDecodeError) as error:
+            raise AdapterError(f"{location}: a document is damaged ({error})") from None
+
+    def counted(self, file: BinaryIO, location: Path) -> int:
+        """From length to length."""
+        return sum(1 for _ in _documents(file, location))
+
+
+def _documents(file: BinaryIO, location: Path) -> Iterator[bytes]:
+    # The length counts its own four bytes.
+    while header := file.read(4):
+        length = length_of(header, location, MOST_DOCUMENT_BYTES)
+        yield header + whole(file.read(max(length - 4, 0)), length - 4, location)
+
+
+ENGINES = (Bson,)

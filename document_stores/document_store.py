@@ -1,0 +1,192 @@
+"""Our own store of documents, libraries/document_store, measured like any other: an LSM tree of columns or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Maturity, Setting, Stage, Stored
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    Plan,
+)
+from adapters.errors import AdapterError, RefusedData
+
+if TYPE_CHECKING:
+    from libraries.document_store.store import DocumentStore
+
+SCAN_DOCUMENTS = 1_024
+"""Documents that a scan gives at a time."""
+
+
+def _nothing() -> None:
+    return
+
+
+class OwnStore(DocumentStoreAdapter):
+    """`DocumentStore`: an upsert for each batch, a flush and the merges that are due at the end."""
+
+    format = "document-store"
+    engine = None
+    title = "Document store"
+    distributions: ClassVar[tuple[str, ...]] = ("format-bench", "msgspec", "numpy", "zstandard", "cramjam", "xxhash")
+    suffix = ".documents"
+    settings: ClassVar = {
+        "layout": Setting(("amax", "vector", "open"), "amax", "columns, rows by a schema, or rows as they are", True),
+        "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
+        "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
+        "way": Setting(
+            ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
+        ),
+    }
+    plain: ClassVar = {"codec": "none"}
+    equal: ClassVar = {"codec": "zstd"}
+    beside: ClassVar = ({"layout": "vector"}, {"layout": "open"})
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.NESTED, Can.NO_PICKLE})
+    maturity = Maturity(Stage.EXPERIMENTAL, "built here after a paper of 2022; one implementation reads it", ours=True)
+    offers = DocumentOffers(
+        get=True,
+        project=True,
+        upsert=True,
+        delete=True,
+        index=True,
+        operators=frozenset({"unnest", "filter", "project", "group_by", "count", "compute", "top_k", "limit"}),
+    )
+    syncs_on_save = True
+
+    def load_library(self) -> None:
+        """Import the store, its layouts and all ways of execution."""
+        import numpy.ma
+        import pyarrow
+
+        from libraries.document_store import errors, queries, store
+        from libraries.document_store.queries import columns, executing, rows, spelling
+        from libraries.document_store.tree import manifest
+        from libraries.durable import calls
+
+        self._loaded = (columns, executing, rows, queries, numpy, pyarrow)
+        self._errors, self._store, self._spelling = errors, store, spelling
+        self._manifest, self._calls = manifest, calls
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """`accepted` is called when the last upsert has returned: what is in memory is in the log then."""
+        with self._open(location, key) as store:
+            for batch in batches:
+                with self.refusals():
+                    store.upsert(batch)
+            accepted()
+            store.wait_for_merges()
+
+    def _open(self, location: Path, key: str) -> DocumentStore:
+        layout, codec, sync = (self.values[name] for name in ("layout", "codec", "sync"))
+        try:
+            return self._store.DocumentStore.open(location, key, layout, codec, sync)  # type: ignore[arg-type]
+        except self._errors.DocumentStoreError as error:
+            raise AdapterError(f"{location}: {error}") from None
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """What the store says against documents, as RefusedData."""
+        try:
+            yield
+        except self._errors.DocumentError as error:
+            raise RefusedData(str(error)) from None
+
+    def open(self, location: Path, key: str = "id") -> OwnHandle:
+        """The store, which no other process can open meanwhile."""
+        if not location.is_dir():
+            raise AdapterError(f"{location}: there is no such folder")
+        return OwnHandle(self, self._open(location, key), location)
+
+    def stored(self, location: Path) -> Stored:
+        """Codec and layout, from the store's manifest."""
+        found = self._manifest.read_manifest(self._calls.OSCalls(), location)
+        if found is None:
+            raise AdapterError(f"{location}: holds no document store")
+        return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
+
+    def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
+        """By the way that is set."""
+        return store.query(self._spelling.from_json(plan), self.values["way"])  # type: ignore[arg-type]
+
+
+class OwnHandle(DocumentHandle):
+    """An open store."""
+
+    def __init__(self, adapter: OwnStore, store: DocumentStore, location: Path) -> None:
+        """Takes the store over."""
+        self._adapter, self._store, self._location = adapter, store, location
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except self._adapter._errors.CorruptError as error:
+            raise AdapterError(f"{self._location}: {error}") from None
+
+    def count(self) -> int:
+        """From the keys alone."""
+        with self._reading():
+            return self._store.count()
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """By the store's own scan; no paths at all are so many empty dicts."""
+        if paths is not None and not paths:
+            number = self.count()
+            if number:
+                yield [{} for _ in range(number)]
+            return
+        with self._reading(), closing(self._store.scan(paths)) as documents:  # type: ignore[type-var]
+            while batch := list(islice(documents, SCAN_DOCUMENTS)):
+                yield batch
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """One look-up of all that are of one kind."""
+        found: dict[tuple[type, Key], Document | None] = {}
+        for kind in (int, str):
+            some = list(dict.fromkeys(key for key in keys if type(key) is kind))
+            with self._reading():
+                documents = self._store.get_many(some)
+            found.update(((kind, key), document) for key, document in zip(some, documents, strict=True))
+        return [found.get((type(key), key)) for key in keys]
+
+    def query(self, plan: Plan) -> list[dict[str, Any]]:
+        """By the way that the variant names."""
+        with self._reading():
+            return self._adapter.query(self._store, plan)
+
+    def upsert(self, batch: Batch) -> None:
+        """One frame of the log."""
+        with self._adapter.refusals():
+            self._store.upsert(batch)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """One frame of the log."""
+        self._store.delete(keys)
+
+    def index(self, path: FieldPath) -> None:
+        """A secondary index, kept right by later writes."""
+        self._store.index(path)
+
+    def settle(self) -> None:
+        """What is in memory is written, and merges come to rest."""
+        self._store.flush()
+        self._store.wait_for_merges()
+
+    def close(self) -> None:
+        """Flush and let go of the folder."""
+        self._store.close()
+
+
+ENGINES = (OwnStore,)

@@ -1,0 +1,223 @@
+"""DuckDB's own tables: each document a VARIANT, each a JSON text, or all of them in columns of one schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from adapters.contract import Can, Maturity, Stage, Stored
+from adapters.document_store import Batch, DocumentLoss, DocumentOffers, DocumentStoreAdapter, Key
+from adapters.errors import AdapterError
+from document_stores.shared import duckdb_session as session
+from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies, columns_as_document
+from document_stores.shared.json_losses import JSON_TEXT
+from document_stores.shared.nested_losses import DUCKDB_LOSSES
+from document_stores.shared.structure import bigint_structure
+from document_stores.sql.duckdb_values import JsonValue, Row, VariantValue
+from document_stores.sql.values import Quoted
+
+
+def _nothing() -> None:
+    return
+
+
+class DuckStore(DocumentStoreAdapter):
+    """One file of DuckDB's with one table."""
+
+    engine = "duckdb"
+    distributions: ClassVar[tuple[str, ...]] = ("duckdb", "pyarrow", "msgspec")
+    suffix = ".duckdb"
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+    syncs_on_save = True
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What JSON has no notation for."""
+        return JSON_TEXT
+
+    def load_library(self) -> None:
+        """Import duckdb, and what it takes and gives documents by."""
+        import duckdb
+        import msgspec
+        import pyarrow.compute
+
+        self._duckdb = duckdb
+        self._msgspec, self._arrow = msgspec, pyarrow
+
+    def stored(self, location: Path) -> Stored:
+        """No codec: DuckDB chooses for each column by itself."""
+        return Stored()
+
+    def _connect(self, location: Path) -> Any:
+        if not location.is_file():
+            raise AdapterError(f"{location}: there is no such file")
+        return session.connect(self._duckdb, location, self.threads)
+
+    def _key_type(self, connection: Any, location: Path, column: str) -> str:
+        try:
+            described = connection.execute("SELECT * FROM documents LIMIT 0").description
+        except self._duckdb.Error as error:
+            connection.close()
+            raise AdapterError(f"{location}: holds no table of documents ({error})") from None
+        return next((str(type_) for name, type_, *_ in described if name == column), "BIGINT")
+
+
+class KeyedTable(DuckStore):
+    """A table of two columns: the key, and the document."""
+
+    column_type: ClassVar[str]
+    offers = DocumentOffers(get=True, project=True, upsert=True, delete=True, operators=OPERATORS)
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """One INSERT of all documents as they stream in, then a checkpoint, which closing the file does."""
+        source = session.Source(session.lines_of(batches))
+        type_ = session.key_type(source.first[0] if source.first is not None else None, key)
+        connection = session.connect(self._duckdb, location, self.threads)
+        try:
+            connection.execute(f"CREATE TABLE documents (key {type_} PRIMARY KEY, document {self.column_type})")
+            with session.refusals(self._duckdb, source):
+                connection.register("arriving", source.reader())
+                connection.execute(f"INSERT INTO documents {self.arriving(key, type_)}")
+            accepted()
+        finally:
+            connection.close()
+
+    def arriving(self, key: str, key_type: str, more: str = "") -> str:
+        """SELECT of the key and the document of what `arriving` holds, and of `more` columns of it."""
+        strict = session.strict_key(JsonValue("line").step(key), key_type)
+        documents = f"(SELECT CAST(line AS JSON) AS line{more} FROM arriving)"
+        return f"SELECT {strict}, CAST(line AS {self.column_type}){more} FROM {documents}"
+
+    def open(self, location: Path, key: str = "id") -> KeyedHandle:
+        """One connection."""
+        connection = self._connect(location)
+        type_ = self._key_type(connection, location, "key")
+        return KeyedHandle(self, connection, self.lies(type_), key)
+
+    def lies(self, key_type: str) -> Lies:
+        """In the table `documents`."""
+        raise NotImplementedError
+
+
+class KeyedHandle(DuckDocuments):
+    """A table of keys and documents, for reading and writing."""
+
+    def __init__(self, store: KeyedTable, connection: Any, lies: Lies, key: str) -> None:
+        """Takes the connection over."""
+        super().__init__(store._duckdb, connection, lies, key)
+        self._store = store
+
+    def upsert(self, batch: Batch) -> None:
+        """INSERT OR REPLACE; of two documents of one key in a batch the last one stays."""
+        source = session.Source(session.lines_of([batch]))
+        if source.first is None:
+            return
+        self.written()
+        with session.refusals(self._duckdb, source):
+            if self.count() == 0:
+                self._take_type(session.key_type(source.first[0], self._key_field))
+            self._connection.register("streaming", source.reader())
+            self._connection.execute(
+                "CREATE OR REPLACE TEMP TABLE arriving AS SELECT line, row_number() OVER () AS place FROM streaming"
+            )
+            self._connection.unregister("streaming")
+            arriving = self._store.arriving(self._key_field, self._lies.key_type, ", place")
+            self._connection.execute(f"INSERT OR REPLACE INTO documents {_last_of_each(arriving)}")
+
+    def _take_type(self, type_: str) -> None:
+        # An empty store does not know yet what its keys are.
+        if type_ != self._lies.key_type:
+            self._connection.execute(
+                f"CREATE OR REPLACE TABLE documents (key {type_} PRIMARY KEY, document {self._store.column_type})"
+            )
+            self._lies = self._store.lies(type_)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """DELETE by key."""
+        wanted = session.fitting(keys, self._lies.key_type)
+        if wanted:
+            self.written()
+            self._connection.execute("DELETE FROM documents WHERE key IN (SELECT unnest($keys))", {"keys": wanted})
+
+    def settle(self) -> None:
+        """A checkpoint: what lies in the log goes into the table."""
+        self._connection.execute("CHECKPOINT")
+
+
+def _last_of_each(arriving: str) -> str:
+    last = "QUALIFY row_number() OVER (PARTITION BY key ORDER BY place DESC) = 1"
+    return f"SELECT key, document FROM ({arriving}) AS found(key, document, place) {last}"
+
+
+class DuckVariant(KeyedTable):
+    """A column of type VARIANT, which DuckDB takes apart for storing by itself."""
+
+    format = "duckdb-variant"
+    title = "DuckDB VARIANT"
+    column_type = "VARIANT"
+    maturity = Maturity(Stage.YOUNG, "VARIANT came with DuckDB 1.4 in 2025; one implementation reads its tables")
+
+    def lies(self, key_type: str) -> Lies:
+        """As VARIANT; DuckDB writes it as JSON faster than it makes Python objects of it."""
+        return Lies("documents", "CAST(to_json(document) AS VARCHAR)", VariantValue("document"), "key", key_type)
+
+
+class DuckJson(KeyedTable):
+    """A column of type JSON: the text as it came."""
+
+    format = "duckdb-json"
+    title = "DuckDB JSON"
+    column_type = "JSON"
+    maturity = Maturity(Stage.YOUNG, "DuckDB's file format is stable since 1.0 of 2024; one implementation reads it")
+
+    def lies(self, key_type: str) -> Lies:
+        """As JSON."""
+        return Lies("documents", "CAST(document AS VARCHAR)", JsonValue("document"), "key", key_type)
+
+
+class DuckNested(DuckStore):
+    """Columns of the types that all documents together have; a part of unlike types is a column of JSON. No later
+    writes: one of another type would need another column."""
+
+    format = "duckdb-nested"
+    title = "DuckDB columns"
+    maturity = DuckJson.maturity
+    offers = DocumentOffers(get=True, project=True, operators=OPERATORS)
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What one schema loses."""
+        return (*JSON_TEXT, *DUCKDB_LOSSES)
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """Types first, of all documents; then the table."""
+        connection = session.connect(self._duckdb, location, self.threads)
+        try:
+            with session.refusals(self._duckdb):
+                structure = bigint_structure(connection, session.lines_of(batches), key)
+                arriving = f"SELECT unnest(from_json(CAST(line AS JSON), {Quoted.text(structure)})) FROM arriving"
+                connection.execute(f"CREATE TABLE documents AS {arriving}")
+            accepted()
+        finally:
+            connection.close()
+
+    def open(self, location: Path, key: str = "id") -> DuckDocuments:
+        """One connection."""
+        connection = self._connect(location)
+        type_ = self._key_type(connection, location, key)
+        described = connection.execute("SELECT * FROM documents LIMIT 0").description
+        row = Row(columns_as_document(described, "documents"))
+        lies = Lies("documents", "CAST(to_json(documents) AS VARCHAR)", row, f"documents.{Quoted.name(key)}", type_)
+        return DuckDocuments(self._duckdb, connection, lies, key)
+
+
+VARIANT = (DuckVariant,)
+JSON = (DuckJson,)
+NESTED = (DuckNested,)

@@ -1,0 +1,68 @@
+"""JSON Lines: a document a line, as events and dumps of services come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, ClassVar
+
+from adapters.contract import Maturity, Stage
+from adapters.document_store import Batch, Document, DocumentLoss
+from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import incoming
+from document_stores.shared.json_losses import JSON_TEXT
+from document_stores.shared.streams import READ_BYTES, StreamStore
+
+
+class JsonLines(StreamStore):
+    """msgspec.json: encode_lines of dicts, decode_lines of what is read. Lines that come as text are stored as they
+    are."""
+
+    format = "json-lines"
+    engine = "msgspec"
+    title = "JSON Lines"
+    suffix = ".jsonl"
+    checks_lines: ClassVar[bool] = False
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What JSON has no notation for."""
+        return JSON_TEXT
+
+    def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+        """Lines as they are, or of dicts."""
+        return incoming.lines(batches)
+
+    def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
+        """The lines of READ_BYTES at a time."""
+        first = 0
+        for text in _whole_lines(file):
+            try:
+                batch = incoming.parsed(text, first)
+            except RefusedData as error:
+                raise AdapterError(f"{location}: {error}") from None
+            if batch:
+                yield batch
+            first += len(batch)
+
+    def counted(self, file: BinaryIO, location: Path) -> int:
+        """Lines that hold something."""
+        return sum(1 for text in _whole_lines(file) for line in text.split(b"\n") if line.strip())
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Pieces of about READ_BYTES that end where a line does."""
+    rest = b""
+    while piece := file.read(READ_BYTES):
+        before, newline, after = piece.rpartition(b"\n")
+        if newline:
+            yield rest + before + newline
+            rest = after
+        else:
+            rest += piece
+    if rest:
+        yield rest
+
+
+ENGINES = (JsonLines,)

@@ -1,0 +1,207 @@
+"""Lance: a column of keys and a column of JSON, which Lance stores as JSONB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Maturity, Stage, Stored
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentLoss,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    parts,
+)
+from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import duckdb_session as arrow_texts
+from document_stores.shared import incoming
+from document_stores.shared.json_losses import JSON_TEXT
+from document_stores.sql.values import Quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCAN_DOCUMENTS = 2_048
+"""Documents that a scan gives at a time."""
+
+KEYS_AT_A_TIME = 500
+"""Keys that one condition names."""
+
+
+def _nothing() -> None:
+    return
+
+
+class LanceJson(DocumentStoreAdapter):
+    """lance.write_dataset of a table with a column of pyarrow.json_(); later writes by merge_insert and delete, each a
+    version of its own."""
+
+    format = "lance-json"
+    engine = "pylance"
+    title = "Lance JSON"
+    distributions: ClassVar[tuple[str, ...]] = ("pylance", "pyarrow", "msgspec")
+    suffix = ".lance"
+    capabilities = frozenset({Can.APPEND, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    maturity = Maturity(Stage.YOUNG, "one implementation; its JSON columns came in 2025")
+    offers = DocumentOffers(get=True, upsert=True, delete=True)
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What JSON has no notation for."""
+        return JSON_TEXT
+
+    def load_library(self) -> None:
+        """Import lance."""
+        import lance
+        import pyarrow
+
+        self._lance, self._arrow = lance, pyarrow
+        # The first array of Python values makes pyarrow look for pandas.
+        pyarrow.array([0])
+
+    def table_of(self, rows: list[tuple[Key, str]], key_type: Any = None) -> pa.Table:
+        """Keys and documents as Lance takes them. Raises RefusedData for keys of two kinds."""
+        arrow = self._arrow
+        try:
+            keys = arrow.array([key for key, _ in rows], key_type)
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+            raise RefusedData(f"the keys are not all ints, or all texts ({error})") from None
+        texts = arrow.array([text for _, text in rows], arrow.string())
+        documents = arrow.ExtensionArray.from_storage(arrow.json_(), texts)
+        return arrow.table({"key": keys, "document": documents})
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """One write of all documents as they stream in."""
+        tables = self._tables(batches, key)
+        first = next(tables, None)
+        if first is None:
+            first = self.table_of([], self._arrow.int64())
+        broken: list[RefusedData] = []
+        reader = self._arrow.RecordBatchReader.from_batches(first.schema, _pieces(chain([first], tables), broken))
+        try:
+            self._lance.write_dataset(reader, location)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise (broken[0] if broken else RefusedData(f"Lance refuses a document ({error})")) from None
+        accepted()
+
+    def _tables(self, batches: Iterable[Batch], key: str) -> Iterator[pa.Table]:
+        first, type_ = 0, None
+        for batch in batches:
+            rows = incoming.keyed_texts(batch, key, first)
+            if rows:
+                table = self.table_of(rows, type_)
+                type_ = table.schema.field("key").type
+                yield table
+            first += len(rows)
+
+    def open(self, location: Path, key: str = "id") -> LanceHandle:
+        """The newest version."""
+        if not location.is_dir():
+            raise AdapterError(f"{location}: there is no such folder")
+        try:
+            return LanceHandle(self, self._lance.dataset(str(location)), key)
+        except (OSError, ValueError) as error:
+            raise AdapterError(f"{location}: Lance cannot open it ({error})") from None
+
+    def stored(self, location: Path) -> Stored:
+        """No codec: Lance chooses for each page by itself."""
+        return Stored()
+
+
+def _pieces(tables: Iterator[pa.Table], broken: list[RefusedData]) -> Iterator[pa.RecordBatch]:
+    try:
+        for table in tables:
+            yield from table.to_batches()
+    except RefusedData as error:
+        broken.append(error)
+        raise
+
+
+class LanceHandle(DocumentHandle):
+    """A dataset, from version to version."""
+
+    def __init__(self, store: LanceJson, dataset: Any, key: str) -> None:
+        """Takes the dataset over."""
+        self._store, self._dataset, self._key = store, dataset, key
+
+    def _key_type(self) -> Any:
+        return self._dataset.schema.field("key").type
+
+    def count(self) -> int:
+        """From the manifest."""
+        return int(self._dataset.count_rows())
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """Whole texts; parts are taken of whole documents."""
+        try:
+            for batch in self._dataset.to_batches(columns=["document"], batch_size=SCAN_DOCUMENTS):
+                documents = _documents(batch.column(0))
+                if documents:
+                    yield documents if paths is None else [parts(document, paths) for document in documents]
+        except (OSError, ValueError) as error:
+            raise AdapterError(f"{self._dataset.uri}: Lance cannot read the documents ({error})") from None
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By conditions on the keys."""
+        wanted = self._fitting(keys)
+        found: dict[Key, Document] = {}
+        for first in range(0, len(wanted), KEYS_AT_A_TIME):
+            table = self._dataset.to_table(filter=_among(wanted[first : first + KEYS_AT_A_TIME]))
+            for key, text in zip(table["key"].to_pylist(), table["document"].to_pylist(), strict=True):
+                found[key] = incoming.values_of(text.encode())[0]
+        fitting = set(wanted)
+        return [found.get(key) if key in fitting else None for key in keys]
+
+    def _fitting(self, keys: Sequence[Key]) -> list[Key]:
+        integers = self._store._arrow.types.is_integer(self._key_type())
+        return arrow_texts.fitting(keys, "BIGINT" if integers else "VARCHAR")
+
+    def upsert(self, batch: Batch) -> None:
+        """merge_insert by the key; of two documents of one key in a batch the last one stays."""
+        rows = list(dict(incoming.keyed_texts(batch, self._key)).items())
+        if not rows:
+            return
+        if self.count() == 0:
+            table = self._store.table_of(rows)
+            self._dataset = self._store._lance.write_dataset(table, self._dataset.uri, mode="overwrite")
+            return
+        table = self._store.table_of(rows, self._key_type())
+        merging = self._dataset.merge_insert("key").when_matched_update_all().when_not_matched_insert_all()
+        merging.execute(table)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """By conditions on the keys; the rows stay in their files, marked."""
+        wanted = self._fitting(keys)
+        for first in range(0, len(wanted), KEYS_AT_A_TIME):
+            self._dataset.delete(_among(wanted[first : first + KEYS_AT_A_TIME]))
+
+    def settle(self) -> None:
+        """Small files become one, and older versions go."""
+        self._dataset.optimize.compact_files()
+        self._dataset.cleanup_old_versions(older_than=timedelta(0))
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+def _documents(column: Any) -> list[Document]:
+    storage = column.storage if hasattr(column, "storage") else column
+    return incoming.values_of("\n".join(storage.to_pylist()).encode())
+
+
+def _among(keys: Sequence[Key]) -> str:
+    listed = ", ".join(Quoted.text(key) if isinstance(key, str) else str(key) for key in keys)
+    return f"key IN ({listed})"
+
+
+ENGINES = (LanceJson,)

@@ -1,0 +1,204 @@
+"""Parquet with columns of the types that all documents have together: what most people mean by Parquet.
+
+Written by pyarrow, which refuses documents of unlike types, or by DuckDB, which stores such parts as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Maturity, Setting, Stage, Stored
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentLoss,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    parts,
+)
+from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import arrow_documents, incoming
+from document_stores.shared import duckdb_session as session
+from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies, columns_as_document
+from document_stores.shared.json_losses import JSON_TEXT
+from document_stores.shared.nested_losses import DUCKDB_LOSSES, DUCKDB_PARQUET_LOSSES, PYARROW_LOSSES
+from document_stores.shared.parquet_files import CODECS, codec_of, from_file
+from document_stores.shared.structure import MOST_ARRAY_LEVELS, array_levels, bigint_structure
+from document_stores.sql.duckdb_values import Row
+from document_stores.sql.values import Quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCAN_DOCUMENTS = 4_096
+"""Documents that pyarrow gives at a time."""
+
+
+def _nothing() -> None:
+    return
+
+
+class NestedParquet(DocumentStoreAdapter):
+    """One file. No later writes: a Parquet file is written once."""
+
+    format = "parquet-nested"
+    suffix = ".parquet"
+    settings: ClassVar = {"codec": Setting(CODECS, "snappy", "compression of each page")}
+    plain: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "snappy"}
+    equal: ClassVar = {"codec": "zstd"}
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+    maturity = Maturity(Stage.ESTABLISHED, "a stable specification since 2013; many independent implementations")
+
+    def load_library(self) -> None:
+        """Import pyarrow's JSON and Parquet, and duckdb where it writes."""
+        import msgspec
+        import pyarrow.compute
+        import pyarrow.json
+        import pyarrow.parquet
+
+        self._arrow, self._msgspec = pyarrow, msgspec
+        # The first array of Python values makes pyarrow look for pandas.
+        pyarrow.array([0])
+
+    def stored(self, location: Path) -> Stored:
+        """The codec, from the file's footer."""
+        return Stored(codec_of(self._arrow.parquet, location))
+
+
+class PyarrowNested(NestedParquet):
+    """pyarrow.json.read_json of all lines, then pyarrow.parquet.write_table. Where a text looks like a time, which
+    read_json makes a timestamp of, it reads all again with the type said."""
+
+    engine = "pyarrow"
+    title = "Parquet columns"
+    distributions: ClassVar[tuple[str, ...]] = ("pyarrow", "msgspec")
+    offers = DocumentOffers(project=True)
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What one schema loses, and what pyarrow refuses."""
+        return (*JSON_TEXT, *PYARROW_LOSSES)
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """All documents lie in memory as one table before they are written."""
+        text = b"".join(incoming.lines(batches))
+        table = arrow_documents.table_of(text, key, threads=self.threads != 1)
+        try:
+            self._arrow.parquet.write_table(table, location, compression=str(self.values["codec"]))
+        except (self._arrow.ArrowNotImplementedError, self._arrow.ArrowInvalid) as error:
+            raise RefusedData(str(error)) from None
+        accepted()
+
+    def open(self, location: Path, key: str = "id") -> PyarrowHandle:
+        """The footer is read; the file stays open."""
+        if not location.is_file():
+            raise AdapterError(f"{location}: there is no such file")
+        try:
+            file = self._arrow.parquet.ParquetFile(location, pre_buffer=False)
+        except (self._arrow.ArrowInvalid, OSError) as error:
+            raise AdapterError(f"{location}: cannot be read as Parquet ({error})") from None
+        return PyarrowHandle(self._arrow, file, location, key, threads=self.threads != 1)
+
+
+class PyarrowHandle(DocumentHandle):
+    """An open file, its documents by Table.to_pylist."""
+
+    def __init__(self, arrow: Any, file: Any, location: Path, key: str, threads: bool) -> None:
+        """Takes the file over."""
+        self._arrow, self._file, self._location, self._key, self._threads = arrow, file, location, key, threads
+
+    def count(self) -> int:
+        """From the footer."""
+        found: int = self._file.metadata.num_rows
+        return found
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """Batch by batch; of paths the leaves below them, by the names that pyarrow has for them."""
+        for batch in self._batches(paths):
+            documents: list[Document] = batch.to_pylist()
+            yield documents if paths is None else [parts(document, paths) for document in documents]
+
+    def _batches(self, paths: Sequence[FieldPath] | None) -> Iterator[pa.RecordBatch]:
+        # A dot in a name reads more than is asked, never less: leaves of 'a.b' are those of a's b and of 'a.b'.
+        columns = None if paths is None else sorted({".".join(path) for path in paths})
+        try:
+            yield from self._file.iter_batches(SCAN_DOCUMENTS, columns=columns, use_threads=self._threads)
+        except (self._arrow.ArrowInvalid, OSError) as error:
+            raise AdapterError(f"{self._location}: is damaged ({error})") from None
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """The keys' column first; then all columns of the batches that hold one."""
+        wanted = set(keys)
+        found: dict[Key, Document] = {}
+        for batch in self._batches(None):
+            column = batch.column(self._key)
+            places = [place for place, value in enumerate(column.to_pylist()) if value in wanted]
+            if places:
+                found.update((document[self._key], document) for document in batch.take(places).to_pylist())
+        return [found.get(key) for key in keys]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class DuckdbNested(NestedParquet):
+    """DuckDB finds the types of all documents, makes columns of them, and copies them into a file."""
+
+    engine = "duckdb"
+    title = "Parquet columns"
+    distributions: ClassVar[tuple[str, ...]] = ("duckdb", "pyarrow", "msgspec")
+    offers = DocumentOffers(project=True, operators=OPERATORS)
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What one schema loses."""
+        return (*JSON_TEXT, *DUCKDB_LOSSES, *DUCKDB_PARQUET_LOSSES)
+
+    def load_library(self) -> None:
+        """Import duckdb besides."""
+        super().load_library()
+        import duckdb
+
+        self._duckdb = duckdb
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """Types first, of all documents; then the file."""
+        connection = session.connect(self._duckdb, None, self.threads)
+        try:
+            with session.refusals(self._duckdb):
+                structure = bigint_structure(connection, session.lines_of(batches), key)
+                if array_levels(self._msgspec.json.decode(structure)) > MOST_ARRAY_LEVELS:
+                    raise RefusedData(f"arrays lie within each other to more than {MOST_ARRAY_LEVELS} levels")
+                arriving = f"SELECT unnest(from_json(CAST(line AS JSON), {Quoted.text(structure)})) FROM arriving"
+                codec = str(self.values["codec"]).replace("none", "uncompressed")
+                options = f"FORMAT parquet, COMPRESSION {codec}"
+                connection.execute(f"COPY ({arriving}) TO {Quoted.text(str(location))} ({options})")
+            accepted()
+        finally:
+            connection.close()
+
+    def open(self, location: Path, key: str = "id") -> DuckDocuments:
+        """A connection to memory; the file is read by each query."""
+        connection = session.connect(self._duckdb, None, self.threads)
+        relation, described = from_file(self._duckdb, connection, location)
+        type_ = next((str(type_) for name, type_, *_ in described if name == key), "BIGINT")
+        row = Row(columns_as_document(described, "documents"))
+        text = "CAST(to_json(documents) AS VARCHAR)"
+        lies = Lies(relation, text, row, f"documents.{Quoted.name(key)}", type_)
+        return DuckDocuments(self._duckdb, connection, lies, key)
+
+
+ENGINES = (PyarrowNested, DuckdbNested)

@@ -1,0 +1,26 @@
+"""The only list of document stores: a name, the module that holds its engines, the extra that installs them.
+
+Names differ from those of formats for tables and of storages for images, because one run may measure all of them.
+"""
+
+from adapters.document_store import DocumentStoreAdapter
+from adapters.registry import Entry, Registry
+
+DOCUMENT_STORES: Registry[DocumentStoreAdapter] = Registry(
+    {
+        "bson": Entry("document_stores.bson:ENGINES", "documents"),
+        "document-store": Entry("document_stores.document_store:ENGINES", "documents"),
+        "documents-raw-io": Entry("document_stores.raw_io:ENGINES"),
+        "duckdb-json": Entry("document_stores.duckdb_tables:JSON", "documents"),
+        "duckdb-nested": Entry("document_stores.duckdb_tables:NESTED", "documents"),
+        "duckdb-variant": Entry("document_stores.duckdb_tables:VARIANT", "documents"),
+        "json-lines": Entry("document_stores.json_lines:ENGINES", "documents"),
+        "lance-json": Entry("document_stores.lance_json:ENGINES", "documents"),
+        "messagepack": Entry("document_stores.messagepack:ENGINES", "documents"),
+        "parquet-nested": Entry("document_stores.parquet_nested:ENGINES", "documents"),
+        "parquet-variant": Entry("document_stores.parquet_variant:ENGINES", "documents"),
+        "sqlite-json": Entry("document_stores.sqlite_json:ENGINES", "documents"),
+    },
+    entry_point_group="format_bench.document_stores",
+    noun="store",
+)

@@ -1,0 +1,1 @@
+"""What several document stores use."""

@@ -1,0 +1,60 @@
+"""JSON Lines as an Arrow table by pyarrow's own reader, without the types that it guesses from texts."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.json
+
+from adapters.errors import RefusedData
+from document_stores.shared import incoming
+
+LEAST_BLOCK_BYTES = 1 << 20
+"""What the reader parses at a time, at least; a line must fit."""
+
+MOST_LEVELS = 100
+"""Levels of a Parquet schema that pyarrow reads; an array takes two."""
+
+
+def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
+    """All documents as one table. Raises RefusedData for what pyarrow, or Parquet by it, does not take."""
+    if not text.strip():
+        return pa.table({key: pa.array([], pa.int64())})
+    longest = max(map(len, text.split(b"\n")))
+    reading = pa.json.ReadOptions(use_threads=threads, block_size=max(LEAST_BLOCK_BYTES, 2 * longest))
+    try:
+        table = pa.json.read_json(io.BytesIO(incoming.strict(text)), reading)
+        said = pa.schema([pa.field(field.name, _without_times(field.type)) for field in table.schema])
+        if said != table.schema:
+            parsing = pa.json.ParseOptions(explicit_schema=said)
+            table = pa.json.read_json(io.BytesIO(text), reading, parsing)
+        table.validate(full=True)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise RefusedData(str(error)) from None
+    _check(table, key)
+    return table
+
+
+def _check(table: pa.Table, key: str) -> None:
+    if key not in table.column_names or table.schema.field(key).type not in (pa.int64(), pa.string()):
+        raise RefusedData(f"the key {key!r} is not int or text in all documents")
+    if table[key].null_count:
+        raise RefusedData(f"a document has no key {key!r}")
+    for field in table.schema:
+        if _levels(field.type) > MOST_LEVELS - 2:
+            raise RefusedData(f"the field {field.name!r} has more levels than pyarrow reads of Parquet ({MOST_LEVELS})")
+
+
+def _without_times(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(field.name, _without_times(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(_without_times(type_.value_type))
+    return pa.string() if pa.types.is_temporal(type_) else type_
+
+
+def _levels(type_: pa.DataType) -> int:
+    if pa.types.is_struct(type_):
+        return 1 + max((_levels(field.type) for field in type_), default=0)
+    return 2 + _levels(type_.value_type) if pa.types.is_list(type_) else 1

@@ -1,0 +1,159 @@
+"""Reading documents by DuckDB's SQL, whatever they lie in: a table or a Parquet file, as JSON, VARIANT or columns.
+
+A store says from what to select, and what a document is there; counting, scanning and finding keys are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.document_store import Document, DocumentHandle, FieldPath, Key, Plan, RefusedQuery, parts
+from adapters.errors import AdapterError
+from document_stores.shared import duckdb_session as session
+from document_stores.shared import incoming
+from document_stores.sql.answering import answer
+from document_stores.sql.duckdb_dialect import DuckdbDialect
+from document_stores.sql.translating import Known, Translation, kinds_by_field
+from document_stores.sql.values import Value
+from libraries.document_store.queries.spelling import from_json
+
+OPERATORS = frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"})
+"""What queries in SQL are made of; a projection of unnested items is refused, and so are other details."""
+
+KEYS_AT_A_TIME = 1_000
+"""Keys that one query asks for."""
+
+
+@dataclass(frozen=True)
+class Lies:
+    """Where documents lie: `relation` after FROM, a document's JSON text, the document as a value, its key and type."""
+
+    relation: str
+    text: str
+    document: Value
+    key: str
+    key_type: str
+
+
+class DuckDocuments(DocumentHandle):
+    """Documents behind a connection of DuckDB's."""
+
+    def __init__(self, duckdb: Any, connection: Any, lies: Lies, key_field: str) -> None:
+        """Takes the connection over."""
+        self._duckdb, self._connection, self._lies, self._key_field = duckdb, connection, lies, key_field
+        self._known: dict[Plan, Known] = {}
+        self._found: dict[str, list[Any]] = {}
+        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        self._errors = (
+            duckdb.IOException,
+            duckdb.FatalException,
+            duckdb.InvalidInputException,
+            duckdb.InternalException,
+        )
+
+    def _execute(self, text: str, parameters: Any = None) -> Any:
+        """A result of its own. Raises AdapterError for what DuckDB cannot read."""
+        try:
+            return self._connection.cursor().execute(text, parameters)
+        except self._errors as error:
+            raise AdapterError(f"DuckDB cannot read the documents ({error})") from None
+
+    def count(self) -> int:
+        """By SQL."""
+        found: int = self._execute(f"SELECT count(*) FROM {self._lies.relation}").fetchone()[0]
+        return found
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """Whole documents as JSON text, or each part as one."""
+        if paths is not None and (not paths or session.names_with_nul(paths)):
+            for batch in self.scan():
+                yield [parts(document, paths) for document in batch]
+            return
+        if paths is None:
+            query = f"SELECT {self._lies.text} || chr(10) FROM {self._lies.relation}"
+            with self._relation(query) as relation:
+                for text in session.json_lines(relation):
+                    yield incoming.values_of(text)
+            return
+        selected = ", ".join(f"{self._at(path).stored()} AS p{place}" for place, path in enumerate(paths))
+        with self._relation(f"SELECT {selected} FROM {self._lies.relation}") as relation:
+            for batch in relation.to_arrow_reader(session.SCAN_DOCUMENTS):
+                if batch.num_rows:
+                    yield session.assembled(batch, paths)
+
+    @contextmanager
+    def _relation(self, text: str) -> Iterator[Any]:
+        """A query that has not run yet, on a cursor of its own. Raises AdapterError for what DuckDB cannot read."""
+        cursor = self._connection.cursor()
+        try:
+            yield cursor.sql(text)
+        except self._errors as error:
+            raise AdapterError(f"DuckDB cannot read the documents ({error})") from None
+        finally:
+            cursor.close()
+
+    def _at(self, path: FieldPath) -> Value:
+        value = self._lies.document
+        for name in path:
+            value = value.step(name)
+        return value
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By key, some at a time."""
+        wanted = session.fitting(keys, self._lies.key_type)
+        found: dict[Key, Document] = {}
+        for first in range(0, len(wanted), KEYS_AT_A_TIME):
+            some = wanted[first : first + KEYS_AT_A_TIME]
+            places = ", ".join("?" for _ in some)
+            query = (
+                f"SELECT {self._lies.key}, {self._lies.text} FROM {self._lies.relation}"
+                f" WHERE {self._lies.key} IN ({places})"
+            )
+            found.update(
+                (key, incoming.values_of(text.encode())[0]) for key, text in self._execute(query, some).fetchall()
+            )
+        return [found.get(key) if _is_kind(key, self._lies.key_type) else None for key in keys]
+
+    def prepare(self, plan: Plan) -> None:
+        """Look the kinds up that the plan's fields have; columns tell them themselves."""
+        if plan in self._known:
+            return
+        lies = self._lies
+        asked = Translation(from_json(plan), DuckdbDialect(), lies.relation, lies.document, lies.key)
+        questions = tuple(asked.questions()) if lies.document.tells_null else ()
+        for _, text in questions:
+            if text not in self._found:
+                self._found[text] = self._execute(text).fetchall()
+        self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
+
+    def written(self) -> None:
+        """Forget what is known of the documents: they have changed."""
+        self._known.clear()
+        self._found.clear()
+
+    def query(self, plan: Plan) -> list[dict[str, Any]]:
+        """By SQL. Raises RefusedQuery for what DuckDB would answer otherwise than the plan means."""
+        lies = self._lies
+        self.prepare(plan)
+        asked, known = from_json(plan), self._known[plan]
+        told = Translation(asked, DuckdbDialect(), lies.relation, lies.document, lies.key, known).selection()
+        try:
+            return answer(told, self._execute(told.text, told.parameters).fetchall())
+        except self._duckdb.OutOfRangeException as error:
+            raise RefusedQuery(f"DuckDB: {error}") from None
+
+    def close(self) -> None:
+        """Close the connection, and with it the file."""
+        self._connection.close()
+
+
+def _is_kind(key: Key, type_: str) -> bool:
+    return type(key) is (int if type_ == "BIGINT" else str)
+
+
+def columns_as_document(description: Any, alias: str) -> dict[str, tuple[str, Any]]:
+    """Field name -> the expression of its column and its type, of a described relation."""
+    return {name: (f"{alias}.{session.Quoted.name(name)}", type_) for name, type_, *_ in description}

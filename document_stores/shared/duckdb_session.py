@@ -1,0 +1,151 @@
+"""What all stores of DuckDB have in common: a connection, documents on their way in as Arrow lines, and rows on their
+way out as JSON text.
+
+It knows DuckDB's calls, and no store's tables.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapters.document_store import Batch, Document, FieldPath, Key
+from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import incoming
+from document_stores.sql.values import Quoted, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCAN_DOCUMENTS = 2_048
+"""Documents that a scan gives at a time: a vector of DuckDB's."""
+
+
+def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: bool = False) -> Any:
+    """A connection to a file, or to memory alone; nothing is loaded or fetched besides, and nothing spilled elsewhere.
+
+    Raises AdapterError for a file that DuckDB cannot open."""
+    config: dict[str, Any] = {"autoinstall_known_extensions": "false", "temp_directory": ""}
+    if threads is not None:
+        config["threads"] = threads
+    try:
+        return duckdb.connect(str(location) if location else ":memory:", read_only=read_only, config=config)
+    except duckdb.Error as error:
+        raise AdapterError(f"{location}: DuckDB cannot open it ({error})") from None
+
+
+def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
+    """Arrow texts, one for each document. Raises RefusedData for NaN and Infinity in lines, which DuckDB would take."""
+    for text in incoming.lines(batches):
+        array = incoming.texts_of(incoming.strict(text))
+        if len(array):
+            yield array
+
+
+class Source:
+    """Documents as a stream of Arrow batches that one statement reads. What breaks it is raised again after it."""
+
+    def __init__(self, arrays: Iterator[pa.Array]) -> None:
+        """Takes the first array at once."""
+        self.first = next(arrays, None)
+        self._arrays = itertools.chain([self.first] if self.first is not None else [], arrays)
+        self.broken: RefusedData | None = None
+
+    def reader(self) -> pa.RecordBatchReader:
+        """With one column, `line`."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(pa.schema([("line", pa.large_string())]), self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        try:
+            for array in self._arrays:
+                yield pa.record_batch([array], names=["line"])
+        except RefusedData as error:
+            self.broken = error
+            raise
+
+
+@contextmanager
+def refusals(duckdb: Any, source: Source | None = None) -> Iterator[None]:
+    """What DuckDB says against documents as RefusedData, and what broke their stream as it was."""
+    refused = (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.ConstraintException)
+    try:
+        yield
+    except (*refused, duckdb.BinderException, duckdb.NotImplementedException, duckdb.OutOfRangeException) as error:
+        if source is not None and source.broken is not None:
+            raise source.broken from None
+        raise RefusedData(str(error).splitlines()[0]) from None
+
+
+def key_type(line: Any, key: str) -> str:
+    """BIGINT or VARCHAR, by the first document; BIGINT where there is none. Raises RefusedData."""
+    if line is None:
+        return "BIGINT"
+    document = incoming.parsed(str(line).encode())[0]
+    return "BIGINT" if isinstance(incoming.key_of(document, key, 0), int) else "VARCHAR"
+
+
+def strict_key(value: Value, type_: str) -> str:
+    """The key within a document, as SQL that fails for a document whose key is none of this type."""
+    found = value.integer() if type_ == "BIGINT" else value.text()
+    wanted = "an int of 64 bits" if type_ == "BIGINT" else "a text"
+    return f"coalesce({found}, CAST(error({Quoted.text(f'a document has a key that is not {wanted}')}) AS {type_}))"
+
+
+def json_lines(relation: Any) -> Iterator[bytes]:
+    """The texts of a relation's only column, batch by batch, one after the other."""
+    for batch in relation.to_arrow_reader(SCAN_DOCUMENTS):
+        if batch.num_rows:
+            yield text_bytes(batch.column(0))
+
+
+def text_bytes(array: pa.Array) -> bytes:
+    """The bytes of all texts of an array without nulls."""
+    import numpy as np
+    import pyarrow as pa
+
+    whole = array.cast(pa.large_string())
+    _, offsets, data = whole.buffers()
+    if data is None:
+        return b""
+    ends = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    return bytes(data[int(ends[0]) : int(ends[-1])])
+
+
+def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
+    """Documents of the parts that a batch has as columns of JSON text, in the order of `paths`; NULL is nothing."""
+    import pyarrow.compute as pc
+
+    documents: list[Document] = [{} for _ in range(batch.num_rows)]
+    for path, column in zip(paths, batch.columns, strict=True):
+        there = column.is_valid()
+        places = pc.indices_nonzero(there).to_pylist()
+        texts = column.filter(there).to_pylist()
+        values = incoming.values_of("\n".join(texts).encode()) if texts else []
+        for place, value in zip(places, values, strict=True):
+            inner = documents[place]
+            for name in path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[path[-1]] = value
+    return documents
+
+
+def fitting(keys: Sequence[Key], type_: str) -> list[Key]:
+    """The keys that a column of this type may hold, each once."""
+    wanted = int if type_ == "BIGINT" else str
+    return list(dict.fromkeys(key for key in keys if type(key) is wanted and _fits(key)))
+
+
+def _fits(key: Key) -> bool:
+    return isinstance(key, str) or key in incoming.INTEGERS
+
+
+def names_with_nul(paths: Sequence[FieldPath]) -> bool:
+    """Whether a name among them cannot be written in SQL."""
+    return any("\0" in name for path in paths for name in path)

@@ -1,0 +1,153 @@
+"""Documents on their way into a store: from what a user has (JSON Lines or dicts) to what a library's call takes.
+
+It knows JSON and Arrow, and no store. What is wrong with a document is said as RefusedData with its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from adapters.document_store import Batch, Document, Key
+from adapters.errors import RefusedData
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DECODER = msgspec.json.Decoder()
+_ENCODER = msgspec.json.Encoder()
+
+_NOT_JSON = re.compile(rb"NaN|nan|Inf|inf")
+"""What several readers take for a number, and JSON does not; a text may hold it."""
+
+INTEGERS = range(-(2**63), 2**63)
+
+
+def dicts(batches: Iterable[Batch]) -> Iterator[Sequence[Document]]:
+    """Each batch as dicts, none of them empty. Raises RefusedData for lines that are no JSON objects."""
+    first = 0
+    for batch in batches:
+        found = parsed(batch, first) if isinstance(batch, bytes) else batch
+        if found:
+            yield found
+        first += len(found)
+
+
+def parsed(lines: bytes, first: int = 0) -> list[Document]:
+    """JSON Lines as dicts; `first` is the number of the first one. Raises RefusedData for what is no object."""
+    try:
+        found = _DECODER.decode_lines(lines)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise RefusedData(_first_wrong(lines, first)) from None
+    for number, document in enumerate(found, start=first):
+        if not isinstance(document, dict):
+            raise RefusedData(f"document {number}: is no JSON object")
+    return found
+
+
+def values_of(lines: bytes) -> list[Any]:
+    """Values of any kind, one a line."""
+    return _DECODER.decode_lines(lines)
+
+
+def _first_wrong(lines: bytes, first: int) -> str:
+    number = first
+    for line in lines.splitlines():
+        if not line.strip():
+            continue
+        try:
+            _DECODER.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return f"document {number}: is no JSON ({error})"
+        number += 1
+    return f"documents from number {first} are no JSON Lines"
+
+
+def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
+    """Each batch as JSON Lines whose last line is ended; those that come as text stay as they are.
+
+    Raises RefusedData for dicts that JSON has no notation for, but for what msgspec writes in another way: bytes
+    become Base64, and NaN and the infinities null.
+    """
+    first = 0
+    for batch in batches:
+        if isinstance(batch, bytes):
+            if batch.strip():
+                yield batch if batch.endswith(b"\n") else batch + b"\n"
+            continue
+        yield encoded(batch, first)
+        first += len(batch)
+
+
+def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
+    """Dicts as JSON Lines. Raises RefusedData with the number of the first that cannot be written."""
+    try:
+        return _ENCODER.encode_lines(documents)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    for number, document in enumerate(documents, start=first):
+        try:
+            _ENCODER.encode(document)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise RefusedData(f"document {number}: {error}") from None
+    raise RefusedData(f"documents from number {first} cannot be written as JSON")
+
+
+def arrow_lines(batches: Iterable[Batch]) -> Iterator[pa.Array]:
+    """Each batch as an Arrow array of texts, one for each document, over the bytes of the batch."""
+    for text in lines(batches):
+        yield texts_of(text)
+
+
+def strict(text: bytes) -> bytes:
+    """The same JSON Lines, after a look for what readers take though it is no JSON: NaN, Infinity, bytes that are no
+    UTF-8. All else they find themselves. Raises RefusedData."""
+    if _NOT_JSON.search(text):
+        parsed(text)
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedData(f"not UTF-8: {error}") from None
+    return text
+
+
+def texts_of(text: bytes) -> pa.Array:
+    """JSON Lines whose last line is ended as an array of large_string; lines without anything are left out.
+
+    Raises RefusedData for text that is no UTF-8."""
+    import pyarrow as pa
+
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")).astype(np.int64) + 1
+    offsets = np.concatenate((np.zeros(1, np.int64), ends))
+    array = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets.tobytes()), pa.py_buffer(text))
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise RefusedData(f"not UTF-8: {error}") from None
+    # An object ends with a brace: only lines that do not are looked at.
+    last = np.frombuffer(text, np.uint8)[np.maximum(ends - 2, 0)]
+    blank = {int(place) for place in np.flatnonzero(last != ord("}")) if not array[int(place)].as_py().strip()}
+    if not blank:
+        return array
+    return array.filter(pa.array([place not in blank for place in range(len(array))]))
+
+
+def key_of(document: Any, key: str, number: int) -> Key:
+    """The key of one document. Raises RefusedData where it has none, or one that is neither int nor text."""
+    found = document.get(key) if isinstance(document, dict) else None
+    if (type(found) is int and found in INTEGERS) or type(found) is str:
+        return found
+    raise RefusedData(f"document {number}: its key {key!r} is {found!r}, an int of 64 bits or a text is needed")
+
+
+def keyed_texts(batch: Batch, key: str, first: int = 0) -> list[tuple[Key, str]]:
+    """The key and the JSON text of each document, written anew: without blanks, and nothing escaped that need not be,
+    so that a name is the same bytes wherever it stands. Raises RefusedData."""
+    documents = parsed(batch, first) if isinstance(batch, bytes) else batch
+    keys = [key_of(document, key, number) for number, document in enumerate(documents, start=first)]
+    texts = encoded(documents, first).decode().split("\n")
+    return list(zip(keys, texts, strict=False))

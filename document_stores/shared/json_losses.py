@@ -1,0 +1,93 @@
+"""What stores lose whose documents travel as JSON text, and what those lose that give all documents one schema.
+
+Each loss is a view of a document: what is left to compare. It knows no store.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable
+from typing import Any
+
+from adapters.document_store import DocumentLoss
+from adapters.losses import Cause
+
+
+def everywhere(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A view that changes every value that is no array and no object."""
+
+    def view(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: view(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [view(inner) for inner in value]
+        return change(value)
+
+    return view
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_base64(value: Any) -> Any:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _as_double(value: Any) -> Any:
+    return float(value) if type(value) is int else value
+
+
+def without_nulls(value: Any) -> Any:
+    """A document without its fields that are null, at any depth; items of arrays stay."""
+    if isinstance(value, dict):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [without_nulls(inner) for inner in value]
+    return value
+
+
+NOT_FINITE_AS_NULL = DocumentLoss(
+    "NaN and infinities become null: JSON has no notation for them",
+    "null in their place",
+    Cause.FORMAT,
+    frozenset({"not finite"}),
+    everywhere(_finite),
+)
+BINARY_AS_BASE64 = DocumentLoss(
+    "bytes become text in Base64: JSON has no notation for them",
+    "the same bytes, as text",
+    Cause.FORMAT,
+    frozenset({"binary"}),
+    everywhere(_as_base64),
+)
+JSON_TEXT = (NOT_FINITE_AS_NULL, BINARY_AS_BASE64)
+"""What every store loses that documents reach as JSON text."""
+
+
+def missing_as_null(*kinds: str) -> DocumentLoss:
+    """A field that one document has is null in all others."""
+    return DocumentLoss(
+        "a field that is missing comes back as null: all documents have one schema",
+        "no other field, and no other value",
+        Cause.FORMAT,
+        frozenset(kinds),
+        without_nulls,
+    )
+
+
+def numbers_as_double(*kinds: str) -> DocumentLoss:
+    """Integers of a field that has a fraction elsewhere."""
+    return DocumentLoss(
+        "an integer becomes a double where the field has doubles in other documents",
+        "the double that is nearest to it",
+        Cause.FORMAT,
+        frozenset(kinds),
+        everywhere(_as_double),
+    )
+
+
+def refused(what: str, cause: Cause, *kinds: str, lossless: str | None = None) -> DocumentLoss:
+    """Documents that are not taken at all."""
+    return DocumentLoss(what, "refused when they are stored", cause, frozenset(kinds), lossless=lossless)

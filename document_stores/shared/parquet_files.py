@@ -1,0 +1,39 @@
+"""What the stores of Parquet files have in common: codecs, and a file as a relation of DuckDB's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from adapters.errors import AdapterError
+from document_stores.sql.values import Quoted
+
+CODECS = ("none", "snappy", "zstd")
+
+
+def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
+    """What stands after FROM for the file, under the name `documents`, and its columns.
+
+    Raises AdapterError, and closes the connection, for a file that is missing or no Parquet."""
+    if not location.is_file():
+        connection.close()
+        raise AdapterError(f"{location}: there is no such file")
+    relation = f"read_parquet({Quoted.text(_literally(location))}) AS documents"
+    try:
+        return relation, connection.execute(f"SELECT * FROM {relation} LIMIT 0").description
+    except duckdb.Error as error:
+        connection.close()
+        raise AdapterError(f"{location}: cannot be read as Parquet ({error})") from None
+
+
+def _literally(location: Path) -> str:
+    """The path with what DuckDB would take for a pattern in brackets."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(location))
+
+
+def codec_of(parquet: Any, location: Path) -> str:
+    """The codec of a file's columns, from its footer."""
+    with parquet.ParquetFile(location) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        found = {group.column(column).compression for group in groups for column in range(group.num_columns)}
+    return "none" if not found or found == {"UNCOMPRESSED"} else "+".join(sorted(found - {"UNCOMPRESSED"})).lower()

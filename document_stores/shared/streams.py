@@ -1,0 +1,175 @@
+"""Files that hold one document after the other, with or without zstd around: nothing is found in them but by reading.
+
+A store gives the bytes of a batch, and the documents of an open file; everything else is here. Each file begins and
+ends where its format says, so any program of that format reads it.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, cast
+
+from adapters.contract import Can, Setting, Stored
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    parts,
+)
+from adapters.errors import AdapterError
+
+BATCH_DOCUMENTS = 1_024
+"""Documents that a scan gives at a time."""
+
+READ_BYTES = 1 << 20
+"""What is read of a file at a time."""
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+class StreamStore(DocumentStoreAdapter):
+    """One file of documents in the order in which they came. It takes no further ones: a user writes the file anew."""
+
+    distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
+    settings: ClassVar = {
+        "codec": Setting(("none", "zstd"), "none", "compression of the whole file"),
+        "level": Setting(range(1, 23), None, "level of zstd"),
+    }
+    levels: ClassVar = {"zstd": range(1, 23)}
+    plain: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "none"}
+    equal: ClassVar = {"codec": "zstd", "level": "1"}
+    codec_distributions: ClassVar = {"zstd": "zstandard"}
+    capabilities = frozenset({Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+
+    @abstractmethod
+    def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+        """The bytes of the file. Raises RefusedData."""
+
+    @abstractmethod
+    def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
+        """The documents of a file that is open at its beginning, in batches that are not empty. Raises AdapterError."""
+
+    @abstractmethod
+    def counted(self, file: BinaryIO, location: Path) -> int:
+        """How many documents there are, found without making them."""
+
+    def load_library(self) -> None:
+        """Import msgspec, and zstandard where it is used."""
+        import msgspec
+
+        self._msgspec = msgspec
+        if self.values["codec"] == "zstd":
+            import zstandard
+
+            self._zstandard = zstandard
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
+    ) -> None:
+        """Write one file. What the key is means nothing to it."""
+        with location.open("wb") as file, self._compressed(file) as sink:
+            for piece in self.encoded(batches):
+                sink.write(piece)
+        accepted()
+
+    @contextmanager
+    def _compressed(self, file: BinaryIO) -> Iterator[BinaryIO]:
+        if self.values["codec"] == "none":
+            yield file
+            return
+        compressor = self._zstandard.ZstdCompressor(level=int(self.values["level"] or 3))
+        with compressor.stream_writer(file, closefd=False) as writer:
+            yield cast("BinaryIO", writer)
+
+    @contextmanager
+    def reading(self, location: Path) -> Iterator[BinaryIO]:
+        """The file, open, without the codec around it. What zstd finds wrong is an AdapterError."""
+        with location.open("rb") as file:
+            if self.values["codec"] == "none":
+                yield file
+                return
+            reader = self._zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            try:
+                yield cast("BinaryIO", io.BufferedReader(reader, READ_BYTES))
+            except self._zstandard.ZstdError as error:
+                raise AdapterError(f"{location}: its zstd frame is damaged ({error})") from None
+
+    def open(self, location: Path, key: str = "id") -> StreamHandle:
+        """Nothing stays open: each call reads the file from its beginning."""
+        if not location.is_file():
+            raise AdapterError(f"{location}: there is no such file")
+        return StreamHandle(self, location, key)
+
+    def stored(self, location: Path) -> Stored:
+        """The codec, by the first bytes of the file. Raises AdapterError for another than the variant says."""
+        with location.open("rb") as file:
+            found = "zstd" if file.read(4) == _ZSTD_MAGIC else "none"
+        if found != self.values["codec"]:
+            raise AdapterError(f"{location}: its codec is {found}, {self.variant} was expected")
+        return Stored(found)
+
+
+class StreamHandle(DocumentHandle):
+    """Reads the whole file for every call."""
+
+    def __init__(self, store: StreamStore, location: Path, key: str) -> None:
+        """`location` is a file of `store`'s format."""
+        self._store, self._location, self._key = store, location, key
+
+    def count(self) -> int:
+        """By walking from one document to the next."""
+        with self._store.reading(self._location) as file:
+            return self._store.counted(file, self._location)
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """In the order in which they were stored."""
+        with self._store.reading(self._location) as file:
+            for batch in self._store.decoded(file, self._location):
+                yield batch if paths is None else [parts(document, paths) for document in batch]
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By reading all."""
+        wanted = set(keys)
+        found: dict[Any, Document] = {}
+        for batch in self.scan():
+            found.update((document[self._key], document) for document in batch if document.get(self._key) in wanted)
+        return [found.get(key) for key in keys]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    """BATCH_DOCUMENTS at a time."""
+    batch: list[Document] = []
+    for document in documents:
+        batch.append(document)
+        if len(batch) == BATCH_DOCUMENTS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def length_of(header: bytes, location: Path, limit: int) -> int:
+    """The length that four bytes say, little-endian. Raises AdapterError for a header that is cut, or for more than
+    `limit`: nothing is allocated for what a damaged file claims."""
+    length = int.from_bytes(header, "little")
+    if len(header) != 4 or length > limit:
+        raise AdapterError(f"{location}: a document's length is damaged ({length:,} bytes)")
+    return length
+
+
+def whole(piece: bytes, length: int, location: Path) -> bytes:
+    """What was read, if it is as long as it should be. Raises AdapterError."""
+    if len(piece) != length:
+        raise AdapterError(f"{location}: ends within a document ({len(piece):,} of {length:,} bytes)")
+    return piece

@@ -1,0 +1,85 @@
+"""The types that documents have together, in the notation of DuckDB's JSON functions: what one schema can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from adapters.errors import RefusedData
+from document_stores.shared import duckdb_session as session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ARRAY_LEVELS = 12
+"""Arrays directly within each other that are taken: DuckDB's Parquet reader doubles its time with each level."""
+
+
+NESTED_ARRAYS = r"(?:\[\s*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
+"""A pattern that every text of more levels has; a text within a document may have it too."""
+
+
+def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> str:
+    """Make the table `arriving` of all lines, and give the structure that holds each of them.
+
+    All integers are of 64 bits. Raises RefusedData where a document has no key, two kinds of keys, names that differ by
+    case alone or a name of nothing."""
+    import pyarrow as pa
+
+    arrays = list(lines)
+    schema = pa.schema([("line", pa.large_string())])
+    connection.register("arriving", pa.table([pa.chunked_array(arrays, pa.large_string())], schema=schema))
+    if not arrays:
+        return msgspec.json.encode({key: "BIGINT"}).decode()
+    found = connection.execute("SELECT json_group_structure(CAST(line AS JSON)) FROM arriving").fetchone()[0]
+    structure = msgspec.json.decode(found)
+    if not isinstance(structure, dict):
+        raise RefusedData("a document is no JSON object")
+    _check(structure)
+    type_ = structure.get(key)
+    if type_ not in ("UBIGINT", "BIGINT", "HUGEINT", "VARCHAR"):
+        raise RefusedData(f"the key {key!r} has the type {type_ or 'of none'}, int or text is needed")
+    _check_keys(connection, key, str(type_))
+    return msgspec.json.encode(_with_bigint(structure)).decode()
+
+
+def _check_keys(connection: Any, key: str, type_: str) -> None:
+    from document_stores.sql.duckdb_values import JsonValue
+
+    strict = session.strict_key(JsonValue("line").step(key), "VARCHAR" if type_ == "VARCHAR" else "BIGINT")
+    connection.execute(f"SELECT max({strict}) FROM (SELECT CAST(line AS JSON) AS line FROM arriving)").fetchone()
+
+
+def _check(structure: Any) -> None:
+    if isinstance(structure, list):
+        for inner in structure:
+            _check(inner)
+    if isinstance(structure, dict):
+        folded = {name.lower() for name in structure}
+        if len(folded) < len(structure):
+            raise RefusedData("names that differ by case alone are one name to DuckDB")
+        if "" in folded:
+            raise RefusedData("DuckDB has no column without a name")
+        for inner in structure.values():
+            _check(inner)
+
+
+def _with_bigint(structure: Any) -> Any:
+    if isinstance(structure, dict):
+        return {name: _with_bigint(inner) for name, inner in structure.items()}
+    if isinstance(structure, list):
+        return [_with_bigint(inner) for inner in structure]
+    return "BIGINT" if structure in ("UBIGINT", "HUGEINT") else structure
+
+
+def array_levels(structure: Any) -> int:
+    """How many arrays lie directly within each other, at most."""
+    if isinstance(structure, dict):
+        return max(map(array_levels, structure.values()), default=0)
+    levels = 0
+    while isinstance(structure, list):
+        levels += 1
+        structure = structure[0]
+    return max(levels, array_levels(structure) if isinstance(structure, dict) else 0)

@@ -1,0 +1,61 @@
+"""Plans as DuckDB's SQL: arrays are lists, unnested in the SELECT and tested by lambdas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from adapters.document_store import FieldPath
+from document_stores.sql.duckdb_values import ColumnValue
+from document_stores.sql.translating import Dialect, Unnested
+from document_stores.sql.values import Quoted, Value
+
+
+class DuckdbDialect(Dialect):
+    """Values are those of duckdb_values; the relation is called `documents` at each step."""
+
+    division = "//"
+
+    def parameter(self, name: str) -> str:
+        """Named."""
+        return f"${name}"
+
+    def prefix(self, text: str, parameter: str) -> str:
+        """By starts_with, which knows no patterns."""
+        return f"starts_with({text}, {parameter})"
+
+    def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
+        """Another SELECT around the relation, with a column for the item."""
+        arrays = cast("Any", value)
+        items = arrays.items()
+        if distinct is not None:
+            here, other = (_canonical(arrays.of_item(name), distinct) for name in ("here", "other"))
+            first = f"list_position(list_transform({items}, lambda other: {other}), {here})"
+            items = f"list_filter({items}, lambda here, place: {first} = place)"
+        name = Quoted.name(f"{alias} of the plan")
+        return Unnested(
+            f"(SELECT *, unnest({items}) AS {name} FROM {relation}) AS documents", arrays.of_item(f"documents.{name}")
+        )
+
+    def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
+        """Another SELECT around the relation."""
+        name = Quoted.name(f"{alias} of the plan")
+        column = ColumnValue(f"documents.{name}", kind)
+        return Unnested(f"(SELECT *, {expression} AS {name} FROM {relation}) AS documents", column)
+
+    def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
+        """By list_filter."""
+        arrays = cast("Any", value)
+
+        def some(condition: str) -> str:
+            met = f"list_filter({arrays.items()}, lambda {alias}: coalesce({condition}, false))"
+            return f"coalesce(len({met}) > 0, false)"
+
+        return arrays.of_item(alias), some
+
+
+def _canonical(item: Value, path: FieldPath) -> str:
+    for name in path:
+        item = item.step(name)
+    # No JSON text is empty.
+    return f"coalesce({item.canonical()}, '')"

@@ -1,0 +1,54 @@
+"""Plans as SQLite's SQL: the items of arrays are rows of json_each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from adapters.document_store import FieldPath
+from document_stores.sql.sqlite_values import SqliteValue
+from document_stores.sql.translating import Dialect, Unnested
+from document_stores.sql.values import Value
+
+
+class SqliteDialect(Dialect):
+    """Values are SqliteValue."""
+
+    division = "/"
+
+    def parameter(self, name: str) -> str:
+        """Named."""
+        return f":{name}"
+
+    def prefix(self, text: str, parameter: str) -> str:
+        """By substr, which knows no patterns and no letter case."""
+        return f"(substr({text}, 1, length({parameter})) = {parameter})"
+
+    def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
+        """Joined with json_each of the array."""
+        items = cast("SqliteValue", value).items()
+        item = SqliteValue(alias, item=True)
+        relation = f"{relation}, json_each({items}) AS {alias}"
+        if distinct is None:
+            return Unnested(relation, item)
+        before = f"{alias}_before"
+        alike = f"{_canonical(SqliteValue(before, item=True), distinct)} IS {_canonical(item, distinct)}"
+        earlier = f"SELECT 1 FROM json_each({items}) AS {before} WHERE {before}.key < {alias}.key AND {alike}"
+        return Unnested(relation, item, f"NOT EXISTS ({earlier})")
+
+    def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
+        """SQLite would put the expression back to where it is used."""
+        return None
+
+    def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
+        """By EXISTS."""
+        items = cast("SqliteValue", value).items()
+        return SqliteValue(
+            alias, item=True
+        ), lambda met: f"EXISTS (SELECT 1 FROM json_each({items}) AS {alias} WHERE {met})"
+
+
+def _canonical(item: Value, path: FieldPath) -> str:
+    for name in path:
+        item = item.step(name)
+    return item.canonical()

@@ -1,0 +1,262 @@
+"""SQLite: a table of keys and JSON texts; fields are found by its JSON functions, and by indexes of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Maturity, Stage, Stored
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentLoss,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    Plan,
+    RefusedQuery,
+    parts,
+)
+from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import incoming
+from document_stores.shared.json_losses import JSON_TEXT
+from document_stores.sql.answering import answer
+from document_stores.sql.sqlite_dialect import SqliteDialect
+from document_stores.sql.sqlite_values import SqliteValue, can_name
+from document_stores.sql.translating import Known, Translation, kinds_by_field
+from document_stores.sql.values import Quoted
+from libraries.document_store.queries.spelling import from_json
+
+if TYPE_CHECKING:
+    import sqlite3
+
+SCAN_DOCUMENTS = 1_024
+"""Documents that a scan gives at a time."""
+
+KEYS_AT_A_TIME = 500
+"""Keys that one query asks for; SQLite takes at least 999 parameters."""
+
+# The key has no type: an int stays an int and a text a text.
+_CREATE = "CREATE TABLE documents (key PRIMARY KEY NOT NULL, document TEXT NOT NULL)"
+_PUT = "INSERT INTO documents VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET document = excluded.document"
+_ADD = "INSERT INTO documents VALUES (?, ?)"
+
+
+def _nothing() -> None:
+    return
+
+
+class SqliteJson(DocumentStoreAdapter):
+    """Python's own sqlite3, each document a row; one transaction for all of them, or for each upsert. Its settings are
+    SQLite's own: every commit is synced."""
+
+    format = "sqlite-json"
+    engine = "sqlite3"
+    title = "SQLite JSON"
+    distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
+    suffix = ".sqlite"
+    capabilities = frozenset(
+        {Can.PROJECTION, Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
+    )
+    maturity = Maturity(
+        Stage.ESTABLISHED, "a published format, readable since 2004 and pledged until 2050; in use everywhere"
+    )
+    offers = DocumentOffers(
+        get=True,
+        project=True,
+        upsert=True,
+        delete=True,
+        index=True,
+        operators=frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"}),
+    )
+    syncs_on_save = True
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What JSON has no notation for."""
+        return JSON_TEXT
+
+    def load_library(self) -> None:
+        """Import sqlite3."""
+        import sqlite3
+
+        self._sqlite3 = sqlite3
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """One transaction."""
+        first = 0
+        with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
+            connection.execute("BEGIN")
+            connection.execute(_CREATE)
+            for batch in batches:
+                rows = incoming.keyed_texts(batch, key, first)
+                self._put(connection, _ADD, rows)
+                first += len(rows)
+            connection.execute("COMMIT")
+        accepted()
+
+    def _put(self, connection: sqlite3.Connection, statement: str, rows: list[tuple[Key, str]]) -> None:
+        try:
+            connection.executemany(statement, rows)
+        except (self._sqlite3.Error, UnicodeEncodeError, OverflowError) as error:
+            raise RefusedData(f"SQLite refuses a document ({error})") from None
+        if any("\\u0000" in text for _, text in rows):
+            connection.execute("PRAGMA user_version = 1")
+
+    def open(self, location: Path, key: str = "id") -> SqliteHandle:
+        """One connection."""
+        if not location.is_file():
+            raise AdapterError(f"{location}: there is no such file")
+        connection = self._sqlite3.connect(location, isolation_level=None)
+        # Otherwise groups that do not fit into its cache are written to files beside those of the store.
+        connection.execute("PRAGMA temp_store = MEMORY")
+        try:
+            connection.execute("SELECT key, document FROM documents LIMIT 1").fetchone()
+        except self._sqlite3.Error as error:
+            connection.close()
+            raise AdapterError(f"{location}: cannot be read as a table of documents ({error})") from None
+        return SqliteHandle(self, connection, location, key)
+
+    def stored(self, location: Path) -> Stored:
+        """No codec. The release that is used here."""
+        return Stored(details={"SQLite": self._sqlite3.sqlite_version})
+
+
+class SqliteHandle(DocumentHandle):
+    """A connection that is open."""
+
+    def __init__(self, store: SqliteJson, connection: sqlite3.Connection, location: Path, key: str) -> None:
+        """Takes the connection over."""
+        self._store, self._connection, self._location, self._key = store, connection, location, key
+        self._errors = store._sqlite3.Error
+        self._known: dict[Plan, Known] = {}
+        self._found: dict[str, list[tuple[Any, ...]]] = {}
+        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+
+    def _rows(self, query: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
+        cursor = self._connection.cursor()
+        try:
+            yield from cursor.execute(query, parameters)
+        except self._errors as error:
+            raise AdapterError(f"{self._location}: SQLite cannot read the documents ({error})") from None
+        finally:
+            cursor.close()
+
+    def count(self) -> int:
+        """By SQL."""
+        ((found,),) = self._rows("SELECT count(*) FROM documents")
+        return int(found)
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """Whole texts, or the texts of the parts; where a path cannot be said in SQL, whole ones."""
+        if paths is None or not paths or not all(can_name(name) for path in paths for name in path):
+            for rows in _grouped(self._rows("SELECT document FROM documents")):
+                documents = incoming.values_of("\n".join(text for (text,) in rows).encode())
+                yield documents if paths is None else [parts(document, paths) for document in documents]
+            return
+        selected = ", ".join(_at(path).canonical() for path in paths)
+        for rows in _grouped(self._rows(f"SELECT {selected} FROM documents")):
+            yield _assembled(rows, paths)
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By the primary key."""
+        wanted = list(dict.fromkeys(key for key in keys if isinstance(key, str) or key in incoming.INTEGERS))
+        found: dict[tuple[type, Key], Document] = {}
+        for first in range(0, len(wanted), KEYS_AT_A_TIME):
+            some = wanted[first : first + KEYS_AT_A_TIME]
+            places = ", ".join("?" for _ in some)
+            for key, text in self._rows(f"SELECT key, document FROM documents WHERE key IN ({places})", some):
+                found[type(key), key] = incoming.values_of(text.encode())[0]
+        return [found.get((type(key), key)) for key in keys]
+
+    def prepare(self, plan: Plan) -> None:
+        """Look the kinds up that the plan's fields have."""
+        if plan not in self._known:
+            questions = tuple(self._translation(plan).questions())
+            for _, text in questions:
+                if text not in self._found:
+                    self._found[text] = list(self._rows(text))
+            self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
+
+    def _translation(self, plan: Plan, known: Known | None = None) -> Translation:
+        return Translation(from_json(plan), SqliteDialect(), "documents", SqliteValue("document"), "key", known)
+
+    def query(self, plan: Plan) -> list[dict[str, Any]]:
+        """By SQL. Raises RefusedQuery for what SQLite would answer otherwise than the plan means."""
+        self.prepare(plan)
+        told = self._translation(plan, self._known[plan]).selection()
+        ((flags,),) = self._rows("PRAGMA user_version")
+        if flags and "json_extract" in told.text:
+            raise RefusedQuery("a text holds a NUL, where SQLite takes it to end")
+        return answer(told, self._rows(told.text, told.parameters))
+
+    def upsert(self, batch: Batch) -> None:
+        """One transaction, synced when this returns."""
+        rows = incoming.keyed_texts(batch, self._key)
+        if not rows:
+            return
+        with self._transaction():
+            self._store._put(self._connection, _PUT, rows)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """One transaction."""
+        if keys:
+            with self._transaction():
+                self._connection.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key in keys])
+
+    def _transaction(self) -> sqlite3.Connection:
+        # As a context it commits, or rolls back what an error has left half done.
+        self._known.clear()
+        self._found.clear()
+        self._connection.execute("BEGIN")
+        return self._connection
+
+    def index(self, path: FieldPath) -> None:
+        """An index of the expression that queries have for this field."""
+        value = _at(path).indexed()
+        name = Quoted.name(f"by {path!r}")
+        self._connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON documents ({value})")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _at(path: FieldPath) -> SqliteValue:
+    value = SqliteValue("document")
+    for name in path:
+        value = value.step(name)
+    return value
+
+
+def _grouped(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    group: list[tuple[Any, ...]] = []
+    for row in rows:
+        group.append(row)
+        if len(group) == SCAN_DOCUMENTS:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _assembled(rows: list[tuple[Any, ...]], paths: Sequence[FieldPath]) -> list[Document]:
+    documents: list[Document] = [{} for _ in rows]
+    for path, column in zip(paths, zip(*rows, strict=True), strict=True):
+        there = [(document, text) for document, text in zip(documents, column, strict=True) if text is not None]
+        values = incoming.values_of("\n".join(text for _, text in there).encode())
+        for (document, _), value in zip(there, values, strict=True):
+            inner = document
+            for name in path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[path[-1]] = value
+    return documents
+
+
+ENGINES = (SqliteJson,)

@@ -1,0 +1,91 @@
+"""What the verbs of near storage have in common: tokens and secrets that never stand on the command line, and errors.
+
+A token comes from the environment or from a file that nobody else may read. Nothing here opens a connection.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from format_bench.errors import RequestError
+from format_bench.terminal import FAILED, WRONG_REQUEST, errors_told
+
+CATALOG, TOKEN = "FORMAT_BENCH_CATALOG", "FORMAT_BENCH_TOKEN"
+"""Variables of the environment: the catalog's address, and the client's token."""
+PORT = 8815
+"""The catalog's, where nobody says otherwise."""
+SECRET_FILE, TOKEN_FILE = "secret", "token"
+"""In a catalog's folder: what its nodes, and its clients, have to show."""
+
+
+@contextmanager
+def near_storage_told(catalog: str = "") -> Iterator[None]:
+    """Turn the errors of near storage, and libraries that it lacks, into a message and an exit code: 2 for a request
+    that cannot be met, 1 for what failed. `catalog` is the address that is asked, for who asks one."""
+    from libraries.near_storage import errors
+
+    wrong = (errors.RequestError, errors.FooterError, errors.NotFoundError, errors.UnauthenticatedError)
+    with errors_told():
+        try:
+            yield
+        except ImportError as error:
+            raise RequestError(
+                f"near storage needs {_lacking(error)}, not installed here\n  pip install -e '.[near-storage]'"
+            ) from None
+        except errors.NearStorageError as error:
+            unanswered = catalog and isinstance(error, errors.UnavailableError)
+            click.echo(f"error: {_unanswered(catalog, error) if unanswered else error}", err=True)
+            raise click.exceptions.Exit(WRONG_REQUEST if isinstance(error, wrong) else FAILED) from None
+
+
+def _lacking(error: ImportError) -> str:
+    """The library that is missing: pyarrow without Flight says so in a sentence."""
+    return "pyarrow with Flight" if "flight" in str(error) else error.name or str(error)
+
+
+def _unanswered(catalog: str, error: Exception) -> str:
+    return (
+        f"the catalog at {catalog} does not answer, or no node does that has what is asked for\n"
+        f"  'serve catalog FOLDER' starts one, --catalog names another; it was told: {str(error).splitlines()[0]}"
+    )
+
+
+def client_token(file: Path | None) -> str:
+    """The token from the file, else from the environment. Raises RequestError where there is none."""
+    if file is not None:
+        return private_text(file, "--token-file")
+    token = os.environ.get(TOKEN, "").strip()
+    if not token:
+        raise RequestError(
+            f"no token: name a file by --token-file, or set {TOKEN}\n  the catalog wrote one when it was first served"
+        )
+    return token
+
+
+def private_text(file: Path, option: str) -> str:
+    """What a file holds that no other user may read. Raises RequestError."""
+    try:
+        if os.stat(file).st_mode & 0o077:
+            raise RequestError(f"{option} {file}: other users may read it\n  chmod 600 {file}")
+        return file.read_text().strip()
+    except OSError as error:
+        raise RequestError(f"{option} {file}: {error.strerror}\n  name a file that holds it") from None
+
+
+def made_once(file: Path, text: str) -> bool:
+    """Write a file that only this user may read, unless it is there. Whether it was made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    with open(descriptor, "w") as opened:
+        opened.write(text + "\n")
+        opened.flush()
+        os.fsync(opened.fileno())
+    return True

@@ -1,0 +1,173 @@
+"""`format-bench store put|query|delete|check|repair|tables`: what clients do with near storage."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, client_token, near_storage_told
+from format_bench.errors import RequestError
+from format_bench.options import grouped
+from format_bench.terminal import FAILED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from libraries.near_storage.client.connection import Client
+
+_PATH = click.Path(path_type=Path)
+REACHING = grouped(
+    click.option(
+        "--catalog",
+        metavar="URI",
+        envvar=CATALOG,
+        default=f"grpc://127.0.0.1:{PORT}",
+        show_default=True,
+        help=f"Address of the catalog; {CATALOG} in the environment stands for it.",
+    ),
+    click.option(
+        "--token-file",
+        metavar="FILE",
+        type=_PATH,
+        help=f"The file 'token' of the catalog; without it {TOKEN} in the environment holds the token.",
+    ),
+    click.option("--tls-roots", metavar="FILE", type=_PATH, help="PEM: certificates by which services are trusted."),
+)
+
+
+@click.group()
+def store() -> None:
+    """Put tables into near storage, ask them, and look after them (docs/near-storage.md)."""
+
+
+@store.command()
+@click.argument("table")
+@click.argument("source", nargs=-1, required=True, type=_PATH)
+@click.option(
+    "--rows-per-partition",
+    type=click.IntRange(min=1),
+    help="Write the rows anew, so many a file (default: as they are).",
+)
+@REACHING
+def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **reaching: Any) -> None:
+    """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each."""
+    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+        version = client.put(table, list(source), rows_per_partition, _progress())
+        click.echo(f"{table}: version {version}")
+
+
+@store.command()
+@click.argument("sql")
+@click.option("--way", type=click.Choice(["v1", "v2", "all"]), help="How it is read (default: the catalog chooses).")
+@click.option("--explain", is_flag=True, help="Say how it would be answered, and read nothing.")
+@click.option(
+    "--out", metavar="FILE", type=_PATH, help="Write the answer into a Parquet file (default: CSV to the output)."
+)
+@REACHING
+def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) -> None:
+    """Answer a SELECT: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT."""
+    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+        if explain:
+            click.echo(str(client.explain(sql, way)))
+            return
+        _give(client.query(sql, way), out)
+
+
+@store.command()
+@REACHING
+def tables(**reaching: Any) -> None:
+    """List tables with their version, rows, partitions and bytes."""
+    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+        for each in client.tables():
+            click.echo(
+                f"{each.table}  version {each.version}  {each.rows:,} rows  {each.partitions:,} partitions  "
+                f"{each.stored_bytes / 1e6:,.1f} MB"
+            )
+
+
+@store.command()
+@click.argument("table")
+@REACHING
+def delete(table: str, **reaching: Any) -> None:
+    """Delete TABLE. Its bytes go when nobody reads them any more."""
+    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+        client.delete(table)
+        click.echo(f"{table}: deleted")
+
+
+@store.command()
+@click.option("--verify", is_flag=True, help="Read every byte that nodes hold.")
+@REACHING
+def check(verify: bool, **reaching: Any) -> int:
+    """Compare what nodes hold with what the catalog knows. Exit code 1 where something is wrong."""
+    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+        found = client.check(verify)
+        for finding in found.findings:
+            click.echo(f"{finding.kind}: {finding.text}")
+        click.echo(
+            f"{len(found.findings)} findings; 'store repair' has {found.steps} steps to do"
+            if found.findings
+            else "all is well"
+        )
+        return FAILED if found.findings else 0
+
+
+@store.command()
+@click.option("--verify", is_flag=True, help="Read every byte that nodes hold.")
+@click.option("--forget", multiple=True, metavar="NODE", help="A node that is gone for good (repeatable).")
+@REACHING
+def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
+    """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed."""
+    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+        for name in forget:
+            client.forget(name)
+        done = client.repair(verify)
+        for failed in done.failed:
+            click.echo(f"failed: {failed}", err=True)
+        click.echo(
+            f"{len(done.findings)} findings: {done.copied} copied, {done.recorded} recorded, {done.removed} removed, "
+            f"{len(done.failed)} failed"
+        )
+        return FAILED if done.failed else 0
+
+
+def _connected(reaching: dict[str, Any]) -> Client:
+    from libraries.near_storage.client.connection import connect
+
+    roots = reaching["tls_roots"]
+    try:
+        trusted = None if roots is None else roots.read_bytes()
+    except OSError as error:
+        raise RequestError(f"--tls-roots {roots}: {error.strerror}\n  name a PEM file") from None
+    return connect(reaching["catalog"], client_token(reaching["token_file"]), trusted)
+
+
+def _progress() -> Callable[[int, int | None], None] | None:
+    """On a terminal what is stored so far, on one line."""
+    if not sys.stderr.isatty():
+        return None
+
+    def told(stored_bytes: int, of_bytes: int | None) -> None:
+        whole = f" of {of_bytes / 1e6:,.1f}" if of_bytes else ""
+        click.echo(f"\r{stored_bytes / 1e6:,.1f}{whole} MB stored", nl=stored_bytes == of_bytes, err=True)
+
+    return told
+
+
+def _give(answer: pa.Table, out: Path | None) -> None:
+    """Raises RequestError for columns that CSV does not have."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    if out is not None:
+        parquet.write_table(answer, out)
+        click.echo(f"{answer.num_rows:,} rows in {out}", err=True)
+        return
+    try:
+        csv.write_csv(answer, sys.stdout.buffer)
+    except pa.ArrowInvalid as error:
+        raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None

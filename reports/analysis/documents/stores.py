@@ -1,0 +1,124 @@
+"""How fast stores take documents, before and with their merges, and from which share of them an index is dearer.
+
+Documents and bytes a second are derived here, of rows and bytes over a time; sections 6.3 and 6.4 of Alkowaileet and
+Carey, VLDB 2022, show the same of theirs. A pure function of one table of stored samples: it knows nothing of where it
+is shown.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import CellSummary
+from reports.analysis.columns import Role
+from reports.analysis.figures import Figures
+from reports.analysis.labels import variant_parts
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import MILLISECONDS, number_text
+from reports.analysis.words import NOTHING, fallback_mark
+
+INPUT, ACCEPTED, WALL, SYNC = "input_bytes", "accepted_ns", "wall_ns", "sync_ns"
+RANGE = "range"
+_BYTES_A_NS_TO_MB_A_S = 1_000
+
+
+def has_documents(table: Table) -> bool:
+    """Whether a table is about document stores that took documents."""
+    return any(_ingestions(table))
+
+
+def documents_of(run: Run, table: Table) -> Iterator[Figures]:
+    """Ingestion, one table for each way of it, then ranges."""
+    for operation, rows in _ingestions(table):
+        yield _ingestion(run, table, operation, rows)
+    yield from _ranges(table)
+
+
+def _ingestions(table: Table) -> Iterator[tuple[str, list[Row]]]:
+    """Operations that took documents, each with the rows that have figures of it, the fastest first."""
+    for operation in table.columns.operations:
+        rows = [row for row in table.rows if operation in row.cells and INPUT in row.cells[operation].figures]
+        if rows:
+            yield operation, sorted(rows, key=lambda row: row.cells[operation].figures[WALL].median)
+
+
+def _ingestion(run: Run, table: Table, operation: str, rows: Sequence[Row]) -> Figures:
+    lines = tuple((row.label, tuple(_rates(table, row.cells[operation]))) for row in rows)
+    title = run.info.operation(operation).title
+    return Figures(
+        f"{title}: documents and bytes of JSON a second",
+        "store",
+        ("documents/s", "MB/s", "MB/s before merges", "MB/s with sync", "stored, % of JSON"),
+        lines,
+        (
+            "to the end of the merges that are due, with closing; before merges: until all documents were taken; "
+            "documents are those of the data set, MB those of all JSON Lines that were handed over",
+        ),
+    )
+
+
+def _rates(table: Table, cell: CellSummary) -> Iterator[str]:
+    yield number_text(1e9 * table.data_rows / cell.figures[WALL].median)
+    yield _megabytes_a_second(cell, (WALL,))
+    yield _megabytes_a_second(cell, (ACCEPTED,))
+    yield _megabytes_a_second(cell, (WALL, SYNC))
+    stored = cell.figures.get("size_bytes") or cell.figures.get("growth_bytes")
+    yield NOTHING if stored is None else number_text(100 * stored.median / cell.figures[INPUT].median)
+
+
+def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
+    """By the median over rounds, so that the order is that of the times; NOTHING where a time was not seen."""
+    if not all(name in cell.figures for name in times):
+        return NOTHING
+    rates = [
+        input_bytes / max(sum(cell.by_round[name][number] for name in times), 1)
+        for number, input_bytes in cell.by_round[INPUT].items()
+        if all(number in cell.by_round[name] for name in times)
+    ]
+    return number_text(_BYTES_A_NS_TO_MB_A_S * statistics.median(rates))
+
+
+# --- ranges -------------------------------------------------------------------------------------------------------
+
+
+def _ranges(table: Table) -> Iterator[Figures]:
+    """Table 3: for each number of fields the scan beside the index, by the share of the documents."""
+    names = {name: variant_parts(name)[1] for name in table.columns.operations if variant_parts(name)[0] == RANGE}
+    fields = sorted({int(settings["paths"]) for settings in names.values()})
+    ways = sorted({(settings["by"] != "scan", float(settings["selectivity"])) for settings in names.values()})
+    by_way = {
+        (settings["by"] != "scan", float(settings["selectivity"]), int(settings["paths"])): name
+        for name, settings in names.items()
+    }
+    lines = []
+    for row in table.rows:
+        for count in fields:
+            texts = tuple(_time(table, row, by_way.get((*way, count))) for way in ways)
+            if any(text != NOTHING for text in texts):
+                lines.append((f"{row.label}, {count} field{'s' * (count != 1)}", texts))
+    if any(text != NOTHING for _, texts in lines for (indexed, _), text in zip(ways, texts, strict=True) if indexed):
+        heads = tuple(f"{'index' if indexed else 'scan'} {100 * share:g} %" for indexed, share in ways)
+        yield Figures(
+            "ranges by a scan and by an index, over a share of the documents: ms",
+            "store",
+            heads,
+            tuple(lines),
+            ("values of some fields are counted in the documents whose indexed field lies in a range",),
+        )
+
+
+def _time(table: Table, row: Row, operation: str | None) -> str:
+    cell = row.cells.get(operation or "")
+    if cell is None or WALL not in cell.figures:
+        return NOTHING
+    mark = next(
+        (
+            table.mark(column, row.variant) + fallback_mark(row, column)
+            for column in table.columns
+            if column.operation == operation and column.role is Role.TIME
+        ),
+        "",
+    )
+    return MILLISECONDS.text(cell.figures[WALL].median) + mark

@@ -1,0 +1,145 @@
+"""Throughput over the share of row groups as charts: a line for each way of reading, a chart for each network.
+
+They are charts like those over any parameter, and are drawn as such; higher is better here. It knows series of
+throughput and the times behind them, and nothing of where lines are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bench_runner.results.records import Cell, Conditions
+from bench_runner.results.statistics import CellSummary, Interval, is_apart, ranking
+from reports.analysis.columns import Column, Role
+from reports.analysis.labels import network_text
+from reports.analysis.near_storage.throughput import Series
+from reports.analysis.near_storage.ways import labels_of, network_place, place_of
+from reports.analysis.units import Unit
+from reports.analysis.varied.crossovers import Crossovers, Point, crossovers
+from reports.analysis.varied.lines import Axis, Chart, Line, Owner
+
+GIGABYTES_A_SECOND, MEGABYTES_A_SECOND = Unit("GB/s", 1e9), Unit("MB/s", 1e6)
+_GB = 1e9
+_LEAST_GB = 0.05
+"""Of lower throughput three decimals of GB/s say too little."""
+_COLUMN = Column("query", "wall_ns", Role.TIME, "throughput")
+AXIS = "% of the row groups"
+LINEAR_BELOW_PERCENT = 1.0
+"""0 % stands to the left of it."""
+_Key = tuple[str, str, str, Conditions, str]
+
+
+def throughput_charts(found: Sequence[Series], summaries: Mapping[Cell, CellSummary]) -> tuple[Chart, ...]:
+    """One for each suite, data set, machine, set of conditions and place that has two selectivities at least, with
+    clustered before scattered; a variant has the same style in all of them."""
+    groups: dict[_Key, list[Series]] = {}
+    for series in found:
+        if len(series.measured) > 1:
+            cell = series.measured[0].cell
+            key = (cell.suite, series.dataset, cell.machine, series.conditions, series.place)
+            groups.setdefault(key, []).append(series)
+    variants = sorted({series.variant for group in groups.values() for series in group}, key=place_of)
+    styles = {variant: place for place, variant in enumerate(variants)}
+    labels = labels_of(variants)
+    ordered = sorted(groups.items(), key=lambda each: (each[0][:3], each[0][4], network_place(each[0][3].network)))
+    return tuple(_chart(key, group, summaries, styles, labels) for key, group in ordered)
+
+
+def _chart(
+    key: _Key,
+    group: Sequence[Series],
+    summaries: Mapping[Cell, CellSummary],
+    styles: Mapping[str, int],
+    labels: Mapping[str, str],
+) -> Chart:
+    suite, dataset, machine, conditions, place = key
+    percents = tuple(sorted({each.percent for series in group for each in series.measured}))
+    marks = _marks(group, percents, summaries)
+    lines = [
+        Line(
+            series.variant,
+            labels[series.variant],
+            {each.percent: _in_bytes(each.gb_per_s) for each in series.measured},
+            marks.get(series.variant, {}),
+            {each.percent: each.cell for each in series.measured},
+            styles[series.variant],
+        )
+        for series in sorted(group, key=lambda series: styles[series.variant])
+    ]
+    slowest = min(each.gb_per_s.median for series in group for each in series.measured)
+    return Chart(
+        suite,
+        dataset,
+        conditions,
+        machine,
+        Axis(Owner.OPERATION, AXIS, place, percents, LINEAR_BELOW_PERCENT),
+        _COLUMN,
+        _title(conditions),
+        tuple(lines),
+        (),
+        None,
+        None,
+        0,
+        _winners(group, percents, summaries),
+        GIGABYTES_A_SECOND if slowest >= _LEAST_GB else MEGABYTES_A_SECOND,
+    )
+
+
+def _title(conditions: Conditions) -> str:
+    """'throughput, loopback': conditions stand on different pages, networks beside each other."""
+    told = ["throughput", network_text(conditions.network)]
+    told += [conditions.cache] if conditions.cache != "warm" else []
+    told += ["fresh service"] if conditions.service == "fresh" else []
+    return ", ".join(told)
+
+
+def _in_bytes(rate: Interval) -> Interval:
+    """GB/s in bytes a second, which units of charts start from."""
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else value * _GB
+
+    return Interval(
+        median=rate.median * _GB,
+        low=scaled(rate.low),
+        high=scaled(rate.high),
+        minimum=rate.minimum * _GB,
+        maximum=rate.maximum * _GB,
+        rounds=rate.rounds,
+    )
+
+
+def _marks(
+    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
+) -> dict[str, dict[float, str]]:
+    """Whose time is the shortest, and whose is tied with it, at each selectivity."""
+    found: dict[str, dict[float, str]] = {}
+    for percent in percents:
+        cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}
+        ranks = ranking([summaries[cell] for cell in cells], _COLUMN.figure)
+        for place, (cell, ratio) in enumerate(ranks.items()):
+            if ratio.tied:
+                found.setdefault(cells[cell], {})[percent] = "*" if place == 0 else "="
+    return found
+
+
+def _winners(
+    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
+) -> Crossovers | None:
+    """By the times themselves, paired by round; what gives more rows than were asked for is no winner."""
+    ranked = [series for series in group if not is_apart(series.variant)]
+    return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
+
+
+def _points(
+    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
+) -> Iterator[Point]:
+    for percent in percents:
+        figures = {
+            series.variant: {
+                number: max(value, 1) for number, value in summaries[each.cell].by_round[_COLUMN.figure].items()
+            }
+            for series in group
+            if (each := series.at(percent)) is not None
+        }
+        yield Point(percent, figures)

@@ -1,0 +1,123 @@
+"""The curves through a run's throughput, how far they are off, and how often a month all data could be read by them.
+
+A pure function of series of throughput: tables 8.2 and 8.3 of Weigand, TU Munich 2025, of our figures alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from reports.analysis.figures import Figures
+from reports.analysis.labels import network_text
+from reports.analysis.near_storage.model import Curve
+from reports.analysis.near_storage.retrieval import expected, rate_per_month
+from reports.analysis.near_storage.throughput import Series
+from reports.analysis.near_storage.ways import is_near, labels_of, network_place, place_of
+from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, needed_per_month
+from reports.analysis.units import number_text
+from reports.analysis.words import NOTHING
+
+FEWEST_POINTS = 5
+"""A curve of four parameters through fewer has no error."""
+_FORM = "T(x) = a + b / (1 + c x^d) in GB/s, x in percent of the row groups, fitted to the medians by least squares"
+
+
+def has_curves(found: Sequence[Series]) -> bool:
+    """Whether there are points enough for a curve."""
+    return bool(_fitted(found))
+
+
+def curves_of(found: Sequence[Series]) -> Iterator[Figures]:
+    """Of each data set and place: the parameters, how far the curves are off, and the rates of retrieval."""
+    fitted = _fitted(found)
+    fitted.sort(key=lambda series: (series.dataset, series.place, *_order(series)))
+    for (dataset, place), group in itertools.groupby(fitted, lambda series: (series.dataset, series.place)):
+        several = list(group)
+        about = f"{dataset}, {place}"
+        yield _parameters(about, several)
+        if any(isinstance(series.curve(), Curve) for series in several):
+            yield _errors(about, several)
+            yield _retrieval(about, several)
+
+
+def _fitted(found: Sequence[Series]) -> list[Series]:
+    """What is read near the storage: of who fetches all, throughput is the same at each selectivity."""
+    return [series for series in found if len(series.measured) >= FEWEST_POINTS and is_near(series.variant)]
+
+
+def _order(series: Series) -> tuple[object, ...]:
+    return *network_place(series.conditions.network), place_of(series.variant)
+
+
+def _labels(several: Sequence[Series]) -> list[str]:
+    """'V2, loopback': the way, and what lies between."""
+    names = labels_of(series.variant for series in several)
+    found = []
+    for series in several:
+        parts = [names[series.variant], network_text(series.conditions.network)]
+        parts += [series.conditions.cache] if series.conditions.cache != "warm" else []
+        parts += ["fresh service"] if series.conditions.service == "fresh" else []
+        found.append(", ".join(parts))
+    return found
+
+
+def _parameters(about: str, several: Sequence[Series]) -> Figures:
+    lines, notes = [], [_FORM, "±: one standard deviation, by the covariance of the fit"]
+    for label, series in zip(_labels(several), several, strict=True):
+        curve = series.curve()
+        if isinstance(curve, Curve):
+            values = (curve.a, curve.b, curve.c, curve.d)
+            told = [f"{value:.3g} ± {error:.1g}" for value, error in zip(values, curve.errors, strict=True)]
+            lines.append((label, tuple(told)))
+        else:
+            lines.append((label, (NOTHING,) * 4))
+            notes.append(f"{label}: {curve}")
+    return Figures(f"the curve through the throughput ({about})", "way", tuple("abcd"), tuple(lines), tuple(notes))
+
+
+def _errors(about: str, several: Sequence[Series]) -> Figures:
+    percents = sorted({point.percent for series in several for point in series.points}, reverse=True)
+    lines = []
+    for label, series in zip(_labels(several), several, strict=True):
+        curve = series.curve()
+        if isinstance(curve, Curve):
+            # Rounded first: no error is -0.0 %.
+            errors = {row.percent: round(100 * row.relative_error, 1) + 0.0 for row in curve.table(series.points)}
+            lines.append((label, tuple(f"{errors[at]:+.1f} %" if at in errors else NOTHING for at in percents)))
+    return Figures(
+        f"how far the curve is from what was measured ({about})",
+        "way",
+        tuple(f"{percent:g} %" for percent in percents),
+        tuple(lines),
+        ("the curve over the measured median: +10 % says that the curve is too high there",),
+    )
+
+
+def _retrieval(about: str, several: Sequence[Series]) -> Figures:
+    lines = []
+    workloads = distributions()
+    for label, series in zip(_labels(several), several, strict=True):
+        curve = series.curve()
+        if not isinstance(curve, Curve):
+            continue
+        texts: list[str] = []
+        for bands in workloads.values():
+            rates = expected(curve, bands)
+            per_month = rate_per_month(rates.sustained, CAPACITY_GB)
+            texts += [number_text(rates.mean), number_text(rates.sustained), number_text(per_month)]
+        lines.append((label, tuple(texts)))
+    heads = ("mean GB/s", "sustained GB/s", "times a month")
+    needed = ", ".join(f"{name} {times}" for name, times in needed_per_month().items())
+    return Figures(
+        f"throughput of published mixes of queries ({about})",
+        "way",
+        tuple(f"{name} {head}" for name in workloads for head in heads),
+        tuple(lines),
+        (
+            "mean: over queries of what each alone would reach; sustained: of answering them one after the other",
+            f"times a month: how often a node of {CAPACITY_GB:,} GB is read at the sustained rate; needed: {needed} "
+            "(Weigand 2025, tables 4.2, 4.4 and 8.2). A curve of so little data says nothing of disks that are slower "
+            "than this machine's page cache",
+        ),
+    )

@@ -1,0 +1,178 @@
+"""From which selectivity reading near the storage beats fetching the files, by what a run has measured.
+
+At a bandwidth that the run has a network of, the measured times are compared. At another one a query takes what it took
+on loopback, and besides what the bytes that it sent then take over such a line, as `recommend --bandwidth` counts
+elsewhere: a service that sends while it works is faster than that, so it is told. Nothing else is assumed, and nothing
+is told of what was not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench_runner.results.records import Cell, Conditions
+from bench_runner.results.statistics import CellSummary, Interval
+from reports.analysis.labels import network_text
+from reports.analysis.near_storage.throughput import Series, series_of
+from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_near, labels_of, line_mbit
+from reports.analysis.units import number_text
+from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
+
+ALIKE = 0.05
+"""A network stands for a bandwidth that is off by no more: by so much its proxy may be."""
+WALL, WIRE = "wall_ns", "wire_bytes"
+ByRound = Mapping[int, float]
+
+
+@dataclass(frozen=True)
+class Paying:
+    """What one way near the storage is against fetching, of queries that ask for parts of one stored table."""
+
+    dataset: str
+    rows: int
+    place: str
+    way: str
+    variant: str
+    over: str
+    """Which line: 'loopback at 100 Mbit/s', or '20 MB/s'."""
+    computed: bool
+    """Whether the time on the line was added up, and not measured."""
+    percents: tuple[float, ...]
+    told: Crossovers
+    below: Interval | None
+    """The share of row groups in percent under which it is faster; None where that is no single place."""
+
+    @property
+    def always(self) -> bool:
+        """Whether it is faster at every share that was measured."""
+        return self.told.told and not self.told.found and self.told.first == self.variant and not self.told.equals
+
+    @property
+    def since(self) -> float | None:
+        """From which share on fetching is the faster one, where below nobody can be told apart."""
+        return next(
+            (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
+        )
+
+
+def paying(
+    summaries: Mapping[Cell, CellSummary], bandwidth_bytes_per_s: float | None = None, datasets: Sequence[str] = ()
+) -> list[Paying]:
+    """For each stored table, place and line the way that beats fetching the furthest: at a bandwidth where one is
+    given, else on each network that holds back. Empty where a run has not both on a network."""
+    groups: dict[tuple[str, str, Conditions, int], list[Series]] = {}
+    for series in series_of(summaries):
+        network = series.conditions.network
+        if not network or (datasets and series.dataset not in datasets):
+            continue
+        rows = series.measured[0].cell.rows
+        groups.setdefault((series.dataset, series.place, series.conditions, rows), []).append(series)
+    found: list[Paying] = []
+    for (dataset, place, conditions, rows), group in _asked(groups, bandwidth_bytes_per_s).items():
+        fetching = next((series for series in group if is_fetching(series.variant)), None)
+        near = [series for series in group if is_near(series.variant) and "row_group_rows" not in series.variant]
+        if fetching is None:
+            continue
+        line = bandwidth_bytes_per_s if _is_added(conditions, bandwidth_bytes_per_s) else None
+        over = network_text(conditions.network) if line is None else f"{number_text(line / 1e6)} MB/s"
+        compared = [
+            each
+            for series in near
+            if (each := _against(series, fetching, summaries, line, (dataset, rows, place, over))) is not None
+        ]
+        if compared:
+            found.append(max(compared, key=_reach))
+    return found
+
+
+def sentences(found: Sequence[Paying]) -> Iterator[str]:
+    """Each in words, without a full stop."""
+    for each in found:
+        about = f"{each.dataset}, {each.rows:,} rows, {each.place}"
+        how = "loopback's times, with its bytes over that line added" if each.computed else "measured"
+        yield f"{_told(each)} ({about}; {how})"
+
+
+def _told(each: Paying) -> str:
+    named = f"over {each.over} reading near the storage ({each.way})"
+    if not each.told.told:
+        return f"{named} was measured in too few rounds to say from where on it beats fetching the files"
+    if each.below is not None:
+        low, high = (number_text(end) for end in each.below.spread)
+        return (
+            f"{named} beats fetching the files where a query has to read under {number_text(each.below.median)} % "
+            f"({low} to {high} %) of the row groups"
+        )
+    if each.always:
+        least, most = each.percents[0], each.percents[-1]
+        return f"{named} beats fetching the files at all that was measured, {least:g} to {most:g} % of the row groups"
+    if each.since is not None:
+        return f"{named} is slower than fetching the files from {each.since:g} % on; below they cannot be told apart"
+    if each.told.first != each.variant and not each.told.found:
+        return f"{named} beats fetching the files at nothing that was measured"
+    return f"{named} and fetching the files change places more than once, or cannot be told apart"
+
+
+def _asked(
+    groups: Mapping[tuple[str, str, Conditions, int], list[Series]], bandwidth_bytes_per_s: float | None
+) -> dict[tuple[str, str, Conditions, int], list[Series]]:
+    """The networks that say something of a bandwidth: one like it, else loopback; all that hold back without one."""
+    if bandwidth_bytes_per_s is None:
+        return {key: group for key, group in groups.items() if key[2].network != LOOPBACK}
+    like = {key: group for key, group in groups.items() if _is_like(key[2], bandwidth_bytes_per_s)}
+    of = {(key[0], key[1]) for key in like}
+    rest = {key: group for key, group in groups.items() if key[2].network == LOOPBACK and (key[0], key[1]) not in of}
+    return {**like, **rest}
+
+
+def _is_like(conditions: Conditions, bandwidth_bytes_per_s: float) -> bool:
+    bytes_per_s = line_mbit(conditions.network) * 1e6 / 8
+    return bool(bytes_per_s) and abs(bytes_per_s / bandwidth_bytes_per_s - 1) <= ALIKE
+
+
+def _is_added(conditions: Conditions, bandwidth_bytes_per_s: float | None) -> bool:
+    return bandwidth_bytes_per_s is not None and conditions.network == LOOPBACK
+
+
+def _against(
+    near: Series,
+    fetching: Series,
+    summaries: Mapping[Cell, CellSummary],
+    line: float | None,
+    about: tuple[str, int, str, str],
+) -> Paying | None:
+    percents = tuple(each.percent for each in near.measured if fetching.at(each.percent) is not None)
+    points = []
+    for percent in percents:
+        times = {
+            series.variant: _times(summaries[measured.cell], line)
+            for series in (near, fetching)
+            if (measured := series.at(percent)) is not None
+        }
+        if not all(times.values()):
+            return None
+        points.append(Point(percent, times))
+    told = crossovers(points, logarithmic=False)
+    if told is None:
+        return None
+    change = [each for each in told.found if isinstance(each, Change)]
+    # One change from near to fetching is a place; anything else is none.
+    single = len(told.found) == 1 and change and change[0].before == near.variant
+    dataset, rows, place, over = about
+    label = labels_of([near.variant])[near.variant]
+    below = change[0].at if single else None
+    return Paying(dataset, rows, place, label, near.variant, over, line is not None, percents, told, below)
+
+
+def _times(summary: CellSummary, line: float | None) -> ByRound:
+    """Of each round the time, with what its bytes take over the line where that is added."""
+    walls = summary.by_round[WALL]
+    if line is None:
+        return {number: max(value, 1) for number, value in walls.items()}
+    wires = summary.by_round.get(WIRE, {})
+    return {number: walls[number] + wires[number] / line * 1e9 for number in walls.keys() & wires.keys()}
+
+
+def _reach(each: Paying) -> tuple[bool, float]:
+    return each.always, each.below.median if each.below is not None else -1.0

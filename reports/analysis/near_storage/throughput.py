@@ -1,0 +1,115 @@
+"""Throughput of a stored table by how many of its row groups a query has to read: its bytes over the query's time.
+
+The definition is that of Weigand, TU Munich 2025, chapter 8: the bytes of the whole data set, whatever is read of it.
+So a query that reads a hundredth of it may reach many times what a disk gives. It knows summaries, and nothing of how
+they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bench_runner.results.records import Cell, Conditions, changed
+from bench_runner.results.statistics import CellSummary, Interval, is_raw_io
+from reports.analysis.labels import variant_parts
+from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
+
+QUERY, SAVE = "query", "save"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one cell reached: GB/s at a share of row groups in percent, with the interval of its times."""
+
+    percent: float
+    gb_per_s: Interval
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Series:
+    """One variant on one data set under one set of conditions, the most selective query first."""
+
+    variant: str
+    dataset: str
+    conditions: Conditions
+    place: str
+    """How matching groups lie: 'clustered' or 'scattered'."""
+    stored_bytes: float
+    measured: tuple[Measured, ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The medians, for a curve."""
+        return tuple(Point(each.percent, each.gb_per_s.median) for each in self.measured)
+
+    def at(self, percent: float) -> Measured | None:
+        """What was measured at this selectivity."""
+        return next((each for each in self.measured if each.percent == percent), None)
+
+    def curve(self) -> Curve | NoFit:
+        """The curve through the medians, or why there is none."""
+        try:
+            return fit(self.points)
+        except NoFit as none:
+            return none
+
+
+def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
+    """One for each variant, data set, conditions and place that has queries of all columns, in the order of the cells.
+
+    What was read whole for a part, or came from a library's own memory, is left out, as it is from every ranking, and
+    raw I/O, which is no way of asking.
+    """
+    found: dict[tuple[str, str, Conditions, str, str, str], list[Measured]] = {}
+    sizes: dict[tuple[str, str, Conditions, str, str, str], float] = {}
+    for cell, summary in summaries.items():
+        percent, place = _asked(cell.operation)
+        size_bytes = _stored_bytes(cell, summaries)
+        if percent is None or size_bytes is None or "wall_ns" not in summary.figures:
+            continue
+        if summary.fallback or summary.cached or is_raw_io(cell.variant):
+            continue
+        key = (cell.variant, cell.dataset, cell.conditions, place, cell.suite, cell.machine)
+        sizes[key] = size_bytes
+        rate = _rate(size_bytes, summary.figures["wall_ns"])
+        found.setdefault(key, []).append(Measured(percent, rate, cell))
+    return tuple(
+        Series(*key[:4], sizes[key], tuple(sorted(measured, key=lambda each: each.percent)))
+        for key, measured in found.items()
+    )
+
+
+def _asked(operation: str) -> tuple[float | None, str]:
+    """The share of the groups in percent, and how they lie; None for what is no query of all columns."""
+    name, parameters = variant_parts(operation)
+    if name != QUERY or parameters.get("columns", "all") != "all":
+        return None, ""
+    return 100 * float(parameters["groups"]), parameters.get("place", "clustered")
+
+
+def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
+    """What the save of the same copy takes; under another state of the service it is the same copy."""
+    for conditions in _alike(cell.conditions):
+        saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
+        if saved is not None and "size_bytes" in saved.figures:
+            return saved.figures["size_bytes"].median
+    return None
+
+
+def _alike(conditions: Conditions) -> Iterator[Conditions]:
+    yield conditions
+    yield changed(conditions, cache="warm")
+
+
+def _rate(size_bytes: float, wall_ns: Interval) -> Interval:
+    """Bytes a nanosecond are GB a second; the longest time is the lowest rate."""
+    return Interval(
+        median=size_bytes / max(wall_ns.median, 1),
+        low=None if wall_ns.high is None else size_bytes / max(wall_ns.high, 1),
+        high=None if wall_ns.low is None else size_bytes / max(wall_ns.low, 1),
+        minimum=size_bytes / max(wall_ns.maximum, 1),
+        maximum=size_bytes / max(wall_ns.minimum, 1),
+        rounds=wall_ns.rounds,
+    )

@@ -1,0 +1,81 @@
+"""What the ways of reading are called for people, and which belong beside each other.
+
+The names are those of the thesis's two ways: V1 is the Parquet Reader (chapter 6), V2 Direct Byte-Range Access (7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reports.analysis.labels import short_labels, variant_parts
+
+ENGINE = "near-storage"
+LOOPBACK = "loopback"
+FETCH = "fetch all"
+_READERS = {
+    "ranges": "V2",
+    "parquet": "V1",
+    "fetch": FETCH,
+    "pyarrow": "pyarrow on the files",
+    "duckdb": "DuckDB on them",
+}
+_TECHNIQUES = {"groups": "rows unfiltered", "none": "nothing left out"}
+_PLACES = tuple(_READERS)
+
+
+def is_way(variant: str) -> bool:
+    """Whether a variant is one of near storage's."""
+    return variant_parts(variant)[1].get("engine") == ENGINE
+
+
+def is_fetching(variant: str) -> bool:
+    """Whether it is what near storage is measured against: all files are fetched, all is done by the client."""
+    return is_way(variant) and variant_parts(variant)[1].get("reader") == "fetch"
+
+
+def is_near(variant: str) -> bool:
+    """Whether it reads and filters near the storage, as one would let it: V1 or V2, with all that is left out."""
+    settings = variant_parts(variant)[1]
+    return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
+
+
+def labels_of(variants: Iterable[str]) -> dict[str, str]:
+    """A name for each: 'V2', 'V1, footers parsed', 'fetch all'; of others the shortest that tells them apart."""
+    named = tuple(variants)
+    others = short_labels(variant for variant in named if not is_way(variant))
+    return {variant: others.get(variant) or _label(variant) for variant in named}
+
+
+def _label(variant: str) -> str:
+    settings = variant_parts(variant)[1]
+    told = [_READERS.get(settings.get("reader", ""), settings.get("reader", variant))]
+    if settings.get("footers") == "parsed":
+        told.append("footers parsed")
+    if settings.get("technique") in _TECHNIQUES:
+        told.append(_TECHNIQUES[settings["technique"]])
+    if "row_group_rows" in settings:
+        told.append(f"groups of {int(settings['row_group_rows']):,}")
+    if "file_groups" in settings:
+        told.append(f"{int(settings['file_groups']):,} a file")
+    if settings.get("codec", "snappy") != "snappy":
+        told.append(settings["codec"])
+    return ", ".join(told)
+
+
+def network_place(network: str) -> tuple[bool, bool, int, str]:
+    """Orders networks: one process, loopback, then what holds back, the narrowest first."""
+    mbit = line_mbit(network)
+    return bool(network), bool(mbit), mbit, network
+
+
+def line_mbit(network: str) -> int:
+    """What a network holds back to, in megabits a second; 0 where it does not."""
+    rate = network.removesuffix("mbit")
+    return int(rate) if rate != network and rate.isdecimal() else 0
+
+
+def place_of(variant: str) -> tuple[int, int, str]:
+    """Orders variants: V2, V1, fetching, the others; each plain one first."""
+    settings = variant_parts(variant)[1]
+    reader = settings.get("reader", "")
+    return (_PLACES.index(reader) if reader in _PLACES else len(_PLACES)), len(settings), variant

@@ -1,0 +1,80 @@
+"""Table 3 of the paper on columns in document stores, by index and by scan, with our figures beside theirs.
+
+Ours are of AMAX, a table for each data set and set of conditions. It knows nothing of how a table is shown.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+from bench_runner.results.records import Cell, Conditions, Run, changed
+from bench_runner.results.statistics import CellSummary, summarise
+from reports.analysis.labels import conditions_text
+from reports.analysis.units import MILLISECONDS, number_text, spread_text
+from reports.sources.documents import AMAX, SELECTIVITIES, ranged
+from reports.sources.side_by_side import Entry, SideBySide
+
+_NONE = "-"
+FIELDS = (1, 5, 10)
+Ours = Mapping[str, CellSummary]
+"""By the operation, as it is spelled."""
+
+
+def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
+    """Table 3 for each place where a run has ranges; theirs alone where none has."""
+    found = [(about, ours) for run in runs for about, ours in _groups(run)]
+    shown = found or [("nothing of it in this run; measure it: run documents --operations range", {})]
+    return tuple(_table(about, ours) for about, ours in shown)
+
+
+def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
+    grouped: dict[tuple[str, int, Conditions], dict[str, CellSummary]] = {}
+    for cell, summary in summarise(run.samples).items():
+        if cell.variant == AMAX and cell.operation.startswith("range[") and _is_own(summary):
+            key = (cell.dataset, cell.rows, changed(cell.conditions, track=""))
+            grouped.setdefault(key, {})[cell.operation] = summary
+    for (dataset, rows, conditions), ours in grouped.items():
+        where = conditions_text(conditions).removeprefix("track , ")
+        yield f"ours: {dataset}, {rows:,} documents, {where}", ours
+
+
+def _is_own(summary: CellSummary) -> bool:
+    return "wall_ns" in summary.figures and not summary.fallback and not summary.cached
+
+
+@cache
+def published() -> Mapping[tuple[int, str], float]:
+    """Seconds by the number of fields and 'scan' or a selectivity of SELECTIVITIES."""
+    text = resources.files("reports.sources").joinpath("published/documents_index_queries.csv").read_text("utf-8")
+    found: dict[tuple[int, str], float] = {}
+    for row in csv.DictReader(text.splitlines()):
+        fields = int(row["columns"])
+        found[fields, "scan"] = float(row["scan_s"])
+        for share in SELECTIVITIES:
+            found[fields, share] = float(row[f"index_{100 * float(share):g}_percent_s"])
+    return found
+
+
+def _table(about: str, ours: Ours) -> SideBySide:
+    lines = []
+    for fields in FIELDS:
+        for by, share in (("scan", "0.001"), *(("index", share) for share in SELECTIVITIES)):
+            theirs = published()[fields, "scan" if by == "scan" else share]
+            what = "scan" if by == "scan" else f"index, {100 * float(share):g} %"
+            lines.append(
+                (Entry(f"{fields}"), Entry(what), Entry(number_text(theirs)), _measured(ours, fields, by, share))
+            )
+    head = ("fields", "by", "theirs s", "ours ms")
+    return SideBySide(f"table 3, counting the values of fields in a range ({about})", head, tuple(lines))
+
+
+def _measured(ours: Ours, fields: int, by: str, share: str) -> Entry:
+    summary = ours.get(ranged(share, fields, by).operation)
+    if summary is None:
+        return Entry(_NONE)
+    interval = summary.figures["wall_ns"]
+    cell: Cell = summary.cell
+    return Entry(f"{MILLISECONDS.text(interval.median)} {spread_text(interval)}".rstrip(), cell)

@@ -1,0 +1,196 @@
+"""Tables 8.1 to 8.3 of the thesis on near storage, with our figures beside theirs.
+
+Ours come from one run, data set, place of the matching groups and set of conditions a table. It knows where throughput
+and curves are computed, and nothing of how a table is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from bench_runner.results.records import Conditions, Run
+from bench_runner.results.statistics import summarise
+from reports.analysis.labels import conditions_text
+from reports.analysis.near_storage.cost import (
+    D3EN_4XLARGE,
+    REED_SOLOMON_10_4,
+    S3_STANDARD,
+    THESIS_STORED_GB,
+    cluster_per_month,
+    provider_per_month,
+)
+from reports.analysis.near_storage.curves import has_curves
+from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
+from reports.analysis.near_storage.retrieval import expected, rate_per_month
+from reports.analysis.near_storage.throughput import Series, series_of
+from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, published_rows
+from reports.analysis.units import number_text, spread_text
+from reports.sources.near_storage import V1, V1_KEPT, V2
+from reports.sources.side_by_side import Entry, SideBySide
+
+WAYS = {"V1": V1, "V1, footers kept": V1_KEPT, "V2": V2}
+"""Ours by their names in the tables. The thesis has the first and the last."""
+_NONE = "-"
+_REDUNDANCY = {
+    "own machines, one copy": 1.0,
+    "own machines, erasure coding 10 + 4": REED_SOLOMON_10_4,
+    "own machines, two replicas": 2.0,
+}
+"""What lies on the disks over what is stored: near_storage has replicas."""
+_THEIRS = {"V1": "parquet_reader_gb_s", "V2": "direct_byte_access_gb_s"}
+
+Ours = Mapping[str, Series]
+"""By the names of WAYS, of one data set, place and set of conditions."""
+
+
+def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
+    """Tables 8.1, 8.2 and 8.3 for each place where a run has one of the ways; theirs alone where none has."""
+    found = [(about, ours) for run in runs for about, ours in _groups(run)]
+    shown = found or [("nothing of it in this run; measure it: run near-storage", {})]
+    return (*(table for about, ours in shown for table in _of_one_place(about, ours)), _cost())
+
+
+def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
+    if ours and not has_curves(tuple(ours.values())):
+        # Why, once for all ways: they were asked for the same selectivities.
+        reason = next(iter(ours.values())).curve()
+        yield _throughput(f"{about}; no curve: {reason}", ours)
+        return
+    yield _throughput(about, ours)
+    yield _retrieval(about, ours)
+    yield _parameters(about, ours)
+    yield _errors(about, ours)
+
+
+def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
+    grouped: dict[tuple[str, Conditions, str], dict[str, Series]] = {}
+    names = {variant: name for name, variant in WAYS.items()}
+    for series in series_of(summarise(run.samples)):
+        if series.variant in names:
+            key = (series.dataset, series.conditions, series.place)
+            grouped.setdefault(key, {})[names[series.variant]] = series
+    for (dataset, conditions, place), ours in grouped.items():
+        yield f"ours: {dataset}, {place}, {conditions_text(conditions)}", ours
+
+
+@cache
+def published() -> Mapping[str, tuple[Point, ...]]:
+    """Table 8.1: points by 'V1' and 'V2', the most selective query last."""
+    rows = published_rows("near_storage_throughput.csv")
+    return {
+        name: tuple(Point(float(row["selectivity_percent"]), float(row[column])) for row in rows)
+        for name, column in _THEIRS.items()
+    }
+
+
+# --- table 8.1 ---------------------------------------------------------------------------------------------------
+
+
+def _throughput(about: str, ours: Ours) -> SideBySide:
+    lines = []
+    for place, point in enumerate(published()["V1"]):
+        line = [Entry(f"{point.percent:g} %")]
+        line += [Entry(_gb(published()[name][place].gb_per_s)) for name in _THEIRS]
+        line += [_measured(ours.get(name), point.percent) for name in WAYS]
+        lines.append(tuple(line))
+    head = ("row groups", *(f"theirs: {name}" for name in _THEIRS), *(f"ours: {name}" for name in WAYS))
+    return SideBySide(f"table 8.1, throughput in GB/s ({about})", head, tuple(lines))
+
+
+def _measured(series: Series | None, percent: float) -> Entry:
+    found = series.at(percent) if series is not None else None
+    if found is None:
+        return Entry(_NONE)
+    return Entry(f"{_gb(found.gb_per_s.median)} {spread_text(found.gb_per_s)}".rstrip(), found.cell)
+
+
+# --- table 8.2 ---------------------------------------------------------------------------------------------------
+
+
+def _retrieval(about: str, ours: Ours) -> SideBySide:
+    """Each way's expected throughput and rate: as they print it, and sustained."""
+    needed = {row["workload"]: row for row in published_rows("near_storage_retrieval.csv")}
+    curves = {name: curve for name, curve in _curves(ours).items() if isinstance(curve, Curve)}
+    lines = []
+    for workload, bands in distributions().items():
+        for name, curve in curves.items():
+            rates = expected(curve, bands)
+            printed = needed[workload].get(_THEIRS.get(name.removeprefix("theirs: "), ""), _NONE)
+            lines.append(
+                (
+                    *(
+                        Entry(workload),
+                        Entry(name),
+                        Entry(printed),
+                        Entry(_gb(rates.mean)),
+                        Entry(_gb(rates.sustained)),
+                    ),
+                    *(Entry(_rate(rate)) for rate in (rates.mean, rates.sustained)),
+                    Entry(needed[workload]["needed_per_month"]),
+                )
+            )
+    head = (
+        *("queries", "way", "printed GB/s", "mean GB/s", "sustained GB/s"),
+        *("mean a month", "sustained a month", "needed"),
+    )
+    return SideBySide(f"table 8.2, how often {CAPACITY_GB:,} GB can be read ({about})", head, tuple(lines))
+
+
+def _rate(gb_per_s: float) -> str:
+    return number_text(rate_per_month(gb_per_s, CAPACITY_GB))
+
+
+# --- section 3.1 -------------------------------------------------------------------------------------------------
+
+
+def _cost() -> SideBySide:
+    """What storing costs a month: their prices, early in 2025, with other redundancy than theirs beside."""
+    provider = provider_per_month(THESIS_STORED_GB, S3_STANDARD)
+    lines = [(Entry("S3 Standard"), Entry(_NONE), Entry(f"{provider:,.0f}"), Entry("100 %"))]
+    for title, redundancy in _REDUNDANCY.items():
+        cluster = cluster_per_month(THESIS_STORED_GB, D3EN_4XLARGE, redundancy)
+        share = f"{100 * cluster.per_month / provider:.0f} %"
+        lines.append((Entry(title), Entry(f"{cluster.machines:,}"), Entry(f"{cluster.per_month:,.0f}"), Entry(share)))
+    title = f"section 3.1, what storing {THESIS_STORED_GB:,} GB costs a month, at the thesis's prices of early 2025"
+    return SideBySide(title, ("where", "machines", "USD a month", "of S3"), tuple(lines))
+
+
+# --- table 8.3 ---------------------------------------------------------------------------------------------------
+
+
+def _parameters(about: str, ours: Ours) -> SideBySide:
+    """The fitted curves with one standard deviation of each parameter; the thesis prints none."""
+    lines = []
+    for name, curve in _curves(ours).items():
+        told = ["no curve", *[_NONE] * 3]
+        if isinstance(curve, Curve):
+            values = (curve.a, curve.b, curve.c, curve.d)
+            told = [f"{value:.4g} ± {error:.2g}" for value, error in zip(values, curve.errors, strict=True)]
+        lines.append(tuple(map(Entry, (name, *told))))
+    return SideBySide(f"T(x) = a + b / (1 + c x^d), x in percent ({about})", ("way", *"abcd"), tuple(lines))
+
+
+def _errors(about: str, ours: Ours) -> SideBySide:
+    """How far the curves are from the points: theirs as printed there, ours by the same fit."""
+    points = {f"theirs: {name}": each for name, each in published().items()}
+    points |= {f"ours: {name}": series.points for name, series in ours.items()}
+    lines = []
+    for name, curve in _curves(ours).items():
+        for row in curve.table(points[name]) if isinstance(curve, Curve) else ():
+            rates = (_gb(row.measured_gb_per_s), _gb(row.fitted_gb_per_s))
+            # Rounded first: no error is -0.00 %.
+            percent = f"{round(100 * row.relative_error, 2) + 0.0:+.2f} %"
+            lines.append(tuple(map(Entry, (name, f"{row.percent:g} %", *rates, percent))))
+    head = ("way", "row groups", "measured GB/s", "fitted GB/s", "relative error")
+    return SideBySide(f"table 8.3, how far the curves are off ({about})", head, tuple(lines))
+
+
+def _curves(ours: Ours) -> Mapping[str, Curve | NoFit]:
+    """Theirs, fitted here, and ours."""
+    theirs = {f"theirs: {name}": fit(points) for name, points in published().items()}
+    return {**theirs, **{f"ours: {name}": series.curve() for name, series in ours.items()}}
+
+
+def _gb(gb_per_s: float) -> str:
+    return number_text(gb_per_s)

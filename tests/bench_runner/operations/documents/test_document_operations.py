@@ -1,0 +1,131 @@
+"""What operations on documents ask for: chosen by the data, the same everywhere, and right answers that two ways of
+counting agree on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+import pytest
+
+from adapters.contract import TabularFormat
+from adapters.errors import RefusedData
+from bench_runner.operations import operation_of
+from bench_runner.operations.documents import source
+from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.documents.get import MISSING_OF, Get
+from bench_runner.operations.documents.ingest import Ingest, after
+from bench_runner.operations.documents.ranges import Range
+from bench_runner.operations.operation import Stage
+from bench_runner.operations.targets import Target
+from bench_runner.suites import SUITES
+from data_generator import documents
+from data_generator.cache import prepare
+from data_generator.catalogue import resolve
+from data_generator.dataset import Dataset
+from document_stores.shared.reference import answer
+
+SUITE = SUITES["documents"]
+
+
+def stage_of(dataset: Dataset, folder: Path) -> Stage:
+    stored = prepare(dataset, folder)
+    adapter = cast(TabularFormat, None)
+    return Stage(adapter, Target("documents"), stored.path, stored.digest, stored.rows, dataset.name)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    return stage_of(resolve("tweets-2016", {}, rows=1_100), tmp_path_factory.mktemp("cache"))
+
+
+def own(lines: list[dict[str, object]], folder: Path) -> Stage:
+    text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    batch = documents.batch(text, "id")
+    return stage_of(Dataset("own", len(lines), documents.schema("id"), 1, lambda: iter([batch])), folder)
+
+
+@pytest.mark.parametrize("spelled", [*SUITE.operations, *SUITE.operations_on_request])
+def test_the_suite_spells_operations_as_they_are_named(spelled: str) -> None:
+    operation = operation_of(spelled)
+    assert operation.spelled == spelled
+    assert operation.of_documents
+    assert operation.refusal(pa.schema([("a", pa.int64())]), 10**6) is not None or operation.name in ("save", "read")
+
+
+def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: Stage) -> None:
+    asked = Get(documents=50).inputs(stage, stage.rows, 3)
+    known = source.lines_by_key(stage).keys()
+    for keys in asked:
+        missing = [place for place, key in enumerate(keys) if key not in known]
+        assert missing == list(range(MISSING_OF - 1, 50, MISSING_OF))
+    assert asked[0] != asked[1]
+    assert asked == Get(documents=50).inputs(stage, stage.rows, 3)
+
+
+def test_ranges_are_of_the_time_and_hold_the_share_that_was_asked_for(stage: Stage) -> None:
+    operation = Range(selectivity=0.1, paths=3)
+    for plan in operation.inputs(stage, stage.rows, 4):
+        condition, counting = json.loads(plan)
+        low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])
+        assert condition["condition"]["conditions"][0]["left"]["path"] == ["timestamp_ms"]
+        (times,) = source.values(stage, stage.rows, ("timestamp_ms",))
+        assert sum(low <= time <= high for time in times) == 110
+        assert len(counting["aggregates"]) == 3
+
+
+def test_an_index_and_a_scan_are_asked_the_same(stage: Stage) -> None:
+    scan, index = (Range(selectivity=0.01, paths=2, by=way).inputs(stage, stage.rows, 3) for way in ("scan", "index"))
+    assert scan == index
+
+
+def test_two_ways_of_counting_a_range_agree(stage: Stage) -> None:
+    operation = Range(selectivity=0.3, paths=10)
+    (plan,) = operation.inputs(stage, stage.rows, 1)
+    right = operation.right(stage, plan)
+    assert right == answer(plan, source.documents(stage, stage.rows), "id")
+    assert len(set(right[0].values())) > 1
+
+
+def test_fields_that_are_chosen_have_values_and_are_never_the_key(stage: Stage) -> None:
+    chosen = source.chosen_paths(stage, 10_000, "any")
+    assert len(chosen) > 50
+    assert ("id",) not in chosen
+    for column in source.values(stage, source.LOOKED_AT, *chosen):
+        assert sum(value is not None for value in column) >= source.FEWEST_OF_LOOKED_AT
+
+
+def test_documents_without_integers_have_no_ranges_and_no_indexes(tmp_path: Path) -> None:
+    made = own([{"id": number, "a": "text", "b": number if number % 2 else 0.5} for number in range(60)], tmp_path)
+    with pytest.raises(RefusedData, match="1 fields that hold integers alone are needed, the documents have 0"):
+        Range().inputs(made, made.rows, 1)
+
+
+def test_what_is_there_after_updates_is_what_the_calls_left(stage: Stage) -> None:
+    calls = Ingest(updates=0.5).take_input(stage, stage.rows)
+    there = after(calls, "id")
+    deleted = {key for each in calls for key in each.deletes}
+    assert deleted
+    assert len(there) < stage.rows
+    assert not deleted - set(source.lines_by_key(stage))
+
+
+def test_a_question_concerns_the_documents_that_it_is_about() -> None:
+    asked = {
+        name: [Ask(query=f"q{n}").concerns(name) for n in range(1, 6)] for name in ("cell", "wos", "documents[key=x]")
+    }
+    assert asked == {
+        "cell": [True, True, True, False, False],
+        "wos": [True, True, True, True, False],
+        "documents[key=x]": [True, False, False, False, False],
+    }
+
+
+def test_our_library_is_not_loaded_before_a_worker_asks_for_it() -> None:
+    loaded = "[name for name in sys.modules if name.startswith('libraries.document')]"
+    code = f"import sys, bench_runner.worker.sample; print({loaded})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

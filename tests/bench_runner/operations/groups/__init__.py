@@ -1,0 +1,1 @@
+"""Operations that ask for a share of the blocks of a table."""

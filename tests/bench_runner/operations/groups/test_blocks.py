@@ -1,0 +1,131 @@
+"""Filters that meet a known share of the blocks: which column, which blocks, and what engines give that sift less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from adapters.errors import RefusedData
+from adapters.offers import Offers, Sifts
+from bench_runner.operations import predicates
+from bench_runner.operations.groups.blocks import (
+    CLUSTERED,
+    SCATTERED,
+    Blocks,
+    blocks_of,
+    conditions,
+    everything,
+    given_rows,
+)
+
+BLOCK = 100
+ROWS = 2_050
+STARTS = np.arange(ROWS) // BLOCK
+ORDER = np.random.default_rng(3).permutation(21)
+
+Stored = Callable[[pa.Table], Path]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Stored:
+    """A table as the cache has it."""
+
+    def store(table: pa.Table) -> Path:
+        path = tmp_path / "table.arrow"
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        return path
+
+    return store
+
+
+def table_of() -> pa.Table:
+    """A column of noise, one with nulls, a time that ascends, and identifiers block by block in no order."""
+    rng = np.random.default_rng(1)
+    return pa.table(
+        {
+            "noise": rng.integers(0, 1_000, ROWS),
+            "holes": pa.array([None, *range(ROWS - 1)], pa.int64()),
+            "when": pa.array(np.arange(ROWS) * 7 + 10**15).cast(pa.timestamp("us")),
+            "share": rng.random(ROWS),
+            "place": ORDER[STARTS] * 50 + rng.integers(0, 50, ROWS),
+        }
+    )
+
+
+@pytest.mark.parametrize(("place", "column"), [(CLUSTERED, "when"), (SCATTERED, "place")])
+def test_the_column_is_the_one_whose_values_lie_so(stored: Stored, place: str, column: str) -> None:
+    found = blocks_of(stored(table_of()), ROWS, BLOCK, place)
+    assert (found.column, found.count) == (column, 21)
+
+
+def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -> None:
+    """As the order numbers of TPC-H, of which each has some rows."""
+    found = blocks_of(stored(pa.table({"order": np.arange(ROWS) // 7})), ROWS, BLOCK, CLUSTERED)
+    assert found.column == "order"
+
+
+@pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
+def test_data_without_such_a_column_are_refused(stored: Stored, place: str) -> None:
+    noise = stored(table_of().select(["noise", "holes", "share"]))
+    with pytest.raises(RefusedData, match=f"no column has other values in each block of 100 rows that lie {place}"):
+        blocks_of(noise, ROWS, BLOCK, place)
+
+
+@pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
+@pytest.mark.parametrize(("share", "met"), [(0.0, 0), (0.01, 1), (0.1, 2), (0.25, 5), (0.5, 10), (1.0, 21)])
+def test_a_condition_is_met_by_as_many_whole_blocks(stored: Stored, place: str, share: float, met: int) -> None:
+    table = table_of()
+    found = blocks_of(stored(table), ROWS, BLOCK, place)
+    asked = list(conditions(found, share, 12, "seed"))
+    seen: list[set[int]] = []
+    for each in asked:
+        rows = np.flatnonzero(predicates.mask(table.column(each.column), each).to_numpy())
+        blocks = set(STARTS[rows].tolist())
+        assert len(blocks) == met
+        assert len(rows) == sum(min(BLOCK, ROWS - block * BLOCK) for block in blocks), "whole blocks"
+        assert np.array_equal(given_rows(table.column(each.column), each, Offers()), rows)
+        seen.append(blocks)
+    disjoint = min(21 // met if met else 12, 12)
+    assert sum(map(len, seen[:disjoint])) == len(set().union(*seen[:disjoint])), "other blocks each, while there are"
+    if met == 0:
+        assert len({each.values for each in asked}) == 12
+
+
+def test_the_same_seed_asks_the_same(stored: Stored) -> None:
+    found = blocks_of(stored(table_of()), ROWS, BLOCK, SCATTERED)
+    once, again, other = (list(conditions(found, 0.1, 5, seed)) for seed in ("a", "a", "b"))
+    assert once == again != other
+
+
+def test_values_are_the_columns_own(stored: Stored) -> None:
+    (asked,) = conditions(blocks_of(stored(table_of()), ROWS, BLOCK, CLUSTERED), 1.0, 1, "seed")
+    assert all(isinstance(value, datetime) for value in asked.values)
+    assert asked == everything(blocks_of(stored(table_of()), ROWS, BLOCK, CLUSTERED))
+
+
+def test_who_leaves_out_groups_alone_gives_those_whose_statistics_may_meet_it() -> None:
+    """Groups of two blocks: of scattered blocks a group's extent spans values that none of its rows has."""
+    values = np.concatenate([np.full(10, low) + np.arange(10) for low in (0, 40, 20, 60, 80, 100)])
+    column = pa.chunked_array([values])
+    found = Blocks("a", pa.int64(), np.array([0, 20, 40, 60, 80, 100]), 110)
+    asked = found.condition(1, 1)
+    assert given_rows(column, asked, Offers()).tolist() == list(range(20, 30))
+    by_groups = Offers(sifts=Sifts.GROUPS, group_rows=20)
+    assert given_rows(column, asked, by_groups).tolist() == list(range(40)), "0 to 49 and 20 to 69 may hold 20 to 29"
+    assert given_rows(column, found.condition(4, 1), by_groups).tolist() == list(range(40, 60))
+    assert given_rows(column, found.condition(0, 0), by_groups).tolist() == []
+    assert given_rows(column, found.condition(0, 0), Offers(sifts=Sifts.NOTHING)).tolist() == list(range(60))
+
+
+def test_the_few_blocks_of_a_pilot_round_may_ascend_by_chance(stored: Stored) -> None:
+    """Else what lies scattered in the whole would be refused there, and never measured."""
+    rng = np.random.default_rng(1)
+    place = np.arange(200) // BLOCK * 50 + rng.integers(0, 50, 200)
+    table = pa.table({"when": np.arange(200), "place": place})
+    assert blocks_of(stored(table), 200, BLOCK, SCATTERED).column == "place"

@@ -1,0 +1,84 @@
+"""What a request for documents plans: stores and operations that fit, data that are documents, and plain refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench_runner.errors import PlanError
+from bench_runner.plan.chain import Plan
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
+from bench_runner.suites import SUITES
+
+
+def plan(suite: str = "documents", **asked: object) -> Plan:
+    return make_plan([SUITES[suite]], Request(rows=500, **asked))  # type: ignore[arg-type]
+
+
+def operations(made: Plan, dataset: str, variant: str) -> set[str]:
+    (chain,) = (each for each in made.chains if each.dataset == dataset and each.variant.startswith(variant))
+    return set(chain.operations)
+
+
+def test_a_question_is_asked_of_the_documents_that_it_is_about() -> None:
+    made = plan(formats=("messagepack",), operations=("ask",), datasets=("cell", "sensors", "bluesky-events"))
+    asked = {
+        dataset: {name for name in operations(made, dataset, "messagepack") if name.startswith("ask")}
+        for dataset in made.datasets
+    }
+    assert {dataset: len(names) for dataset, names in asked.items()} == {"cell": 3, "sensors": 4, "bluesky-events": 5}
+    assert not any(
+        "ask" in name for each in made.excluded for name in each.chain.operations if not each.chain.is_raw_io
+    )
+
+
+def test_a_store_that_cannot_change_documents_says_so() -> None:
+    made = plan(formats=("messagepack",), datasets=("cell",))
+    reasons = {
+        name: each.failure.reason
+        for each in made.excluded
+        for name in each.chain.operations
+        if each.chain.variant.startswith("messagepack")
+    }
+    assert "replace and remove" in reasons["ingest[updates=0.5,indexes=2]"]
+    assert "no index" in reasons["range[selectivity=0.001,paths=1,by=index]"]
+    # What it has no call for is read from all, once for each name of an operation.
+    found = operations(made, "cell", "messagepack")
+    assert {"save", "read", "get[documents=100]", "fields[paths=2]", "ask[query=q1]"} <= found
+    assert "ask[query=q2]" not in found
+
+
+def test_raw_io_takes_part_and_knows_no_documents() -> None:
+    made = plan(formats=("messagepack",), datasets=("cell",))
+    assert operations(made, "cell", "documents-raw-io") == {"save", "read"}
+
+
+@pytest.mark.parametrize(
+    ("suite", "asked", "words"),
+    [
+        ("tabular", {"datasets": ("tweets",)}, "holds documents, and the suite tabular stores tables"),
+        ("access", {"datasets": ("sensors[readings=random]",)}, "measure it with: run documents --datasets sensors"),
+        ("documents", {"datasets": ("^eq$",)}, "matches no data set of the suite documents"),
+        ("documents", {"operations": ("take",)}, "is about tables, and the suite documents has documents"),
+        ("tabular", {"operations": ("get",)}, "is about documents, and the suite tabular has tables"),
+        ("documents", {"formats": ("parquet[engine=pyarrow]",)}, "parquet"),
+        ("documents", {"target": "arrow"}, "--target is about tables"),
+        ("documents", {"key": "did"}, "--key did is the key of your own documents"),
+    ],
+)
+def test_what_does_not_fit_documents_is_refused(suite: str, asked: dict[str, object], words: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        plan(suite, **asked)
+    assert words in str(caught.value)
+
+
+def test_the_users_own_documents_have_the_key_that_they_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(json.dumps({"name": f"n{number}", "value": number}) + "\n" for number in range(200)))
+    made = plan(data=path, key="name", formats=("messagepack",))
+    assert list(made.datasets) == ["documents[key=name]"]
+    assert "ask[query=q1]" in operations(made, "documents[key=name]", "messagepack")

@@ -1,0 +1,1 @@
+"""Services that are measured: started, watched, and ended with the run."""

@@ -1,0 +1,170 @@
+"""Document stores in a chain: what a right one gives, and that each planted fault is found by an operation that meets
+it, leaves no figures, and costs nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.document_store import DocumentStoreAdapter
+from bench_runner.operations import READ_ALL
+from bench_runner.operations.targets import Target
+from bench_runner.plan.chain import Chain
+from bench_runner.results.records import Conditions, Sample
+from bench_runner.run.chains import Bench, execute
+from bench_runner.run.launcher import Launcher
+from bench_runner.worker.settle import Settler
+from data_generator.cache import StoredDataset, prepare
+from data_generator.catalogue import resolve
+from document_stores.registry import DOCUMENT_STORES
+from tests.bench_runner.conftest import PLUGINS, WORKER_TIMEOUT_S
+
+pytestmark = pytest.mark.usefixtures("at_rest")
+
+TWEETS, EVENTS = 800, 1_500
+READING = ("read", "get[documents=20]", "fields[paths=2]")
+RANGES = ("range[selectivity=0.01,paths=2,by=scan]", "range[selectivity=0.01,paths=2,by=index]")
+INGEST = "ingest[updates=0.5,indexes=2]"
+Runner = Callable[..., list[Sample]]
+
+
+@pytest.fixture(scope="module")
+def plugin() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PLUGINS)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
+        importlib.invalidate_caches()
+        DOCUMENT_STORES.__dict__.pop("entries", None)
+        yield
+    DOCUMENT_STORES.__dict__.pop("entries", None)
+
+
+@pytest.fixture(scope="module")
+def workers(plugin: None) -> Iterator[Launcher]:
+    made = Launcher(isolate="forkserver", threads=None, preload=["faulty-documents"])
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def data(cache_folder: Path) -> dict[str, StoredDataset]:
+    rows = {"tweets-2016": TWEETS, "bluesky-events": EVENTS}
+    return {name: prepare(resolve(name, {}, rows=count), cache_folder) for name, count in rows.items()}
+
+
+@pytest.fixture
+def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Runner:
+    (tmp_path / "work").mkdir()
+    bench = Bench(workers, Settler(tmp_path / "work"), tmp_path / "work", timeout_s=WORKER_TIMEOUT_S, machine="test")
+
+    def run(spelled: str, *operations: str, dataset: str = "tweets-2016", cache: str = "warm") -> list[Sample]:
+        engine, settings = DOCUMENT_STORES.engine(spelled)
+        adapter = engine(settings)
+        assert isinstance(adapter, DocumentStoreAdapter)
+        chain = Chain(
+            suite="documents",
+            dataset=dataset,
+            variant=adapter.variant,
+            spelled=adapter.variant,
+            library="test 1",
+            suffix=adapter.suffix,
+            mapped=False,
+            codec=None,
+            target=Target("documents"),
+            conditions=Conditions(target="documents", cache=cache),
+            operations=("save", *operations),
+        )
+        stored = data[dataset]
+        need_bytes = stored.size_bytes
+        return execute(bench, chain, stored, rows=stored.rows, round_number=1, position=0, need_bytes=need_bytes)
+
+    return run
+
+
+def test_every_question_is_prepared_for_before_the_clock(run: Runner) -> None:
+    """All plans of a range and the one of a question: a store looks up what users know of their data."""
+    spelled = "faulty-documents[fault=answers_what_it_was_prepared_for_alone]"
+    samples = run(spelled, *RANGES, "ask[query=q1]", dataset="bluesky-events")
+    assert [sample.failure for sample in samples] == [None] * len(samples)
+
+
+def test_all_operations_of_a_right_store_are_verified(run: Runner, data: dict[str, StoredDataset]) -> None:
+    samples = run("faulty-documents[fault=none]", *READING, *RANGES, INGEST, "ask[query=q1]")
+    assert [sample.failure for sample in samples] == [None] * len(samples)
+    assert {sample.fidelity for sample in samples[1:]} == {"exact"}
+    save, ingest = samples[0].figures, samples[-2].figures
+    assert 0 < save["accepted_ns"] <= save["engine_ns"] <= save["wall_ns"]
+    lines_bytes = data["tweets-2016"].size_bytes
+    assert 0.9 * lines_bytes < save["input_bytes"] <= lines_bytes
+    assert save["size_bytes"] > 0.9 * lines_bytes
+    assert 0 < ingest["accepted_ns"] <= ingest["engine_ns"] <= ingest["wall_ns"]
+    assert ingest["growth_bytes"] > 0
+
+
+def test_what_raw_io_gives_is_the_text(run: Runner, data: dict[str, StoredDataset]) -> None:
+    save, read = run("documents-raw-io", "read")
+    assert (save.failure, read.failure, read.fidelity) == (None, None, "exact")
+    assert save.figures["size_bytes"] == save.figures["input_bytes"]
+
+
+def test_a_store_without_calls_answers_by_reading_all_and_says_so(run: Runner) -> None:
+    asked = ("get[documents=20]", "ask[query=q2]", "ask[query=q5]")
+    samples = run("json-lines", *asked, dataset="bluesky-events")
+    assert [sample.failure for sample in samples] == [None] * len(samples)
+    assert {sample.operation for sample in samples if sample.fallback == READ_ALL} == set(asked)
+
+
+def test_a_cold_store_is_asked_once(run: Runner) -> None:
+    sample = run("faulty-documents[fault=none]", "get[documents=20]", "read", cache="cold")[1]
+    assert sample.failure is None
+    assert sample.figures["repetitions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "operation", "words"),
+    [
+        ("lost_upsert", INGEST, "the document of id"),
+        ("previous_version", "get[documents=20]", "row 0: right is"),
+        ("range_without_its_end", RANGES[1], "row 0: right is"),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in (
+                ("lost_delete", INGEST, "a document came back that was not stored"),
+                ("get_in_other_order", "get[documents=20]", "row 0: right is"),
+                ("get_finds_what_is_not_there", "get[documents=20]", "row 9: right is None"),
+                ("fields_of_another_document", "fields[paths=2]", "the document of id"),
+                ("counts_one_less", "ask[query=q1]", "row 0: right is"),
+            )
+        ),
+    ],
+)
+def test_a_planted_fault_is_found(run: Runner, fault: str, operation: str, words: str) -> None:
+    save, faulty, read = run(f"faulty-documents[fault={fault}]", operation, "read")
+    assert faulty.failure is not None
+    assert faulty.failure.kind == "mismatch"
+    assert words in faulty.failure.reason
+    assert not faulty.figures
+    assert (save.failure, read.failure) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("null_is_missing", "the document of id"),
+        ("integers_become_doubles", "the document of id"),
+        pytest.param("one_document_twice", "was not stored, or twice", marks=pytest.mark.slow),
+    ],
+)
+def test_documents_that_come_back_otherwise_leave_no_figures_of_the_save(run: Runner, fault: str, words: str) -> None:
+    samples = run(f"faulty-documents[fault={fault}]", "read")
+    assert all(sample.failure is not None and words in sample.failure.reason for sample in samples)
+
+
+@pytest.mark.parametrize("fault", ["drops_nulls", pytest.param("changes_when_asked_again", marks=pytest.mark.slow)])
+def test_a_wrong_answer_to_a_question_is_found(run: Runner, fault: str) -> None:
+    samples = run(f"faulty-documents[fault={fault}]", "ask[query=q1]", "read", dataset="bluesky-events")
+    assert [sample.failure and sample.failure.kind for sample in samples] == [None, "mismatch", None]

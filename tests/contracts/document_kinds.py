@@ -1,0 +1,129 @@
+"""Kinds of documents: each holds one thing that a store may lose. A store's losses name them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Documents = list[dict[str, Any]]
+
+HOSTILE_NAMES = (
+    *("a.b", "a", 'quo"te', "it's", "back\\slash", "with space", "$", "$.a", "[0]", "*", "0", "-1", "/", "~1", "a/b"),
+    *(
+        "é",
+        "e\u0301",
+        "漢字",
+        "😀",
+        "line\nbreak",
+        "tab\t",
+        "`",
+        ";",
+        "--",
+        "%s",
+        "{}",
+        "?",
+        ":name",
+        "select",
+        "_id",
+        "#",
+    ),
+    *(
+        "__proto__",
+        "document",
+        "key",
+        "rowid",
+        "value",
+        "element1",
+        "list",
+        "typed_value",
+        "metadata",
+        "\u200b",
+        "\\u0041",
+    ),
+)
+"""Names that are syntax somewhere: of SQL, of paths, of formats, of Python."""
+
+TEXTS = (
+    *(
+        "",
+        " ",
+        "x",
+        "x" * 70_000,
+        "äöü",
+        "漢字",
+        "😀",
+        "e\u0301",
+        "\u200b",
+        'quo"te',
+        "it's",
+        "back\\slash",
+        "a\nb",
+        "\r\n",
+    ),
+    *("{}", "[1]", "\\u0041", "\x01\x1f\x7f", "\ufeff", "\uffff", "'; DROP TABLE documents; --"),
+)
+
+
+def _numbered(values: Any, name: str = "a") -> Documents:
+    return [{"id": number, name: value} for number, value in enumerate(values)]
+
+
+def _nested(levels: int, array: bool) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value] if array else {"a": value}
+    return value
+
+
+KINDS: dict[str, Documents] = {
+    "plain": [
+        {"id": n, "name": f"n{n}", "size": n / 7, "ok": n % 2 == 0, "at": {"x": n, "tags": [f"t{n % 3}", "u"]}}
+        for n in range(40)
+    ],
+    "text keys": [{"id": text, "a": n} for n, text in enumerate(TEXTS) if len(text) < 1_000],
+    "integer keys": [{"id": n, "a": n} for n in (0, -1, 2**63 - 1, -(2**63), 2**53 + 1)],
+    "booleans": _numbered([True, False]),
+    "integers": _numbered([0, -1, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)]),
+    "doubles": _numbered([0.1, -0.0, 0.0, 1e300, 5e-324, -1.5, 1.0, 2.0**53, 1.7976931348623157e308, 123456789.123]),
+    "texts": _numbered(TEXTS),
+    "texts like others": _numbered(
+        ["2020-01-01", "2020-01-01 10:00:00", "1", "1.5", "true", "null", "NaN", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"]
+    ),
+    "dates as text": _numbered(["2020-01-01", "2021-12-31"]),
+    "times as text": _numbered(["2020-01-01 10:00:00", "2020-01-01T10:00:00.123Z"]),
+    "NUL in a text": _numbered(["a\0b", "\0", "b"]),
+    "NUL in a name": [{"id": 0, "a": {"b\0c": 1}}],
+    "not finite": _numbered([math.nan, math.inf, -math.inf, 1.5]),
+    "binary": _numbered([b"", b"\0\xff", b"abc"]),
+    "nulls": _numbered([1, None, 2]),
+    "only nulls": _numbered([None, None]),
+    "missing": [{"id": 0, "a": 1, "b": {"c": "x", "d": "y"}}, {"id": 1, "b": {"d": "z"}}, {"id": 2, "a": 2}],
+    "missing and null": [{"id": 0, "a": 1}, {"id": 1, "a": None}, {"id": 2}, {"id": 3, "a": 4}],
+    "integers and doubles": _numbered([1, 1.5, 2, -7]),
+    "mixed scalars": _numbered([1, "1", True, "x", None]),
+    "object or scalar": _numbered([1, {"x": 1}, "x"]),
+    "object or array": _numbered([{"x": 1}, [{"x": 1}, {"x": 2}]]),
+    "mixed items": _numbered([[1, "x", None, {"b": 2.5}, [True]]]),
+    "arrays": _numbered([[1, 2, 3], [4]]),
+    "empty arrays": _numbered([[], [1], []]),
+    "only empty arrays": _numbered([[], []]),
+    "nested arrays": _numbered([[[1, 2], [], [3]], [[]], []]),
+    "nulls in arrays": _numbered([[None, 1, None], [None], [2]]),
+    "objects in arrays": _numbered([[{"x": 1, "y": "a"}, {"x": 2, "y": "b"}], [{"x": 3, "y": "c"}], []]),
+    "empty objects": [{"id": 0, "a": {}}, {"id": 1, "a": {}}],
+    "object or empty object": [{"id": 0, "a": {}}, {"id": 1, "a": {"b": 1}}],
+    "deep objects": [{"id": 0, "a": _nested(62, array=False)}],
+    "deep arrays": [{"id": 0, "a": _nested(62, array=True)}],
+    "names": [{"id": n, **{name: n * 100 + m for m, name in enumerate(HOSTILE_NAMES)}} for n in range(3)],
+    "names within": [
+        {"id": n, "in": {name: {name: n * 100 + m} for m, name in enumerate(HOSTILE_NAMES)}} for n in (0, 1)
+    ],
+    "empty name": [{"id": 0, "": 1, "a": {"": 2}}, {"id": 1, "": 3, "a": {"": 4}}],
+    "names that differ by case": [{"id": 0, "a": 1, "A": 2, "b": {"É": 1, "é": 2}}],
+    "changing fields": [{"id": n, **{f"f{n * 7 + m}": m for m in range(7)}} for n in range(30)],
+    "changing types": [
+        {"id": n, "a": ([n], n, n / 3, str(n), {"b": [n]}, None, True)[n % 7], "c": {"d": (n, {"e": n})[n % 2]}}
+        for n in range(42)
+    ],
+}
+"""Name -> documents; the key is `id`, int in all but one."""

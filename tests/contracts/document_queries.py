@@ -1,0 +1,323 @@
+"""The part of the contract that is about queries: what a store answers is what the reference answers over the same
+documents, and what it cannot answer so it refuses. See tests/contracts/documents.py."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.document_store import DocumentLoss, DocumentStoreAdapter, RefusedQuery, identical, seen
+from document_stores.shared.json_losses import without_nulls
+from document_stores.shared.reference import answer
+from libraries.document_store.queries import (
+    Aggregate,
+    And,
+    AnyItem,
+    Call,
+    Compare,
+    Compute,
+    Constant,
+    Count,
+    Exists,
+    Filter,
+    GroupBy,
+    In,
+    IsMissing,
+    IsNull,
+    IsType,
+    Limit,
+    Named,
+    Not,
+    Or,
+    Order,
+    Plan,
+    Prefix,
+    Project,
+    TopK,
+    Unnest,
+    field,
+    to_json,
+)
+from libraries.document_store.queries.plan import Field
+
+Documents = list[dict[str, Any]]
+
+
+def events() -> Documents:
+    """Alike, as a service writes them: some fields are missing, none changes its type."""
+    generator = random.Random(7)
+    made = []
+    for number in range(300):
+        event: dict[str, Any] = {
+            "id": number,
+            "did": f"did:{number % 23}",
+            "time_us": 1_600_000_000_000_000 + number**3,
+        }
+        event["kind"] = "commit" if number % 9 else "identity"
+        if number % 9:
+            collection = generator.choice(("post", "like", "repost", "fol'low"))
+            event["commit"] = {"operation": generator.choice(("create", "delete")), "collection": collection}
+            event["tags"] = [{"text": generator.choice("abcdé"), "at": place} for place in range(number % 4)]
+        event["text"] = "x😀" * (number % 13)
+        made.append(event)
+    return made
+
+
+VALUES = (
+    *(1, 1.0, True, "1", "true", None, 0, -3, 2.5, -2.5, "abc", "", "é", 2**53 + 1, 2.0**53, -(2**63), 1e300, False),
+    *([1, "x"], [], {}, {"x": 1}, {"x": {"y": 2}}, [{"x": 1}, 5], "null", "[1]", '{"x":1}'),
+)
+
+
+def mixed() -> Documents:
+    """Fields that change their type, are null or missing, and whose names are hostile."""
+    generator = random.Random(11)
+    made = []
+    for number in range(250):
+        document: dict[str, Any] = {"id": number}
+        for name in ("a", "b", "a.b", "c'd", "0"):
+            if generator.random() < 0.8:
+                document[name] = generator.choice(VALUES)
+        document["items"] = generator.choice((None, 5, {"x": 1}, [generator.choice(VALUES) for _ in range(number % 5)]))
+        document["in"] = {"a": generator.choice(VALUES), "n": number % 7}
+        made.append(document)
+    return made
+
+
+def _equal(path: str, value: Any, of: str = "") -> Compare:
+    return Compare(field(path, of), "=", Constant(value))
+
+
+_COUNT = Aggregate("count", "count")
+_CREATED = And((_equal("kind", "commit"), _equal("commit.operation", "create")))
+_TAGS = Unnest(("tags",), "tag")
+_HOUR = Call("modulo", (Call("floor_divide", (field("time_us"), Constant(3_600_000_000))), Constant(24)))
+
+ON_EVENTS: dict[str, Plan] = {
+    "count": Plan((Count(),)),
+    "groups": Plan((GroupBy((Named("event", field("commit.collection")),), (_COUNT,)), TopK((Order("count", True),)))),
+    "distinct users": Plan(
+        (
+            Filter(_CREATED),
+            GroupBy(
+                (Named("event", field("commit.collection")),),
+                (_COUNT, Aggregate("users", "count_distinct", field("did"))),
+            ),
+            TopK((Order("count", True),)),
+        )
+    ),
+    "hours": Plan(
+        (
+            Filter(And((_CREATED, In(field("commit.collection"), ("post", "fol'low"))))),
+            GroupBy((Named("event", field("commit.collection")), Named("hour", _HOUR)), (_COUNT,)),
+            TopK((Order("hour"), Order("event"))),
+        )
+    ),
+    "first": Plan(
+        (
+            GroupBy((Named("did", field("did")),), (Aggregate("first", "min", field("time_us")),)),
+            TopK((Order("first"),), 3),
+        )
+    ),
+    "longest span": Plan(
+        (
+            GroupBy(
+                (Named("did", field("did")),),
+                (Aggregate("first", "min", field("time_us")), Aggregate("last", "max", field("time_us"))),
+            ),
+            Compute((Named("span", Call("minus", (field("last"), field("first")))),)),
+            TopK((Order("span", True),), 3),
+        )
+    ),
+    "ties": Plan((GroupBy((Named("did", field("did")),), (_COUNT,)), TopK((Order("count", True),), 4))),
+    "longest texts": Plan(
+        (
+            GroupBy((Named("did", field("did")),), (Aggregate("longest", "max", Call("length", (field("text"),))),)),
+            TopK((Order("longest", True),), 5),
+        )
+    ),
+    "figures": Plan(
+        (
+            Filter(Compare(field("time_us"), ">=", Constant(1_600_000_000_500_000))),
+            GroupBy(
+                (),
+                (
+                    *(Aggregate(function, function, field("time_us")) for function in ("sum", "avg", "min", "max")),
+                    *(Aggregate("texts", "max", field("text")), Aggregate("commits", "count", field("commit"))),
+                ),
+            ),
+        )
+    ),
+    "none": Plan(
+        (Filter(_equal("kind", "nothing")), GroupBy((), (_COUNT, Aggregate("most", "max", field("time_us")))))
+    ),
+    "no groups": Plan((Filter(_equal("kind", "nothing")), GroupBy((Named("did", field("did")),), (_COUNT,)))),
+    "tags": Plan((_TAGS, GroupBy((Named("tag", field("text", "tag")),), (_COUNT,)), TopK((Order("count", True),)))),
+    "tagged": Plan((Filter(AnyItem(("tags",), "tag", _equal("text", "é", "tag"))), Count())),
+    "pairs": Plan(
+        (
+            Unnest(("tags",), "one", distinct=field("text", "one")),
+            Unnest(("tags",), "other", distinct=field("text", "other")),
+            Filter(Compare(field("text", "one"), "<", field("text", "other"))),
+            GroupBy((Named("one", field("text", "one")), Named("other", field("text", "other"))), (_COUNT,)),
+        )
+    ),
+    "late tags": Plan((_TAGS, Filter(Compare(field("at", "tag"), ">", Constant(0))), Count())),
+    "projected": Plan(
+        (
+            Filter(Or((Prefix(field("commit.collection"), "re"), _equal("did", "did:3")))),
+            Project((Named("when", field("time_us")), Named("what", field("commit.collection")))),
+            Limit(7),
+        )
+    ),
+    "not": Plan((Filter(Not(_equal("commit.operation", "create"))), Count())),
+    "numbers": Plan((Filter(Compare(field("id"), "<", Constant(7.5))), Project((Named("id", field("id")),)))),
+}
+
+
+def _counted(condition: Any) -> Plan:
+    return Plan((Filter(condition), Project((Named("id", field("id")),))))
+
+
+_A = field("a")
+ON_MIXED: dict[str, Plan] = {
+    **{
+        f"{operator} {value!r}": _counted(Compare(_A, operator, Constant(value)))
+        for operator in ("=", "!=", "<", ">=")
+        for value in (1, 2.5, True, "1", "abc", 2**53 + 1, 2.0**53, -(2**63), 1e300, None, "é")
+    },
+    **{
+        f"not {value!r}": _counted(Not(Compare(_A, "=", Constant(value))))
+        for value in (1, True, "true", "null", "[1]", None)
+    },
+    **{
+        f"is {kind}": _counted(IsType(_A, kind))
+        for kind in ("null", "boolean", "integer", "double", "text", "array", "object")
+    },
+    "exists": _counted(Exists(_A)),
+    "missing": _counted(IsMissing(_A)),
+    "null": _counted(IsNull(_A)),
+    "not in": _counted(Not(In(_A, (1, "abc", True)))),
+    "fields": _counted(Compare(_A, "<", field("b"))),
+    "equal fields": _counted(Compare(_A, "=", field("b"))),
+    "hostile": _counted(
+        Or((Compare(Field(("a.b",)), "=", Constant(1)), Compare(Field(("c'd",)), "=", Constant("abc"))))
+    ),
+    "number's name": _counted(Exists(Field(("a", "0")))),
+    "within": _counted(And((Exists(field("in.a.x.y")), Compare(field("in.n"), ">", Constant(2))))),
+    "groups": Plan((GroupBy((Named("in", field("in.n")),), (Aggregate("values", "count", _A), _COUNT)),)),
+    "kinds of items": Plan((Unnest(("items",), "item"), Filter(IsType(field("", "item"), "text")), Count())),
+    "null items": Plan((Unnest(("items",), "item"), Filter(IsNull(field("", "item"))), Count())),
+    "items' fields": Plan((Unnest(("items",), "item"), Filter(Exists(field("x", "item"))), Count())),
+    "some item": _counted(AnyItem(("items",), "item", Compare(field("", "item"), ">", Constant(1)))),
+    "scalar groups": Plan(
+        (
+            Filter(Not(Or((IsType(_A, "array"), IsType(_A, "object"))))),
+            GroupBy((Named("a", _A),), (_COUNT, Aggregate("least", "min", field("id")))),
+            TopK((Order("count", True),), 6),
+        )
+    ),
+    "extremes": Plan(
+        (
+            Filter(Not(Or((IsType(_A, "array"), IsType(_A, "object"))))),
+            GroupBy((Named("n", field("in.n")),), (Aggregate("least", "min", _A), Aggregate("most", "max", _A))),
+            TopK((Order("most", True),), 3),
+        )
+    ),
+    "everything": Plan((Project((Named("a", _A), Named("in", field("in")), Named("items", field("items")))),)),
+    "groups of anything": Plan((GroupBy((Named("a", _A),), (_COUNT,)),)),
+    "extremes of anything": Plan((GroupBy((), (Aggregate("least", "min", _A), Aggregate("most", "max", _A))),)),
+    "sum of anything": Plan((GroupBy((), (Aggregate("sum", "sum", _A),)),)),
+}
+
+OF_CONTAINERS = ("groups of anything", "extremes of anything", "sum of anything")
+"""What SQL may refuse: arrays, objects and doubles in groups and sums."""
+
+
+class DocumentQueries:
+    """For stores that offer operators."""
+
+    def _answered(
+        self,
+        adapter: DocumentStoreAdapter,
+        documents: Documents,
+        plans: dict[str, Plan],
+        location: Path,
+        losses: Sequence[DocumentLoss] = (),
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """What is wrong, and what is refused, by the plan's name."""
+        if not adapter.offers.operators:
+            pytest.skip("answers no queries itself")
+        adapter.ingest([documents], location)
+        handle = adapter.open(location)
+        wrong, refused = {}, {}
+        for name, plan in plans.items():
+            text = to_json(plan)
+            try:
+                found = handle.query(text)
+            except RefusedQuery as error:
+                refused[name] = str(error)
+                continue
+            wanted = answer(text, documents)
+            if not identical(seen(found, losses), seen(wanted, losses)):
+                wrong[name] = f"wanted {str(wanted)[:400]}, found {str(found)[:400]}"
+        handle.close()
+        return wrong, refused
+
+    def test_queries_of_events_are_answered(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+        wrong, refused = self._answered(adapter, events(), ON_EVENTS, location)
+        assert wrong == {}, wrong
+        assert refused == {}, refused
+
+    def test_queries_of_changing_types_are_answered_or_refused(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
+        losses = [loss for loss in adapter.losses if loss.kinds & {"changing types", "missing and null"}]
+        if any(loss.view is None for loss in losses):
+            pytest.skip("cannot be stored")
+        documents = mixed()
+        allowed = set(OF_CONTAINERS)
+        if losses:
+            # Where missing and null are one, what tells them apart is refused; all else is of what is there.
+            documents = [without_nulls(document) for document in documents]
+            allowed |= {
+                "exists",
+                "missing",
+                "null",
+                "is null",
+                "number's name",
+                "within",
+                "items' fields",
+                "null items",
+            }
+        wrong, refused = self._answered(adapter, documents, ON_MIXED, location, losses)
+        assert wrong == {}, wrong
+        assert set(refused) <= allowed, refused
+
+    def test_queries_see_later_writes(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+        if not adapter.offers.operators or not adapter.offers.upsert:
+            pytest.skip("has no queries, or no later writes")
+        adapter.ingest([events()], location)
+        handle = adapter.open(location)
+        paths = [("time_us",), ("commit", "collection")] if adapter.offers.index else []
+        for path in paths:
+            handle.index(path)
+            handle.index(path)
+        held = {document["id"]: document for document in events()}
+        changed = [{"id": number, "did": "new", "kind": "commit", "time_us": number} for number in range(0, 90, 3)]
+        handle.upsert(changed)
+        handle.delete(list(range(100, 130)))
+        held.update((document["id"], document) for document in changed)
+        for number in range(100, 130):
+            del held[number]
+        by_index = {
+            "range": Plan((Filter(Compare(field("time_us"), "<", Constant(60))), Project((Named("id", field("id")),)))),
+            "equal": Plan((Filter(_equal("commit.collection", "fol'low")), Count())),
+        }
+        for plan in {**ON_EVENTS, **by_index}.values():
+            assert identical(handle.query(to_json(plan)), answer(to_json(plan), list(held.values())))
+        handle.close()

@@ -1,0 +1,105 @@
+"""dbm: each document as JSON under the JSON of its key, in one file of Python's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from adapters.contract import Can, Maturity, Stage
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    parts,
+)
+from adapters.errors import AdapterError
+from document_stores.shared import incoming
+from document_stores.shared.json_losses import JSON_TEXT
+
+
+class DbmStore(DocumentStoreAdapter):
+    """dbm.dumb: an index in a text file beside the values."""
+
+    format = "dbm-documents"
+    engine = "dbm"
+    title = "dbm"
+    distributions: ClassVar = ("msgspec",)
+    suffix = ".dbm"
+    capabilities = frozenset({Can.APPEND, Can.NESTED, Can.NO_PICKLE})
+    maturity = Maturity(Stage.YOUNG, "Python's own, and nobody else's")
+    offers = DocumentOffers(get=True, upsert=True, delete=True)
+    losses = JSON_TEXT
+
+    def load_library(self) -> None:
+        """Import dbm, and the encoding of its index, which Python would load with the first file."""
+        import codecs
+        import dbm.dumb
+
+        codecs.lookup("latin-1")
+        self._dbm = dbm.dumb
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
+    ) -> None:
+        """One document after the other."""
+        location.mkdir()
+        with self._dbm.open(str(location / "documents"), "n") as file:
+            first = 0
+            for batch in batches:
+                rows = incoming.keyed_texts(batch, key, first)
+                for name, text in rows:
+                    file[incoming.encoded([{"key": name}])] = text
+                first += len(rows)
+        accepted()
+
+    def open(self, location: Path, key: str = "id") -> DbmHandle:
+        """The file stays open."""
+        if not location.is_dir():
+            raise AdapterError(f"{location}: there is no such folder")
+        return DbmHandle(self._dbm.open(str(location / "documents"), "w"), key)
+
+
+class DbmHandle(DocumentHandle):
+    """An open file."""
+
+    def __init__(self, file: Any, key: str) -> None:
+        """Takes the file over."""
+        self._file, self._key = file, key
+
+    def count(self) -> int:
+        """From the index."""
+        return len(self._file)
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """One document at a time."""
+        for name in self._file:
+            document = incoming.parsed(self._file[name])[0]
+            yield [document if paths is None else parts(document, paths)]
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By the index."""
+        found = (self._file.get(incoming.encoded([{"key": key}])) for key in keys)
+        return [None if text is None else incoming.parsed(text)[0] for text in found]
+
+    def upsert(self, batch: Batch) -> None:
+        """All are checked before the first is written."""
+        for name, text in incoming.keyed_texts(batch, self._key):
+            self._file[incoming.encoded([{"key": name}])] = text
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """Those that are there."""
+        for key in keys:
+            if (name := incoming.encoded([{"key": key}])) in self._file:
+                del self._file[name]
+
+    def close(self) -> None:
+        """Write the index."""
+        self._file.close()
+
+
+ENGINES = (DbmStore,)

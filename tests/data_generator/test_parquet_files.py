@@ -1,0 +1,79 @@
+"""Parquet files of a data set: the layout asked for, whole or made anew, and links that take no room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data_generator import parquet_files
+from data_generator.catalogue import resolve
+from data_generator.errors import DataError
+from data_generator.parquet_files import Layout, ParquetFiles, link_copies, prepare
+
+LAYOUT = Layout(file_rows=300, row_group_rows=100)
+
+
+def made(folder: Path, rows: int = 1_050) -> ParquetFiles:
+    return prepare(resolve("snowset", {}, rows=rows), LAYOUT, folder)
+
+
+def test_rows_lie_in_their_order_in_files_and_groups_of_the_size_asked_for(tmp_path: Path) -> None:
+    files = made(tmp_path)
+    footers = [pq.read_metadata(path) for path in files.paths]
+    assert [footer.num_rows for footer in footers] == [300, 300, 300, 150]
+    groups = [[footer.row_group(place).num_rows for place in range(footer.num_row_groups)] for footer in footers]
+    assert groups == [[100] * 3, [100] * 3, [100] * 3, [100, 50]]
+    dataset = resolve("snowset", {}, rows=1_050)
+    stored = pa.concat_tables([pq.ParquetFile(path).read() for path in files.paths])
+    assert stored.equals(pa.Table.from_batches(list(dataset.batches()), dataset.schema))
+    assert (files.rows, files.size_bytes) == (1_050, sum(path.stat().st_size for path in files.paths))
+    assert footers[0].row_group(0).column(0).compression == "SNAPPY"
+
+
+def test_they_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = made(tmp_path)
+    monkeypatch.setattr(parquet_files, "_written", lambda *_: pytest.fail("made again"))
+    assert made(tmp_path) == files
+
+
+@pytest.mark.parametrize("fault", ["cut", "changed", "missing", "no list"])
+def test_what_is_not_whole_is_made_anew(tmp_path: Path, fault: str) -> None:
+    files = made(tmp_path)
+    path, right = files.paths[1], files.paths[1].read_bytes()
+    if fault == "cut":
+        path.write_bytes(right[:-1])
+    elif fault == "changed":
+        path.write_bytes(right[:500] + bytes([right[500] ^ 1]) + right[501:])
+    elif fault == "missing":
+        path.unlink()
+    else:
+        (files.folder / "files.json").unlink()
+    assert made(tmp_path) == files
+    assert path.read_bytes() == right
+
+
+def test_another_layout_is_another_folder(tmp_path: Path) -> None:
+    dataset = resolve("snowset", {}, rows=600)
+    one, other = (prepare(dataset, Layout(300, rows), tmp_path) for rows in (100, 150))
+    assert one.folder != other.folder
+
+
+def test_links_take_turns_and_no_room(tmp_path: Path) -> None:
+    files = made(tmp_path / "made", rows=600)
+    paths = link_copies(files, tmp_path / "links", 5)
+    assert [path.stat().st_ino for path in paths] == [files.paths[place % 2].stat().st_ino for place in range(5)]
+    assert files.paths[0].stat().st_nlink == 4
+
+
+def test_row_groups_that_do_not_fill_a_file_are_refused() -> None:
+    with pytest.raises(DataError, match=r"no whole number of them\n  ask for a multiple, e.g. 6,000 rows a file"):
+        Layout(file_rows=1_000, row_group_rows=300)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"snowset as Parquet files: cannot be kept in .*Not a directory"):
+        made(tmp_path / "file")

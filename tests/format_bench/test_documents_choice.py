@@ -1,0 +1,123 @@
+"""Documents in `recommend`: what decides that documents are meant, what takes part, what is refused, and the hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench_runner.plan.request import Request
+from bench_runner.run import choosing
+from bench_runner.variants import is_raw_io
+from format_bench import recommend
+from format_bench.api import recommend as asking
+from format_bench.api.nesting import nesting_field
+from format_bench.api.own_format import PLAIN_JSON_LINES
+from format_bench.errors import RequestError
+from format_bench.python_lines import lines_of, part_lines_of
+from format_bench.uses import parse_uses
+
+LINES = b'{"name": 1, "text": "a"}\n{"name": 2, "user": {"id": 1}}\n'
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """The user's file."""
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(LINES)
+    return file
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What would be measured: (request, preferences)."""
+    seen: list[Any] = []
+
+    def answer(request: Request, options: Any, folder: Any, command: Any, watcher: Any, preferences: Any, **rest: Any):
+        seen.append((request, preferences))
+
+    monkeypatch.setattr(asking, "measured_answer", answer)
+    return seen
+
+
+def test_a_key_makes_documents_of_a_file_and_their_operations_decide(own: Path, asked: list[Any]) -> None:
+    recommend(data=own, key="name")
+    ((request, preferences),) = asked
+    assert request.baseline == PLAIN_JSON_LINES
+    assert set(request.operations) == {"save", "read", "fields[paths=2]", "get[documents=100]"}
+    assert preferences.weights["size"] == 2
+    plan = choosing.choosing_plan(request, images=False)
+    assert [dataset.rows for dataset in plan.datasets.values()] == [2]
+    variants = {chain.variant for chain in plan.chains if not is_raw_io(chain.variant)}
+    assert PLAIN_JSON_LINES in variants
+    assert {"document-store[layout=amax]", "sqlite-json[engine=sqlite3]"} <= variants
+    assert not any("way=" in variant for variant in variants)
+
+
+def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: list[Any]) -> None:
+    recommend(data=own, key="name", formats="sqlite-json")
+    plan = choosing.choosing_plan(asked[0][0], images=False)
+    variants = {chain.variant for chain in plan.chains if not is_raw_io(chain.variant)}
+    assert variants == {PLAIN_JSON_LINES, "sqlite-json[engine=sqlite3]"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"data": None, "datasets": "cell"}, "name them too: --data FILE"),
+        ({"datasets": "cell"}, "leave --datasets out"),
+        ({"weights": {"take": 1}}, "is not done with documents\n  there are: fields, get"),
+        ({"uses": {"append[rows=10]": 1}}, "is not done with documents"),
+        ({"needs": ("append",)}, "measured of tables alone"),
+        ({"key": None, "weights": {"get": 1}}, "--key FIELD takes a JSON Lines file as documents"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(
+    given: dict[str, Any], words: str, own: Path, asked: list[Any]
+) -> None:
+    with pytest.raises(RequestError, match=words):
+        recommend(**{"data": own, "key": "name", **given})
+    assert not asked
+
+
+def test_without_a_key_a_file_is_a_table_and_a_note_names_the_key(own: Path, asked: list[Any]) -> None:
+    notes: list[str] = []
+
+    class Watcher:
+        note = staticmethod(notes.append)
+
+    recommend(data=own, watcher=Watcher())
+    assert asked[0][0].baseline == "json[engine=pandas]"
+    assert "'user' nests" in notes[0]
+    assert "--key FIELD" in notes[0]
+    own.write_bytes(b'{"a": [1, 2]}\nno json\n[{}]\n' + b'{"b": ' + b"[" * 100_000)
+    recommend(data=own, watcher=Watcher())
+    assert len(notes) == 1, "lists of numbers and what cannot be read say nothing"
+    assert nesting_field(own.parent / "is_not_there.jsonl") is None
+
+
+def test_uses_of_documents_are_said_in_words() -> None:
+    said = parse_uses("get 50 documents 10 times a day, read 3 fields")
+    assert said == {"get[documents=50]": 10.0, "fields[paths=3]": 1.0}
+
+
+@pytest.mark.parametrize("variant", [PLAIN_JSON_LINES, "sqlite-json", "document-store[layout=vector]"])
+def test_the_lines_take_the_key_and_read_parts(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"lines": LINES, "keys": [2, 7], "paths": [("user", "id")]}
+    exec(lines_of(variant, "documents", "name").text(), names)
+    exec(part_lines_of(variant, "documents", "fields[paths=2]").text(), names)
+    assert sorted(names["documents"], key=len) == [{}, {"user": {"id": 1}}]
+    exec(part_lines_of(variant, "documents", "get[documents=100]").text(), names)
+    assert names["documents"] == [{"name": 2, "user": {"id": 1}}, None]
+    names["opened"].close()
+
+
+def test_few_of_large_documents_are_measured(own: Path) -> None:
+    request = Request(data=own, key="name")
+    (dataset,) = choosing.choosing_plan(request, images=False).datasets.values()
+    source = {**dataset.source, "size_bytes": str(10**9), "input_rows": "100000"}
+    large = type(dataset)(dataset.name, 20_000, dataset.schema, 1, dataset.batches, source=source)
+    assert choosing._affordable_documents(large) == choosing.MOST_DOCUMENTS_BYTES // 10_000
+    assert choosing._affordable_documents(dataset) == 2

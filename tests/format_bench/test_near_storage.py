@@ -1,0 +1,194 @@
+"""Near storage by its commands, as docs/near-storage.md has them: served, put, asked, a node killed, one answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+# Some twenty programs are started, each of which imports Arrow.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[2]
+MAIN = [sys.executable, str(ROOT / "main.py")]
+SQL = "SELECT id, name FROM events WHERE id >= 100 AND id < 103"
+
+
+def run(*words: object, token: str | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FORMAT_BENCH_")}
+    if token is not None:
+        environment["FORMAT_BENCH_TOKEN"] = token
+    return subprocess.run([*MAIN, *map(str, words)], capture_output=True, text=True, env=environment, timeout=300)
+
+
+@contextmanager
+def serving(*words: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A service that answers, and its address."""
+    process = subprocess.Popen(
+        [*MAIN, "serve", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        ready = select.select([process.stdout], [], [], 300)[0]
+        line = process.stdout.readline() if ready else ""
+        assert " at grpc://" in line, process.stderr.read() if process.poll() is not None else "no answer"
+        yield process, line.split()[-1]
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+@dataclass
+class Store:
+    """A catalog with two nodes, and the words that reach it."""
+
+    folder: Path
+    catalog: str
+    nodes: list[subprocess.Popen[str]]
+
+    def ask(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return run("store", *words, "--catalog", self.catalog, "--token-file", self.folder / "catalog" / "token")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("near")
+    with ExitStack() as stack:
+        _, catalog = stack.enter_context(serving("catalog", folder / "catalog", "--port", 0))
+        secret = ("--catalog", catalog, "--secret-file", folder / "catalog" / "secret")
+        nodes = [stack.enter_context(serving("node", folder / f"node-{n}", *secret))[0] for n in (1, 2)]
+        yield Store(folder, catalog, nodes)
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("events")
+    for part in range(3):
+        ids = range(part * 1_000, (part + 1) * 1_000)
+        table = pa.table({"id": list(ids), "name": [f"event {number}" for number in ids]})
+        pq.write_table(table, folder / f"part-{part}.parquet", row_group_size=100)
+    return folder
+
+
+def lines_of_the_docs(store: Store) -> str:
+    """What the lines of Python in the docs print: SQL, an explanation, DuckDB and Polars, as they stand there."""
+    page = (ROOT / "docs/near-storage.md").read_text()
+    (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert "grpc://127.0.0.1:8815" in lines
+    lines = lines.replace("grpc://127.0.0.1:8815", store.catalog).replace('"store/', f'"{store.folder}/')
+    lines += "\n    print(table)\n"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", lines], capture_output=True, text=True, env=environment, cwd=store.folder, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_life_of_a_table(store: Store, events: Path) -> None:
+    put = store.ask("put", "events", events)
+    assert (put.returncode, put.stdout) == (0, "events: version 1\n"), put.stderr
+    answer = '"id","name"\n100,"event 100"\n101,"event 101"\n102,"event 102"\n'
+    assert store.ask("query", SQL).stdout == answer
+    counted = store.ask("query", "SELECT count(*) AS n, max(id) AS last FROM events WHERE id < 2500")
+    assert counted.stdout == '"n","last"\n2500,2499\n'
+    assert "3,000 rows  3 partitions" in store.ask("tables").stdout
+    assert "1 of 30" in store.ask("query", SQL, "--explain").stdout
+    written = store.folder / "answer.parquet"
+    assert store.ask("query", SQL, "--out", written).returncode == 0
+    assert pq.read_table(written)["id"].to_pylist() == [100, 101, 102]
+    assert store.ask("check", "--verify").stdout == "all is well\n"
+    before = lines_of_the_docs(store)
+    assert [words for words in ("event 100", "1 of 30", "event 7") if words not in before] == []
+
+    store.nodes[0].send_signal(signal.SIGKILL)
+    store.nodes[0].wait()
+    assert store.ask("query", SQL).stdout == answer, "the other node has all of it"
+    assert lines_of_the_docs(store) == before
+    found = store.ask("check")
+    assert found.returncode == 1
+    assert "node-1" in found.stdout
+    assert store.ask("delete", "events").returncode == 0
+    gone = store.ask("query", SQL)
+    assert gone.returncode == 2
+    assert gone.stderr.startswith("error: ")
+    assert "Traceback" not in gone.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("query", "SELECT * FROM events ORDER BY id"), "ORDER BY"),
+        (("query", "SELECT nothing FROM nowhere"), "nowhere"),
+        (("put", "../events", "x.parquet"), "../events"),
+        (("put", "new", "missing.parquet"), "missing.parquet"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_line(store: Store, words: tuple[str, ...], reason: str) -> None:
+    done = store.ask(*words)
+    assert done.returncode == 2, done.stderr
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_token_comes_from_the_environment_too_and_a_wrong_one_is_refused(store: Store) -> None:
+    token = (store.folder / "catalog" / "token").read_text().strip()
+    words = ("store", "tables", "--catalog", store.catalog)
+    assert run(*words, token=token).returncode == 0
+    wrong = run(*words, token="x" * 40)
+    assert wrong.returncode == 2
+    assert "token" in wrong.stderr
+    none = run(*words)
+    assert none.returncode == 2
+    assert "no token: name a file by --token-file, or set FORMAT_BENCH_TOKEN" in none.stderr
+
+
+def test_files_that_others_may_read_hold_no_secrets(store: Store, tmp_path: Path) -> None:
+    for name in ("secret", "token"):
+        assert (store.folder / "catalog" / name).stat().st_mode & 0o077 == 0
+    open_file = tmp_path / "token"
+    open_file.write_text("x" * 40)
+    open_file.chmod(0o644)
+    done = run("store", "tables", "--catalog", store.catalog, "--token-file", open_file)
+    assert done.returncode == 2
+    assert "other users may read it" in done.stderr
+
+
+def refused(words: Callable[[Path], tuple[object, ...]], folder: Path) -> str:
+    done = run("serve", *words(folder))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_services_refuse_what_would_not_be_safe(tmp_path: Path) -> None:
+    told = refused(lambda folder: ("catalog", folder, "--host", "0.0.0.0"), tmp_path / "c")
+    assert "without TLS nothing but this machine itself is served" in told
+    told = refused(lambda folder: ("catalog", folder, "--tls-key", folder / "key"), tmp_path / "d")
+    assert "--tls-certificate and --tls-key go together" in told
+    missing = ("--catalog", "grpc://127.0.0.1:1", "--secret-file", tmp_path / "none")
+    assert "none" in refused(lambda folder: ("node", folder, *missing), tmp_path / "n")
+
+
+def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
+    done = run("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")

@@ -1,0 +1,42 @@
+"""What the verbs of near storage say when something is not there: a library, or the catalog."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from format_bench.commands.near_storage_access import near_storage_told
+from libraries.near_storage.errors import NotFoundError, UnavailableError
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        (ModuleNotFoundError("No module named 'xxhash'", name="xxhash"), "needs xxhash, not installed here"),
+        (ImportError("The pyarrow installation is not built with support for 'flight'"), "needs pyarrow with Flight"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_with_what_installs_it(missing: ImportError, named: str) -> None:
+    with pytest.raises(click.UsageError, match=named) as told, near_storage_told():
+        raise missing
+    assert "pip install -e '.[near-storage]'" in str(told.value)
+    assert told.value.exit_code == 2
+
+
+def test_a_catalog_that_does_not_answer_is_named_with_what_starts_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told("grpc://127.0.0.1:8815"):
+        raise UnavailableError("Connection refused\nat some place")
+    assert ended.value.exit_code == 1
+    told = capsys.readouterr().err
+    assert "the catalog at grpc://127.0.0.1:8815 does not answer" in told
+    assert "serve catalog FOLDER" in told
+    assert "some place" not in told
+
+
+def test_what_a_service_says_of_itself_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+        raise UnavailableError("the server is ending")
+    assert (ended.value.exit_code, capsys.readouterr().err) == (1, "error: the server is ending\n")
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told("grpc://127.0.0.1:8815"):
+        raise NotFoundError("no table is called 'events'")
+    assert ended.value.exit_code == 2

@@ -1,0 +1,188 @@
+"""A document store that can be told to go wrong: one JSON file, a dict in memory while it is open.
+
+`fault` names what it does wrong, here and in workers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from adapters.contract import Setting
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    parts,
+)
+from bench_runner.operations.operation import PRIMER_ROWS
+from document_stores.shared.reference import answer
+
+FAULTS = (
+    "none",
+    "lost_upsert",
+    "lost_delete",
+    "previous_version",
+    "get_in_other_order",
+    "get_finds_what_is_not_there",
+    "drops_nulls",
+    "null_is_missing",
+    "integers_become_doubles",
+    "fields_of_another_document",
+    "counts_one_less",
+    "one_document_twice",
+    "range_without_its_end",
+    "changes_when_asked_again",
+    "answers_what_it_was_prepared_for_alone",
+)
+
+
+class FaultyDocuments(DocumentStoreAdapter):
+    """All documents of a folder's one file."""
+
+    format = "faulty-documents"
+    engine = None
+    title = "Faulty"
+    distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
+    suffix = ".faulty"
+    settings: ClassVar = {"fault": Setting(FAULTS, "none", "what goes wrong", always_spelled=True)}
+    capabilities = frozenset()
+    offers = DocumentOffers(
+        get=True,
+        project=True,
+        upsert=True,
+        delete=True,
+        index=True,
+        operators=frozenset({"filter", "project", "group_by", "count", "compute", "top_k", "limit", "unnest"}),
+    )
+
+    def load_library(self) -> None:
+        """Nothing to load."""
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
+    ) -> None:
+        """All lines into a dict, the dict into the file."""
+        location.mkdir()
+        (location / "documents.json").write_text("{}")
+        handle = self.open(location, key)
+        for batch in batches:
+            handle.upsert(batch)
+        accepted()
+        handle.close()
+
+    def open(self, location: Path, key: str = "id") -> Handle:
+        """The dict."""
+        return Handle(location / "documents.json", key, str(self.values["fault"]))
+
+
+class Handle(DocumentHandle):
+    """The dict, written back when it is closed."""
+
+    def __init__(self, path: Path, key: str, fault: str) -> None:
+        self._path, self._key, self._fault = path, key, fault
+        kept = json.loads(path.read_text())
+        self._there: dict[Key, Document] = {document[key]: document for document in kept.values()}
+        self._changed = False
+        self._asked = 0
+        self._prepared: set[str] = set()
+
+    def count(self) -> int:
+        """As many as there are."""
+        return len(self._there)
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """All at once."""
+        found = list(self._there.values())
+        if self._fault == "one_document_twice":
+            found.append(found[0])
+        if self._fault == "null_is_missing":
+            found = [_without_nulls(document) for document in found]
+        if self._fault == "integers_become_doubles":
+            found = [_as_doubles(document) for document in found]
+        if paths is not None:
+            found = [parts(document, paths) for document in found]
+            if self._fault == "fields_of_another_document":
+                found[0], found[1] = {**found[1], self._key: found[0][self._key]}, found[1]
+        yield found
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By key."""
+        found = [self._there.get(key) for key in keys]
+        if self._fault == "get_in_other_order":
+            found.reverse()
+        if self._fault == "get_finds_what_is_not_there":
+            found = [document or found[0] for document in found]
+        if self._fault == "previous_version":
+            found[0] = {**(found[0] or {}), "timestamp_ms": 1}
+        return found
+
+    def prepare(self, plan: str) -> None:
+        """Remember it."""
+        self._prepared.add(plan)
+
+    def query(self, plan: str) -> list[dict[str, Any]]:
+        """The reference's answer, or nearly."""
+        # It is primed on fewer documents, with other plans than those that are measured.
+        strict = self._fault == "answers_what_it_was_prepared_for_alone" and len(self._there) > PRIMER_ROWS
+        if strict and plan not in self._prepared:
+            raise ValueError("a question that it was not prepared for")
+        self._asked += 1
+        documents: list[Document] = list(self._there.values())
+        if self._fault == "drops_nulls":
+            # As a table does that gives a missing field and a null one no group.
+            documents = [document for document in documents if "commit" in document]
+        if self._fault == "counts_one_less" or (self._fault == "changes_when_asked_again" and self._asked > 3):
+            documents = documents[:-1]
+        if self._fault == "range_without_its_end":
+            plan = plan.replace('"<="', '"<"')
+        return answer(plan, documents, self._key)
+
+    def upsert(self, batch: Batch) -> None:
+        """Put all; with a fault one that was there stays as it was."""
+        assert isinstance(batch, bytes)
+        self._changed = True
+        for line in batch.splitlines():
+            document = json.loads(line)
+            if document[self._key] in self._there and self._fault == "lost_upsert":
+                continue
+            self._there[document[self._key]] = document
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """Remove all; with a fault none."""
+        self._changed = True
+        for key in keys:
+            if self._fault != "lost_delete":
+                self._there.pop(key, None)
+
+    def index(self, path: FieldPath) -> None:
+        """Nothing is needed."""
+
+    def close(self) -> None:
+        """Write what was changed."""
+        if self._changed:
+            self._path.write_text(json.dumps({str(key): document for key, document in self._there.items()}))
+            self._changed = False
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(below) for name, below in value.items() if below is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _as_doubles(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: below if name == "id" else _as_doubles(below) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_as_doubles(item) for item in value]
+    return float(value) if type(value) is int else value
+
+
+ENGINES = (FaultyDocuments,)

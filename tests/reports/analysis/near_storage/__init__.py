@@ -1,0 +1,1 @@
+"""The model of throughput, rates of retrieval, and cost."""

@@ -1,0 +1,97 @@
+"""The curve of throughput: it gives back what made it, tells its errors, and refuses what decides nothing."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
+
+PERCENTS = (0.0, 1.0, 10.0, 25.0, 50.0, 100.0)
+V1 = (112.511, 56.801, 3.151, 1.707, 1.661, 1.624)
+V2 = (1655.853, 60.738, 3.354, 1.805, 1.709, 1.715)
+
+
+BUSY = [Point(0, 4.349), Point(1, 0.194), Point(10, 0.191), Point(50, 0.0688), Point(100, 0.0259)]
+
+
+def points(values: tuple[float, ...]) -> list[Point]:
+    return [Point(percent, value) for percent, value in zip(PERCENTS, values, strict=True)]
+
+
+def of(curve: Curve, percents: tuple[float, ...] = PERCENTS) -> list[Point]:
+    return [Point(percent, curve(percent)) for percent in percents]
+
+
+@pytest.mark.parametrize(
+    ("measured", "published", "fitted", "errors"),
+    [
+        (
+            V1,
+            (1.5386, 110.9723, 1.0081, 1.8359),
+            (112.5109, 56.8014, 3.1219, 1.8365, 1.6222, 1.5620),
+            (0.00, 0.00, -0.92, 7.59, -2.34, -3.82),
+        ),
+        (
+            V2,
+            (1.5528, 1654.3002, 26.951, 1.5445),
+            (1655.8530, 60.7384, 3.3030, 1.9782, 1.6986, 1.6028),
+            (0.00, 0.00, -1.52, 9.60, -0.61, -6.54),
+        ),
+    ],
+)
+def test_table_8_3_of_the_thesis_comes_out(
+    measured: tuple[float, ...], published: tuple[float, ...], fitted: tuple[float, ...], errors: tuple[float, ...]
+) -> None:
+    curve = fit(points(measured))
+    assert (curve.a, curve.b, curve.c, curve.d) == pytest.approx(published, rel=5e-4)
+    table = curve.table(points(measured))
+    assert [row.fitted_gb_per_s for row in table] == pytest.approx(fitted, abs=6e-5)
+    assert [100 * row.relative_error for row in table] == pytest.approx(errors, abs=6e-3)
+
+
+@pytest.mark.parametrize("known", [(1.5, 110.0, 1.0, 1.8), (0.4, 20.0, 30.0, 1.2), (2.0, 3000.0, 5.0, 1.0)])
+def test_what_made_the_points_is_found(known: tuple[float, float, float, float]) -> None:
+    curve = fit(of(Curve(*known, (0, 0, 0, 0))))
+    assert (curve.a, curve.b, curve.c, curve.d) == pytest.approx(known, rel=1e-3)
+
+
+def test_the_errors_say_how_far_noise_carries_the_parameters() -> None:
+    """Of 60 fits to the same curve with 0.5 % of noise, each parameter lies within two errors in most of them."""
+    known, rng, inside = Curve(1.5, 110.0, 1.0, 1.8, (0, 0, 0, 0)), random.Random(7), [0, 0, 0, 0]
+    percents = (0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 25.0, 50.0, 100.0)
+    for _ in range(60):
+        noisy = [Point(point.percent, point.gb_per_s + rng.gauss(0, 0.1)) for point in of(known, percents)]
+        curve = fit(noisy)
+        for place, (value, true) in enumerate(
+            zip((curve.a, curve.b, curve.c, curve.d), (1.5, 110.0, 1.0, 1.8), strict=True)
+        ):
+            inside[place] += abs(value - true) < 2 * curve.errors[place]
+    assert all(count >= 50 for count in inside)
+
+
+def test_the_order_of_points_does_not_matter() -> None:
+    assert fit(points(V1)[::-1]) == fit(points(V1))
+
+
+def test_at_0_percent_it_is_a_plus_b_whatever_the_power() -> None:
+    assert Curve(1.0, 10.0, 3.0, 0.2, (0, 0, 0, 0))(0) == 11.0
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (points(V1)[:4], r"4 points: a curve of 4 parameters needs more"),
+        ([Point(1.0, 5.0)] * 9, r"9 points: a curve of 4"),
+        ([*points(V1)[:-1], Point(100, 0.0)], "a throughput of 0"),
+        ([*points(V1)[:-1], Point(-1, 1.0)], "a selectivity below 0"),
+        ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|does not fall"),
+        ([Point(percent, 2.0) for percent in PERCENTS], "no curve|does not fall"),
+        # Of a busy machine: it falls, and no four parameters are decided.
+        (BUSY, r"5 points do not decide it: b would be \d+ ± "),
+    ],
+)
+def test_what_decides_no_curve_is_refused(bad: list[Point], reason: str) -> None:
+    with pytest.raises(NoFit, match=reason):
+        fit(bad)

@@ -1,0 +1,84 @@
+"""From where on reading near the storage pays: where the figures were made to cross, and nowhere without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bench_runner.results.records import Run, changed
+from bench_runner.results.statistics import summarise
+from reports.analysis.near_storage.paying import paying, sentences
+from tests.reports import invented_near_storage as invented
+from tests.reports.invented_near_storage import FETCH, LINES, V2, near_storage_run
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return near_storage_run()
+
+
+def crossing(bytes_per_s: float) -> float:
+    """Where the straight lines of the two ways cross, in percent; the rest is what the reports take as straight."""
+    shares = [percent / 1000 for percent in range(1001)]
+    wire = {way: [invented.wire_bytes(way, share) / bytes_per_s * 1e9 for share in shares] for way in (V2, FETCH)}
+    working = {way: [invented.wall_ns(way, share, "") for share in shares] for way in (V2, FETCH)}
+    slower = [
+        share
+        for place, share in enumerate(shares)
+        if wire[V2][place] + working[V2][place] > wire[FETCH][place] + working[FETCH][place]
+    ]
+    return 100 * slower[0]
+
+
+def test_at_the_bandwidth_of_a_network_the_measured_times_are_compared(run: Run) -> None:
+    found = {each.place: each for each in paying(summarise(run.samples), LINES["100mbit"])}
+    assert not found["clustered"].computed
+    assert found["clustered"].way == "V2"
+    assert found["clustered"].below is not None
+    assert found["clustered"].below.median == pytest.approx(crossing(LINES["100mbit"]), abs=5)
+    assert found["scattered"].always
+    told = list(sentences(found.values()))  # type: ignore[arg-type]
+    assert "over loopback at 100 Mbit/s" in told[0]
+    assert "under 8" in told[0]
+    assert "at all that was measured, 1 to 10 %" in told[1]
+
+
+@pytest.mark.parametrize("bytes_per_s", [3e6, 40e6, 400e6])
+def test_at_another_one_the_bytes_on_the_wire_are_added_to_loopback(run: Run, bytes_per_s: float) -> None:
+    """Loopback's own bytes are in its times already: they are few."""
+    (found, _) = paying(summarise(run.samples), bytes_per_s)
+    assert found.computed
+    assert found.below is not None
+    assert found.below.median == pytest.approx(crossing(bytes_per_s), abs=5)
+
+
+def test_without_a_bandwidth_each_narrow_network_is_told(run: Run) -> None:
+    assert {each.over for each in paying(summarise(run.samples))} == {"loopback at 100 Mbit/s"}
+
+
+def test_nothing_is_told_without_both_ways_or_without_a_network(run: Run) -> None:
+    without = [sample for sample in run.samples if sample.variant != FETCH]
+    local = [sample for sample in run.samples if not sample.conditions.network]
+    for samples in (without, local, ()):
+        assert paying(summarise(samples), 3e6) == []
+    of_lines = [sample for sample in run.samples if sample.conditions.network != "loopback"]
+    assert paying(summarise(of_lines), 3e6) == []
+
+
+def test_few_rounds_tell_nothing() -> None:
+    found = paying(summarise(near_storage_run(rounds=2).samples), LINES["100mbit"])
+    assert all("too few rounds" in told for told in sentences(found))
+    assert found
+
+
+def test_where_fetching_is_always_faster_that_is_said(run: Run) -> None:
+    slow = tuple(
+        changed(sample, figures={**sample.figures, "wall_ns": sample.figures["wall_ns"] * 20_000})
+        if sample.variant != FETCH and sample.operation != "save"
+        else sample
+        for sample in run.samples
+    )
+    told = list(sentences(paying(summarise(replace(run, samples=slow).samples), LINES["100mbit"])))
+    assert all("at nothing that was measured" in each for each in told)
+    assert told
