@@ -22,7 +22,7 @@ from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared.conditions import POLARS_TEXTS, polars_expression
 from formats.shared.projection import ProjectsByOneCall
-from formats.shared.streams import whole_or_nothing
+from formats.shared.streams import apart_until_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,8 +127,8 @@ class LazyPolarsEngine(PolarsEngine):
             return batches
 
         kinds: Any = self._polars.from_arrow(schema.empty_table())
-        with whole_or_nothing(location), self.refusing():
-            self.sink(self._sources.register_io_source(source, schema=kinds.schema), location)
+        with apart_until_whole(location) as begun, self.refusing():
+            self.sink(self._sources.register_io_source(source, schema=kinds.schema), begun)
 
     @abstractmethod
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:

@@ -5,6 +5,7 @@ It knows rows, and neither files nor libraries that store them.
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+RACES = 100
+"""How often a file may come between the listing of a folder and its end before it is left there."""
 
 
 @contextmanager
@@ -27,6 +32,26 @@ def whole_or_nothing(location: Path) -> Iterator[None]:
         else:
             location.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def apart_until_whole(location: Path) -> Iterator[Path]:
+    """A place in a folder of its own; what lies there after the block is moved to `location`, and nothing where it
+    raises. For writers whose threads may still open the file when the call has already raised: they find no folder."""
+    folder = location.with_name(f"{location.name}.begun")
+    folder.mkdir()
+    try:
+        yield folder / location.name
+        (folder / location.name).replace(location)
+    finally:
+        for _ in range(RACES):
+            try:
+                shutil.rmtree(folder)
+            except FileNotFoundError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise
 
 
 def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:

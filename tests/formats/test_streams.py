@@ -1,0 +1,38 @@
+"""A stream is stored whole, or not at all, also where a writer's thread is late."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from formats.shared.streams import apart_until_whole
+
+
+def test_what_is_whole_lies_where_it_was_asked_for_and_alone(tmp_path: Path) -> None:
+    with apart_until_whole(tmp_path / "stream.csv") as begun:
+        begun.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["stream.csv"]
+
+
+def test_a_writer_that_opens_its_file_after_the_error_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = shutil.rmtree
+    late: list[Path] = []
+
+    def raced(folder: Path) -> None:
+        if late:
+            removed(folder)
+            return
+        late.append(folder / "stream.csv")
+        late[0].write_text("late")
+        folder.rmdir()
+
+    monkeypatch.setattr(shutil, "rmtree", raced)
+    with pytest.raises(ValueError, match="broke"), apart_until_whole(tmp_path / "stream.csv") as begun:
+        raise ValueError("the source broke")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError):
+        begun.write_text("too late")
