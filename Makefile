@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-again test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -16,6 +16,10 @@ test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
 
 test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
 	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not slow and not browser"
+
+test-again: $(VENV)/.ready  ## at most 5 tests that failed, once more and alone: what measures a machine feels its neighbours
+	$(RUN) -c 'import json, sys; sys.exit(len(json.load(open(".pytest_cache/v/cache/lastfailed"))) > 5)'
+	$(RUN) -m pytest --last-failed --last-failed-no-failures none -m "not browser"
 
 test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
 	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m browser

@@ -44,6 +44,7 @@ class OwnStore(DocumentStoreAdapter):
         "layout": Setting(("amax", "vector", "open"), "amax", "columns, rows by a schema, or rows as they are", True),
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
+        "merges": Setting(("soon", "late"), "soon", "when components become one: as soon as due, or when five are there"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),
@@ -89,9 +90,9 @@ class OwnStore(DocumentStoreAdapter):
             store.wait_for_merges()
 
     def _open(self, location: Path, key: str) -> DocumentStore:
-        layout, codec, sync = (self.values[name] for name in ("layout", "codec", "sync"))
+        layout, codec, sync, merges = (self.values[name] for name in ("layout", "codec", "sync", "merges"))
         try:
-            return self._store.DocumentStore.open(location, key, layout, codec, sync)  # type: ignore[arg-type]
+            return self._store.DocumentStore.open(location, key, layout, codec, sync, merges=merges)  # type: ignore[arg-type]
         except self._errors.DocumentStoreError as error:
             raise AdapterError(f"{location}: {error}") from None
 

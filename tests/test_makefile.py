@@ -1,10 +1,12 @@
 """The two commands of a fresh clone, and what they install: all pinned, nothing forgotten, no address anywhere."""
 
 import importlib.metadata
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -145,6 +147,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("test", "-m pytest --numprocesses 2"),
         ("test-quick", '-m pytest --numprocesses 2 --dist loadscope -m "not slow and not browser"'),
         ("test-browser", "-m pytest --numprocesses 2 --dist loadscope -m browser"),
+        ("test-again", "-m pytest --last-failed"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m tests.selfbench.costs"),
@@ -198,7 +201,7 @@ def test_ci_stops_at_the_first_failure(tmp_path):
     script = Path(shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run"))
     fake = tmp_path / "bin/make"
     fake.parent.mkdir()
-    fake.write_text('#!/bin/sh\necho "$1" >> asked\n[ "$1" != "$FAILS" ]\n')
+    fake.write_text('#!/bin/sh\necho "$1" >> asked\ncase " $FAILS " in *" $1 "*) exit 1;; esac\n')
     fake.chmod(0o755)
 
     def run(fails: str) -> tuple[int, list[str]]:
@@ -211,7 +214,27 @@ def test_ci_stops_at_the_first_failure(tmp_path):
     code, asked = run(fails="")
     wanted = {"lint", "test", "test-browser", "fuzz-f3", "fuzz-near-storage", "fuzz-documents", "selfbench-device"}
     assert (code, set(asked)) == (0, wanted)
-    for failing in asked:
+    for failing in wanted - {"test"}:
         code, reached = run(fails=failing)
         assert code != 0
         assert reached[-1] == failing
+    code, reached = run(fails="test test-again")
+    assert code != 0
+    assert reached[-2:] == ["test", "test-again"]
+    code, reached = run(fails="test")
+    assert (code, reached[:3]) == (0, ["lint", "test", "test-again"])
+
+
+def test_many_failures_are_not_tried_again(clone):
+    """Five may be the machine's, more are not; and one that fails again fails."""
+    (clone / ".venv").mkdir()
+    (clone / ".venv/.ready").touch()
+    cache = clone / ".pytest_cache/v/cache"
+    cache.mkdir(parents=True)
+    test = clone / "tests/test_again.py"
+    test.parent.mkdir()
+    for failed, holds in ((5, True), (6, True), (5, False)):
+        names = [f"tests/test_again.py::test_{number}" for number in range(failed)]
+        cache.joinpath("lastfailed").write_text(json.dumps(dict.fromkeys(names, True)))
+        test.write_text("".join(f"def test_{number}(): assert {holds}\n" for number in range(failed)))
+        assert (make(clone, "test-again", f"RUN={sys.executable}").returncode == 0) == (failed == 5 and holds)

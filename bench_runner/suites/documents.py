@@ -53,6 +53,7 @@ SUITE = Suite(
         *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open")),
         "document-store[layout=amax,way=columns]",
         *(f"document-store[layout={layout},way=rows]" for layout in ("vector", "open")),
+        *(f"document-store[layout={layout},merges=late]" for layout in ("amax", "vector")),
         "parquet-nested[engine=pyarrow,codec=zstd]",
         "parquet-nested[engine=duckdb,codec=zstd]",
         "parquet-variant[engine=duckdb,codec=zstd]",
@@ -62,6 +63,7 @@ SUITE = Suite(
     reasons={
         "document-store in three layouts": "one tree around rows, compacted rows and columns: the paper's question",
         "way=columns, way=rows": "what interpretation costs beside generated code, which is the way of the others",
+        "merges=late": "what reading costs while components wait to become one, and writing saves by it",
         "codec=zstd": "what document-store has where nobody says; JSON Lines without a codec too, as they are received",
         "the six data sets": "flat, numbers in arrays, sparse and deep, mixed types, changed later, and events",
         "sensors[readings=random]": "beside the walks of sensors, what nothing makes smaller",

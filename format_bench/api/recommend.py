@@ -23,7 +23,7 @@ from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from format_bench.api.answers import measured_answer, names_dataset, stored_answer
-from format_bench.api.nesting import nesting_field
+from format_bench.api.document_hint import document_hint
 from format_bench.api.own_format import PLAIN_JSON_LINES, plain_call
 from format_bench.api.report import stored_runs
 from format_bench.api.request import (
@@ -170,9 +170,9 @@ def recommend(
     if documents:
         request = replace(request, baseline=PLAIN_JSON_LINES)
     elif request.data is not None:
-        if request.data.is_file() and (field := nesting_field(request.data)):
+        if request.data.is_file() and (seen := document_hint(request.data)):
             watcher.note(
-                f"{request.data.name}: {field!r} nests; the file is taken as a table. --key FIELD takes it as "
+                f"{request.data.name}: {seen}; the file is taken as a table. --key FIELD takes it as "
                 "documents, and measures stores for these"
             )
         request = replace(request, baseline=plain_call(request.data, images=images))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MEMTABLE_BYTES = 32 << 20
 SYNCS = ("batch", "none")
+MERGES = ("soon", "late")
 
 PathText = str | Sequence[str]
 """A path as text (`user.name`), or as the names of its fields."""
@@ -85,6 +86,7 @@ class DocumentStore:
         compression: CompressionName | None = None,
         sync: Literal["batch", "none"] = "batch",
         memtable_bytes: int = MEMTABLE_BYTES,
+        merges: Literal["soon", "late"] = "soon",
     ) -> DocumentStore:
         """Open the store in `folder`, or make one there.
 
@@ -92,14 +94,22 @@ class DocumentStore:
         (columns), `vector` (rows without their names) or `open` (rows as they are); `compression` is none, snappy or
         zstd. Left out, both are the store's own, and `amax` and `zstd` for a new one. With sync="batch" an upsert that
         returned survives a power cut; with "none" it survives the end of the process, and a flush makes it durable.
-        `memtable_bytes`: so much is collected in memory before it is flushed.
+        `memtable_bytes`: so much is collected in memory before it is flushed. With merges="late" none begins before
+        there are five components: writing is cheaper, and readers find more of them.
 
         Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
         """
         if sync not in SYNCS:
             raise ValueError(f"sync is one of {', '.join(SYNCS)}, not {sync!r}")
+        if merges not in MERGES:
+            raise ValueError(f"merges is one of {', '.join(MERGES)}, not {merges!r}")
         settings = Settings(
-            key=key, layout=layout, compression=compression, synced=sync == "batch", memtable_bytes=memtable_bytes
+            key=key,
+            layout=layout,
+            compression=compression,
+            synced=sync == "batch",
+            memtable_bytes=memtable_bytes,
+            late_merges=merges == "late",
         )
         return cls(Tree(FolderPath(folder).absolute(), settings, OSCalls()))
 

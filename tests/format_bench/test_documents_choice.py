@@ -12,7 +12,7 @@ from bench_runner.run import choosing
 from bench_runner.variants import is_raw_io
 from format_bench import recommend
 from format_bench.api import recommend as asking
-from format_bench.api.nesting import nesting_field
+from format_bench.api.document_hint import document_hint
 from format_bench.api.own_format import PLAIN_JSON_LINES
 from format_bench.errors import RequestError
 from format_bench.python_lines import lines_of, part_lines_of
@@ -94,7 +94,20 @@ def test_without_a_key_a_file_is_a_table_and_a_note_names_the_key(own: Path, ask
     own.write_bytes(b'{"a": [1, 2]}\nno json\n[{}]\n' + b'{"b": ' + b"[" * 100_000)
     recommend(data=own, watcher=Watcher())
     assert len(notes) == 1, "lists of numbers and what cannot be read say nothing"
-    assert nesting_field(own.parent / "is_not_there.jsonl") is None
+    assert document_hint(own.parent / "is_not_there.jsonl") is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (b'{"a": 1}\n{"a": 2.5}\n{"a": null}\n{"b": "x"}', None),
+        (b'{"a": null}\n{"a": 1}\n{"a": "x"}', "'a' is number here and text there"),
+        (b'{"a": [1]}\n{"a": true}', "'a' is array here and true or false there"),
+    ],
+)
+def test_a_field_that_changes_its_kind_is_a_sign_of_documents(own: Path, lines: bytes, told: str | None) -> None:
+    own.write_bytes(lines)
+    assert document_hint(own) == told
 
 
 def test_uses_of_documents_are_said_in_words() -> None:

@@ -43,13 +43,13 @@ class Merge:
         return self.components or self.index_files
 
 
-def due_merge(version: Version) -> Merge | None:
-    """What is to be merged next: documents first."""
-    count = due([file.size_bytes for file in version.components])
+def due_merge(version: Version, late: bool = False) -> Merge | None:
+    """What is to be merged next: documents first. `late` as in `due`."""
+    count = due([file.size_bytes for file in version.components], late)
     if count is not None:
         return Merge(None, version.components[:count], (), count == len(version.components))
     for path, files in version.indexes.items():
-        count = due([file.size_bytes for file in files])
+        count = due([file.size_bytes for file in files], late)
         if count is not None:
             return Merge(path, (), files[:count], count == len(files))
     return None
@@ -75,8 +75,8 @@ class Tree(Protocol):
 class Merger:
     """The thread, and what others wait for under the tree's `state`."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+    def __init__(self, tree: Tree, late: bool) -> None:
+        self._tree, self._late = tree, late
         self._thread: Thread | None = None
         self._running = self._stopped = False
         self._error: BaseException | None = None
@@ -84,7 +84,7 @@ class Merger:
 
     def wake(self) -> None:
         """Something may be due. The caller holds the tree's state."""
-        if self._thread is None and not self._stopped and due_merge(self._tree.version) is not None:
+        if self._thread is None and not self._stopped and self._due() is not None:
             self._thread = Thread(target=self._work, name="document store: merges", daemon=True)
             self._thread.start()
         self._tree.state.notify_all()
@@ -127,8 +127,11 @@ class Merger:
         if self._thread is not None:
             self._thread.join()
 
+    def _due(self) -> Merge | None:
+        return due_merge(self._tree.version, self._late)
+
     def _busy(self) -> bool:
-        return self._running or due_merge(self._tree.version) is not None
+        return self._running or self._due() is not None
 
     def _work(self) -> None:
         while (merge := self._next()) is not None:
@@ -154,7 +157,7 @@ class Merger:
         """The next merge, whose files are held; None when stopped."""
         with self._tree.state:
             while not self._stopped:
-                merge = due_merge(self._tree.version) if self._error is None else None
+                merge = self._due() if self._error is None else None
                 if merge is not None:
                     self._running = True
                     for file in merge.files():

@@ -15,8 +15,11 @@ MOST_COMPONENTS = 5
 """At so many a merge is due whatever the sizes, and the next flush waits for it."""
 
 
-def due(sizes_bytes: Sequence[int]) -> int | None:
-    """How many of the youngest components (sizes newest first) are to become one; None if none are."""
+def due(sizes_bytes: Sequence[int], late: bool = False) -> int | None:
+    """How many of the youngest components (sizes newest first) are to become one; None if none are. `late`: none as
+    long as there may be more of them."""
+    if late and len(sizes_bytes) < MOST_COMPONENTS:
+        return None
     # From the oldest on, so that one merge does what several smaller ones would do one after the other.
     for end in range(len(sizes_bytes) - 1, 0, -1):
         if sizes_bytes[end] <= SIZE_RATIO * sum(sizes_bytes[:end]):

@@ -46,13 +46,15 @@ LOGS_FOR_MEMTABLE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a store is opened. A layout or compression of None is the store's own: `amax` and `zstd` when it is new."""
+    """How a store is opened. A layout or compression of None is the store's own: `amax` and `zstd` when it is new.
+    `late_merges`: none is due before there are as many components as there may be."""
 
     key: str
     layout: LayoutName | None
     compression: CompressionName | None
     synced: bool
     memtable_bytes: int
+    late_merges: bool = False
 
 
 class Tree:
@@ -75,7 +77,7 @@ class Tree:
         except BaseException:
             calls.close(self._lock)
             raise
-        self._merger = Merger(self)
+        self._merger = Merger(self, settings.late_merges)
         with self.state:
             self._merger.wake()
 

@@ -118,8 +118,8 @@ def test_a_log_removed_before_the_mark_is_found_out(monkeypatch):
 def test_anti_matter_that_is_dropped_too_early_is_found_out(monkeypatch):
     due = merging.due_merge
 
-    def drops_always(version):
-        found = due(version)
+    def drops_always(version, late):
+        found = due(version, late)
         return found and merging.Merge(found.path, found.components, found.index_files, with_oldest=True)
 
     monkeypatch.setattr(merging, "due_merge", drops_always)

@@ -27,6 +27,11 @@ def test_what_is_due(sizes, merged):
     assert due(sizes) == merged
 
 
+@pytest.mark.parametrize("sizes", [[10, 10], [10, 10, 24, 300], [1, 1, 1, 1, 1], [10, 25, 60, 140, 1000]])
+def test_late_merges_are_those_of_a_full_store(sizes):
+    assert due(sizes, late=True) == (due(sizes) if len(sizes) == MOST_COMPONENTS else None)
+
+
 def test_components_stay_few_and_nothing_is_merged_too_often():
     """1,000 flushes: at rest there are fewer than the most, and each byte is merged about log(flushes) times."""
     chance = random.Random(1)

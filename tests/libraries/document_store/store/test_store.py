@@ -364,6 +364,29 @@ def test_too_many_components_let_a_flush_wait_for_merges(tmp_path, monkeypatch):
     store.close()
 
 
+def test_late_merges_begin_when_there_is_no_more_room_and_change_no_answer(tmp_path):
+    with DocumentStore.open(tmp_path, layout="amax", merges="late") as store:
+        store.index("a")
+        for number in range(4):
+            store.upsert(numbered(10, a=number))
+            store.delete([number])
+            store.flush()
+        store.wait_for_merges()
+        assert (store.stats().components, store.stats().index_files) == (4, 4)
+    with DocumentStore.open(tmp_path, merges="late") as store:
+        assert store.stats().components == 4
+        assert list(store.scan()) == [{"id": key, "a": 3} for key in range(10) if key != 3]
+        assert store.get_many([0, 3, 9]) == [{"id": 0, "a": 3}, None, {"id": 9, "a": 3}]
+        store.upsert(numbered(10, a=5))
+        store.flush()
+        store.wait_for_merges()
+        assert (store.stats().components, store.stats().index_files) == (1, 1)
+    with DocumentStore.open(tmp_path) as store:
+        assert [document["a"] for document in store.scan()] == [5] * 10
+    with pytest.raises(ValueError, match="merges is one of soon, late, not 'never'"):
+        DocumentStore.open(tmp_path, merges="never")
+
+
 def test_closing_without_waiting_gives_a_merge_up(tmp_path, monkeypatch):
     merge = merging.layouts.merge_components
     begun, go_on = threading.Event(), threading.Event()
