@@ -44,7 +44,7 @@ class OwnStore(DocumentStoreAdapter):
         "layout": Setting(("amax", "vector", "open"), "amax", "columns, rows by a schema, or rows as they are", True),
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
-        "merges": Setting(("soon", "late"), "soon", "when components become one: as soon as due, or when five are there"),
+        "merges": Setting(("soon", "late"), "soon", "when files become one: as soon as due, or when five are there"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),
