@@ -31,6 +31,7 @@ from format_bench.api.own_format import PLAIN_CSV, PLAIN_JSON_LINES
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
 from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import (
     CHANGES,
     NOT_COUNTED,
@@ -44,7 +45,6 @@ from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
 from reports.analysis.recommendation.sifting import sifted
-from reports.text.recommendation import Answer
 
 DOCUMENTS = "documents"
 """The target of conditions, where documents are stored."""

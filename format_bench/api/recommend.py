@@ -42,6 +42,7 @@ from format_bench.api.request import (
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
 from format_bench.uses import uses_of, weighed
+from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.needs import MEASURED
 from reports.analysis.recommendation.preferences import (
     DOCUMENT_PARTS,
@@ -53,7 +54,6 @@ from reports.analysis.recommendation.preferences import (
     Preferences,
     Use,
 )
-from reports.text.recommendation import Answer
 
 WHOLE = (SAVE, READ)
 """What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""

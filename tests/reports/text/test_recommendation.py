@@ -14,11 +14,12 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions
 from bench_runner.results.statistics import Ratio
+from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import Candidate, Question, questions
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import recommend
 from reports.analysis.recommendation.sifting import sifted
-from reports.text.recommendation import Answer, _compared, show
+from reports.text.recommendation import _compared, show
 from reports.text.recommendation_json import as_json
 from tests.reports.analysis.recommendation.invented import candidate
 from tests.reports.factory import make_run
@@ -87,6 +88,17 @@ def test_more_to_say_leaves_fewer_variants(capsys: pytest.CaptureFixture[str]) -
     assert long in screen, "what is to be pasted is not broken"
     assert sum(-(-max(len(line), 1) // COLUMNS) for line in screen) <= LINES + 3
     assert sum("CSV now" not in line and line.split()[-1] in ("5", "7") for line in screen if line) == 5
+
+
+def test_lines_of_parts_that_leave_no_room_stand_below_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    short = replace(answered(), parts=(("take 10 rows (rows: a list)", "df = taken(rows)"),))
+    assert "df = taken(rows)  # take 10 rows (rows: a list)" in first_screen(printed(short, capsys))
+    parts = tuple((f"use {number}", "opened = one(path)\ndf = opened.two()") for number in range(3))
+    lines = printed(replace(answered(), parts=parts), capsys)
+    screen = first_screen(lines)
+    assert len(screen) <= LINES
+    assert "opened = one(path)" not in screen
+    assert lines[len(screen) + 1 : len(screen) + 4] == ["# use 0", "opened = one(path)", "df = opened.two()"]
 
 
 def test_a_variant_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:

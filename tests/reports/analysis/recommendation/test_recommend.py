@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from bench_runner.results.records import Conditions
+from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import Candidate, Question, projected, questions
 from reports.analysis.recommendation.levelling import levelled
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.reasons import reasons
 from reports.analysis.recommendation.recommend import recommend, weighed, weights
 from reports.analysis.recommendation.sifting import sifted
-from reports.text.recommendation import Answer
 from tests.reports.analysis.recommendation.invented import candidate, names
 from tests.reports.factory import make_run
 
