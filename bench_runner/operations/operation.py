@@ -123,6 +123,12 @@ class Operation(ABC):
         """Distributions that it needs besides those of the adapter."""
         return ()
 
+    @property
+    def leaves_traces(self) -> bool:
+        """Whether what it leaves in the stored copy, such as an index, may answer the operations that come behind it
+        in a chain: then it is one of the last."""
+        return False
+
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Why it cannot be done with such data, whatever the format; None when it can."""
         return None

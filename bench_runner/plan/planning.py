@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -107,9 +107,10 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
 
 
 def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
-    """Spelled, the save first: whatever reads needs a stored copy."""
+    """Spelled, the save first: whatever reads needs a stored copy. What leaves traces in that copy comes last: whatever
+    came behind it would be answered with their help, and be called by a name that says it was not."""
     if not request.operations:
-        return suite.operations
+        return _traces_last(suite.operations)
     offered = (*suite.operations, *suite.operations_on_request)
     chosen: list[str] = []
     for text in patterns.alternatives(request.operations):
@@ -133,7 +134,11 @@ def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
                 f"  it has: {', '.join(offered)}"
             )
     in_order = [spelled for spelled in offered if spelled in chosen]
-    return tuple(dict.fromkeys((SAVE, *in_order, *chosen)))
+    return _traces_last(dict.fromkeys((SAVE, *in_order, *chosen)))
+
+
+def _traces_last(spelled: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(spelled, key=lambda each: operation_of(each).leaves_traces))
 
 
 def _fits(suite: Suite, spelled: str) -> bool:

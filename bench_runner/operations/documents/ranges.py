@@ -37,6 +37,11 @@ class Range(Asking):
         """'range of 0.1%, 1 field, by index'."""
         return f"range of {self.selectivity * 100:g}%, {self.paths} field{'s' * (self.paths != 1)}, by {self.by}"
 
+    @property
+    def leaves_traces(self) -> bool:
+        """The index stays in the copy, and a store takes it for every range of this field."""
+        return self.by == INDEX
+
     def unfit(self, adapter: Any) -> str | None:
         """An index must be possible."""
         if self.by == INDEX and not adapter.offers.index:

@@ -51,6 +51,27 @@ def test_a_store_that_cannot_change_documents_says_so() -> None:
     assert "ask[query=q2]" not in found
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        (),
+        ("range",),
+        ("range", "ask", "read"),
+        ("range[selectivity=0.5,paths=1,by=index]", "range[selectivity=0.5,paths=1,by=scan]", "get"),
+    ],
+)
+def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: tuple[str, ...]) -> None:
+    """All of a chain read one stored copy: what an index was made for stands behind all that is called a scan."""
+    made = plan(formats=("document-store",), datasets=("cell",), operations=asked)
+    chains = [chain for chain in made.chains if not chain.is_raw_io]
+    assert chains
+    for chain in chains:
+        indexed = [operation.endswith("by=index]") for operation in chain.operations]
+        assert any(indexed)
+        assert indexed == sorted(indexed)
+        assert chain.operations[0] == "save"
+
+
 def test_raw_io_takes_part_and_knows_no_documents() -> None:
     made = plan(formats=("messagepack",), datasets=("cell",))
     assert operations(made, "cell", "documents-raw-io") == {"save", "read"}
