@@ -15,7 +15,7 @@ from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
 from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.access.roofline import figures_of
-from reports.analysis.access.uses import uses_of
+from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.documents.stores import documents_of
 from reports.analysis.figures import Figures
@@ -72,7 +72,8 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
     lines: list[tuple[str, ...]] = [("use", "fastest", "tied with it (=), or times as long")]
     for use in uses_of(run, table):
         lines += _wrapped((use.title, use.best, use.others), _USE_WIDTHS)
-    draw_lines(figure, lines, (0.05, 0.28, 0.54), numbers=False)
+    figure.text(0.05, TOP, USES_MEANING, fontsize=8, va="top")
+    draw_lines(figure, lines, (0.05, 0.28, 0.54), numbers=False, start=2)
     yield figure
 
 

@@ -16,7 +16,7 @@ from reports.analysis import engines, fidelity, words
 from reports.analysis.access.handles import handles_of
 from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.access.roofline import figures_of
-from reports.analysis.access.uses import uses_of
+from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.documents.stores import documents_of
@@ -238,7 +238,7 @@ def _loaders(view: TableView) -> dict[str, Any]:
 
 def _uses(view: TableView) -> dict[str, Any]:
     """For each use the fastest format, and what comes next."""
-    return {"uses": list(uses_of(view.place.run, view.table))}
+    return {"uses": list(uses_of(view.place.run, view.table)), "meaning": USES_MEANING}
 
 
 def _handles(view: TableView) -> dict[str, Any]:

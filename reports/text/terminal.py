@@ -19,7 +19,7 @@ from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
 from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
 from reports.analysis.access.roofline import figures_of
-from reports.analysis.access.uses import uses_of
+from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.codecs import (
     CodecEffect,
     added_text,
@@ -135,6 +135,7 @@ def _uses(page: Console, contents: Contents, table: Table) -> None:
     for use in uses_of(contents.run, table):
         grid.add_row(escape(use.title), escape(use.best), escape(use.others))
     page.print(grid)
+    print_lines(page, [USES_MEANING])
 
 
 def _handles(page: Console, contents: Contents, table: Table) -> None:

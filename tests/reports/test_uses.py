@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Run, Sample, changed
-from reports.analysis.access.uses import Use, uses_of
+from bench_runner.results.records import Failure, Run, Sample, changed
+from reports.analysis.access.uses import USES_MEANING, Use, uses_of
 from reports.analysis.columns import Role
 from reports.analysis.tables import tables
 from reports.pdf.pages import uses_pages
@@ -31,9 +31,9 @@ def same(sample: Sample) -> Sample:
     return sample
 
 
-def run_of(change: Callable[[Sample], Sample] = same) -> Run:
+def run_of(change: Callable[[Sample], Sample] = same, rounds: int = 5) -> Run:
     """Save, read, and five further operations, each as the projection was, on one table."""
-    made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=rounds, seed=1, project=True)
     more = [
         changed(sample, operation=operation)
         for sample in made.samples
@@ -81,6 +81,83 @@ def test_whole_reads_are_named_where_they_are_faster_than_every_call_for_the_use
     assert "reading all" not in use_of(run_of(hurried), SCAN).others
 
 
+def whole_in(*wall_ms: float, fallback: str = "read-all") -> Callable[[Sample], Sample]:
+    """Of TAKE feather's call takes 10 ms, and pickle's reading of everything so long round by round; others take
+    longer."""
+
+    def taking(sample: Sample) -> Sample:
+        if sample.operation != TAKE or not sample.figures:
+            return sample
+        wall_ms_of = {"feather": 10.0, "pickle": wall_ms[sample.round - 1]}
+        name = sample.variant.partition("[")[0] if "mapped" not in sample.variant else ""
+        figures = {**sample.figures, "wall_ns": int(wall_ms_of.get(name, 50.0) * 1e6)}
+        return changed(sample, figures=figures, fallback=sample.fallback and fallback)
+
+    return taking
+
+
+def test_what_has_too_few_rounds_is_never_told_as_slower() -> None:
+    for rounds, marked in ((3, True), (5, False)):
+        others = use_of(run_of(rounds=rounds), TAKE).others.split(", ")
+        assert others
+        assert all(told.endswith("?") is marked for told in others), others
+    for text in (shown(run_of()), written_on(uses_pages(run_of(), tables(run_of())[0]))):
+        assert "?: under 5 rounds in common, no verdict" in " ".join(text.split())
+
+
+def test_that_whole_reads_are_faster_takes_a_verdict() -> None:
+    def told(*wall_ms: float) -> str:
+        return use_of(run_of(whole_in(*wall_ms), len(wall_ms)), TAKE).others
+
+    assert told(9, 9, 9, 9, 9).startswith("reading all with pickle 9.00 ms is faster, ")
+    # A hundredth less, in times that differ by a tenth.
+    assert "reading all" not in told(9.9, 9, 11, 9.8, 10.5)
+    assert told(9, 9, 9).startswith("reading all with pickle 9.00 ms is faster?, ")
+    assert "reading all" not in told(11, 11, 11)
+
+
+def test_what_the_clock_takes_makes_no_whole_read_faster() -> None:
+    def short(sample: Sample) -> Sample:
+        sample = whole_in(*[9] * 5)(sample)
+        figures = {**sample.figures, "empty_ns": 2_000_000} if sample.operation == TAKE else sample.figures
+        return changed(sample, figures=figures)
+
+    assert "reading all" not in use_of(run_of(short), TAKE).others
+
+
+@pytest.mark.parametrize(
+    ("fallback", "words"), [("rewrite", "saving all anew with pickle"), ("save-all", "gathering all with pickle")]
+)
+def test_what_stands_for_a_call_is_told_by_its_name(fallback: str, words: str) -> None:
+    run = run_of(whole_in(*[9] * 5, fallback=fallback))
+    assert use_of(run, TAKE).others.startswith(f"{words} 9.00 ms is faster, ")
+
+
+def test_without_a_call_of_its_own_nothing_is_faster_than_it() -> None:
+    def nobodys(sample: Sample) -> Sample:
+        return changed(sample, fallback="read-all") if sample.operation == TAKE else sample
+
+    use = use_of(run_of(nobodys), TAKE)
+    assert (use.best, use.others[:17]) == ("no call of its own", "reading all with ")
+    assert "faster" not in use.others
+
+    def stopped(sample: Sample) -> Sample:
+        if sample.operation != TAKE:
+            return sample
+        failure = Failure(kind="timeout", reason="was stopped after 600 s")
+        return changed(sample, figures={}, fidelity=None, failure=failure, fallback="read-all")
+
+    use = use_of(run_of(stopped), TAKE)
+    assert (use.best, use.others) == ("no call of its own", "")
+
+    def from_memory(sample: Sample) -> Sample:
+        return changed(sample, cached=sample.operation == TAKE and not sample.fallback)
+
+    use = use_of(run_of(from_memory), TAKE)
+    assert use.best == "none ranked"
+    assert use.others.startswith("reading all with ")
+
+
 def test_what_a_library_answers_from_its_memory_is_told_apart_and_never_the_best() -> None:
     best = use_of(run_of(), TAKE).best.partition(" ")[0]
 
@@ -126,7 +203,9 @@ def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
     assert "which format for which use" in written_on(uses_pages(run, table))
     write_site([run], tmp_path / "site")
     page = next(path for path in (tmp_path / "site").glob("*.html") if "which format for" in path.read_text().lower())
-    assert use_of(run, TAKE).best in unescape(page.read_text())
+    text = unescape(page.read_text())
+    assert use_of(run, TAKE).best in text
+    assert USES_MEANING in text
 
 
 def test_a_run_of_few_operations_has_no_uses() -> None:

@@ -1,17 +1,18 @@
 """Which format for which use: of a table with many operations, each by itself, the fastest first.
 
 What is read whole and selected from is never ranked; where that is faster than every call made for the use, it is
-said. A pure function of a table: it knows nothing of where it is shown.
+said. What is surely slower, what cannot be told, and what has too few rounds for either are told apart. A pure function
+of a table: it knows nothing of where it is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import is_raw_io
+from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, is_apart, is_raw_io, ranking
 from reports.analysis.columns import Column, Role
 from reports.analysis.near_storage.beside import has_near_storage
 from reports.analysis.tables import Row, Table, unit_for, value_text
@@ -21,11 +22,19 @@ FEWEST_OPERATIONS = 4
 """A table has uses from so many operations beside save and read on."""
 MOST_OTHERS = 4
 """So many are named behind the fastest."""
+NO_VERDICT = "?"
+"""Stands behind what may be chance."""
+USES_MEANING = (
+    "2.10: so many times as long as the fastest; =: cannot be told from it; "
+    f"{NO_VERDICT}: under {FEWEST_ROUNDS} rounds in common, no verdict"
+)
+IN_PLACE = {"rewrite": "saving all anew with", "save-all": "gathering all with"}
+"""What stands for a call that an engine does not have, in words, where it is not reading all."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """One operation in words: 'take 100 rows', 'vortex 4.42 ms', 'feather 1.4, f3 1.6'."""
+    """One operation in words: 'take 100 rows', 'vortex 4.42 ms', 'feather 1.4, f3 1.6?'."""
 
     title: str
     best: str
@@ -45,28 +54,52 @@ def uses_of(run: Run, table: Table) -> Iterator[Use]:
             continue
         rows = {row.variant: row for row in table.rows}
         ranks = table.ranks(column)
-        whole = _fastest_whole(table, column)
-        parts = []
-        for variant, ratio in list(ranks.items())[1 : 1 + MOST_OTHERS]:
-            tied = "=" if table.mark(column, variant) else ""
-            parts.append(f"{rows[variant].label} {tied or number_text(ratio.ratio)}")
-        first = next(iter(ranks), None)
-        if whole is not None and (first is None or _median(whole, column) < _median(rows[first], column)):
-            parts.insert(0, f"reading all with {_told(table, whole, column)} is faster")
-        best = "no call of its own" if first is None else _told(table, rows[first], column)
+        parts = [
+            f"{rows[variant].label} {_multiple(ratio)}" for variant, ratio in list(ranks.items())[1 : 1 + MOST_OTHERS]
+        ]
+        first = next((rows[variant] for variant in ranks), None)
+        whole = _whole(table, column, first)
+        if whole:
+            parts.insert(0, whole)
+        best = _none_ranked(table, column) if first is None else _told(table, first, column)
         yield Use(run.info.operation(operation).title, best, ", ".join(parts))
+
+
+def _multiple(ratio: Ratio) -> str:
+    """'=' for what is tied; a number for what is surely slower, with NO_VERDICT where nothing is sure."""
+    return "=" if ratio.tied else f"{number_text(ratio.ratio)}{NO_VERDICT if ratio.tied is None else ''}"
+
+
+def _none_ranked(table: Table, column: Column) -> str:
+    """Why no call is the fastest: nobody has one, or of those that have none counts among the others."""
+    own = any(column.operation in row.cells and not row.fallback(column.operation) for row in _ours(table))
+    return "none ranked" if own else "no call of its own"
+
+
+def _whole(table: Table, column: Column, first: Row | None) -> str:
+    """The fastest way without a call of its own, where it is faster than the fastest call, or there is none; ''
+    elsewhere."""
+    places = [row for row in _ours(table) if row.fallback(column.operation) and row.interval(column) is not None]
+    whole = min(places, key=lambda row: row.cells[column.operation].figures[column.figure].median, default=None)
+    if whole is None:
+        return ""
+    told = f"{IN_PLACE.get(whole.fallback(column.operation), 'reading all with')} {_told(table, whole, column)}"
+    if first is None:
+        return told
+    # Beside this one call it is a call as any other: by rounds in common, and nothing under what the clock can tell.
+    beside = replace(whole.cells[column.operation], fallback="")
+    ranks = ranking([beside, first.cells[column.operation]], column.figure, least=table.least(column))
+    slower = ranks.get(first.cells[column.operation].cell)
+    if slower is None or slower.tied or slower.ratio <= 1:
+        return ""
+    return f"{told} is faster{NO_VERDICT if slower.tied is None else ''}"
+
+
+def _ours(table: Table) -> Iterator[Row]:
+    """Those that could be ranked."""
+    return (row for row in table.rows if not is_raw_io(row.variant) and not is_apart(row.variant))
 
 
 def _told(table: Table, row: Row, column: Column) -> str:
     unit = unit_for(table, column.figure)
     return f"{row.label} {value_text(table, row, column, unit)} {unit.name}"
-
-
-def _median(row: Row, column: Column) -> float:
-    interval = row.interval(column)
-    return float("inf") if interval is None else interval.median
-
-
-def _fastest_whole(table: Table, column: Column) -> Row | None:
-    whole = [row for row in table.rows if row.fallback(column.operation) and not is_raw_io(row.variant)]
-    return min(whole, key=lambda row: _median(row, column), default=None)
