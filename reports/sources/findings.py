@@ -68,8 +68,9 @@ class Finding:
     """One statement of the thesis. It holds when all of its pairs do, on all of its data sets (on one, if
     `some`).
 
-    `about` are the formats without which it says nothing; other formats may be missing from a run. With `rests_on_data`
-    the values decide it, not the formats: data that were generated to be like the thesis's cannot bear it out.
+    `about` are the formats without which it says nothing; others may be missing from a run, and are named then. One of
+    too few rounds leaves it open. With `rests_on_data` the values decide it, not the formats: data that were generated
+    to be like the thesis's cannot bear it out.
     """
 
     place: str

@@ -78,18 +78,23 @@ def judge(
         pairs = [_placed(pair, dataset) for pair in finding.pairs]
         lacking = _lacking(finding, pairs, ours)
         weighed = [found for pair in pairs if (found := _weigh(pair, ours)) is not None]
+        missing, too_few = _not_weighed(pairs, ours)
         if lacking or not weighed:
             reasons[dataset] = left_out.get(dataset) or lacking or "no format has enough rounds"
+            if dataset not in left_out and _has_all(finding.about, pairs, ours):
+                # It was measured, too seldom: what it would say may be otherwise.
+                verdicts[dataset] = Verdict.NOT_TESTABLE
             continue
         if finding.rests_on_data and dataset in generated:
             reasons[dataset] = "our data are generated, and how they were made decides this"
             continue
         closest = max(weighed, key=lambda found: found.ratio)
-        verdicts[dataset] = _verdict(weighed)
+        verdicts[dataset] = _verdict(weighed, too_few)
         figures[dataset] = _evidence(closest, ours, dataset)
         decisive.append(closest.pair)
-        if verdicts[dataset] is Verdict.NOT_TESTABLE:
-            reasons[dataset] = "tied, so no verdict"
+        # One pair contradicts a finding, whatever the others say: then nothing is open.
+        if verdicts[dataset] is not Verdict.DOES_NOT and (told := _open_text(weighed, missing, too_few)):
+            reasons[dataset] = told
     verdict = _combined(list(verdicts.values()), finding.some)
     reason = _reason(finding, verdict, reasons, decisive, theirs, faults)
     return Judgement(finding, verdict, tuple(figures.values()), reason)
@@ -120,6 +125,41 @@ def _lacking(finding: Finding, pairs: Sequence[Pair], ours: Ours) -> str:
     return ""
 
 
+def _has_all(names: Collection[str], pairs: Sequence[Pair], ours: Ours) -> bool:
+    """Whether there is a figure of each of these formats in all pairs, of however many rounds."""
+    subjects = (subject for pair in pairs for subject in (pair.lower, pair.higher))
+    return all(subject in ours.figures for subject in subjects if subject.format in names)
+
+
+def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The formats for which pairs could not be weighed: those without a figure, and those with too few rounds."""
+    missing: dict[str, None] = {}
+    too_few: dict[str, None] = {}
+    for pair in pairs:
+        if _weigh(pair, ours) is not None:
+            continue
+        both = (pair.lower, pair.higher)
+        absent = [subject.format for subject in both if subject not in ours.figures]
+        seldom = [
+            subject.format
+            for subject in both
+            if subject in ours.figures and ours.figures[subject][0].rounds < FEWEST_ROUNDS
+        ]
+        missing |= dict.fromkeys(absent)
+        # Where neither lacks anything by itself, both have too few rounds in common.
+        too_few |= dict.fromkeys(seldom if absent or seldom else [subject.format for subject in both])
+    return tuple(missing), tuple(too_few)
+
+
+def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Sequence[str]) -> str:
+    """What a data set leaves open, and what was not there to compare with."""
+    parts = ["tied"] if any(found.tied for found in weighed) else []
+    parts += [f"under {FEWEST_ROUNDS} rounds of {', '.join(too_few)}"] if too_few else []
+    told = f"{' and '.join(parts)}, so no verdict" if parts else ""
+    absent = f"nothing of {', '.join(missing)} to compare with" if missing else ""
+    return f"{told} ({absent})" if told and absent else told or absent
+
+
 def _where(pair: Pair, subject: Subject) -> str:
     """The data set, where a pair has two."""
     return f" on {subject.dataset}" if pair.lower.dataset != pair.higher.dataset else ""
@@ -139,10 +179,11 @@ def _values(subject: Subject, ours: Ours, factor: float) -> dict[int, float]:
     return {number: max(value, least) * factor for number, value in ours.figures[subject][1].items()}
 
 
-def _verdict(weighed: Sequence[_Weighed]) -> Verdict:
+def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> Verdict:
+    """What the pairs of a data set say together; `too_few` are formats of which there are not enough rounds."""
     if any(found.ratio > 1 and not found.tied for found in weighed):
         return Verdict.DOES_NOT
-    return Verdict.NOT_TESTABLE if any(found.tied for found in weighed) else Verdict.HOLDS
+    return Verdict.NOT_TESTABLE if too_few or any(found.tied for found in weighed) else Verdict.HOLDS
 
 
 def _combined(verdicts: Sequence[Verdict], some: bool) -> Verdict:

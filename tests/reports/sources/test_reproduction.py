@@ -132,6 +132,42 @@ def test_under_five_rounds_nothing_is_judged() -> None:
     assert "Feather has 4 rounds, 5 are needed" in judged(thesis_run(rounds=4), "Feather has the shortest save").reason
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.1], ids=["as there", "faster than JSON"])
+def test_a_finding_does_not_hold_without_all_that_it_compares(factor: float) -> None:
+    """XML has four rounds: whatever they say, JSON is not yet the fastest of the three."""
+
+    def other_xml(subject: Subject, value: float) -> float:
+        return value * factor if (subject.column, subject.format) == (SAVE_TIME, "XML") else value
+
+    run = thesis_run(other_xml)
+    few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
+    found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert "under 5 rounds of XML, so no verdict" in found.reason
+    assert judged(replace(run, samples=few), "ORC is smaller than Parquet").verdict is Verdict.HOLDS
+
+
+def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
+    run = thesis_run()
+    few = tuple(
+        sample for sample in run.samples if (sample.variant, sample.dataset) != ("orc", "int") or sample.round < 5
+    )
+    found = judged(replace(run, samples=few), "ORC is smaller than Parquet")
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.reason == "int: ORC has 4 rounds, 5 are needed"
+
+
+def test_one_contradiction_needs_no_other_rounds() -> None:
+    def slow_json(subject: Subject, value: float) -> float:
+        return value * 10 if (subject.column, subject.format) == (SAVE_TIME, "JSON") else value
+
+    run = thesis_run(slow_json)
+    few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
+    found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
+    assert found.verdict is Verdict.DOES_NOT
+    assert "XML" not in found.reason
+
+
 def test_other_row_counts_are_not_compared() -> None:
     found = reproduce(thesis_run(rows=10_000))
     assert not found.comparisons
@@ -167,7 +203,9 @@ def test_a_format_that_a_finding_is_about_must_have_its_figures() -> None:
     found = judged(without, "XML and Excel are the slowest to save")
     assert found.verdict is Verdict.NOT_TESTABLE
     assert "no save time of XML" in found.reason
-    assert judged(without, "Feather has the shortest save").verdict is Verdict.HOLDS
+    others = judged(without, "Feather has the shortest save")
+    assert others.verdict is Verdict.HOLDS
+    assert "nothing of XML to compare with" in others.reason
 
 
 def test_every_finding_has_pairs() -> None:
