@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields as fields_of
 from pathlib import Path
+from typing import Any
 
 import msgspec
-import pandas as pd
 import pytest
+from msgspec.structs import asdict
 
 from bench_runner.results.figures import FIGURES
 from bench_runner.results.information import Facts, RunInfo
-from bench_runner.results.records import Conditions, Failure, Fidelity, Sample, SampleWriter, write_run_info
+from bench_runner.results.records import (
+    Cell,
+    Conditions,
+    Failure,
+    Fidelity,
+    Sample,
+    SampleWriter,
+    changed,
+    write_run_info,
+)
+from bench_runner.results.statistics import summarise
 from tests.bench_runner.results.invented import make_sample, make_save
 
 PAGE = (Path(__file__).parents[3] / "docs/results.md").read_text()
@@ -34,9 +46,19 @@ def test_every_figure_is_described() -> None:
         assert f"| `{name}` | {'lower' if 'lower' in figure.direction.value else ''} |" in PAGE, name
 
 
+def loaded(folder: Path, *samples: Sample) -> dict[str, Any]:
+    """The names that the example has made of a run of these samples."""
+    write_run_info(folder, RunInfo(id="x"))
+    SampleWriter(folder).append(*samples)
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code.replace("results/<folder>", str(folder)), names)
+    return names
+
+
 def test_the_example_loads_a_run_and_counts_as_reports_do(tmp_path: Path) -> None:
-    write_run_info(tmp_path, RunInfo(id="x"))
-    SampleWriter(tmp_path).append(
+    counted = loaded(
+        tmp_path,
         make_sample(round=0, position=0),
         make_save(position=1),
         make_sample(position=2),
@@ -44,10 +66,36 @@ def test_the_example_loads_a_run_and_counts_as_reports_do(tmp_path: Path) -> Non
         make_sample(round=3, position=4, figures={}, failure=Failure(kind="crash", reason="x")),
         make_sample(round=4, position=5),
         make_sample(round=5, position=6, in_service=True),
-    )
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    names: dict[str, object] = {}
-    exec(code.replace("results/<folder>", str(tmp_path)), names)
-    counted = names["counted"]
-    assert isinstance(counted, pd.DataFrame)
+    )["counted"]
     assert sorted(counted[counted["operation"] == "read"]["round"]) == [1, 4]
+
+
+def test_the_example_mixes_no_two_cells(tmp_path: Path) -> None:
+    usual = Conditions()
+    others = [
+        *({"conditions": changed(usual, threads="1")}, {"conditions": changed(usual, network="loopback")}),
+        *({"rows": 50_000}, {"suite": "engines"}, {"machine": "lab-2"}, {"dataset": "core"}),
+    ]
+    samples = [
+        made(**told, figures={"wall_ns": 10_000_000 * (place + 1) + number}, round=number, position=number)
+        for place, told in enumerate([{}, *others])
+        for number in (1, 2, 3)
+        for made in (make_save, make_sample)
+        # Of the first chain one save has no read that counts, and one was measured twice.
+        if (made, place, number) != (make_sample, 0, 2)
+    ]
+    samples.append(make_sample(round=2, position=2, unsettled=True, saw_all=False))
+    samples.append(make_save(round=3, position=40, figures={"wall_ns": 99}))
+    samples = [changed(each, in_service=each.operation == "read" and each.suite == "engines") for each in samples]
+    medians_s = loaded(tmp_path, *samples)["medians_s"]
+
+    def key(cell: Cell) -> tuple[object, ...]:
+        told = {field.name: getattr(cell, field.name) for field in fields_of(cell)}
+        told |= {f"conditions.{name}": value for name, value in asdict(cell.conditions).items()}
+        return tuple(told[name] for name in medians_s.index.names)
+
+    known = {
+        key(cell): each.figures["wall_ns"].median / 1e9 for cell, each in summarise(samples).items() if each.figures
+    }
+    assert len(known) == 2 * (1 + len(others)) - 1
+    assert medians_s.to_dict() == pytest.approx(known)
