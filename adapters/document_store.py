@@ -122,6 +122,11 @@ class DocumentHandle(ABC):
         asked outside the clock; a query that was not prepared does it itself. Most stores need none of it."""
         return
 
+    def learn_from(self, other: DocumentHandle) -> None:
+        """Take over what `prepare` has found on another handle of this store, which may be closed, on the same
+        documents: nothing of it is looked up again. Who looks nothing up has nothing to take over."""
+        return
+
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """The rows that a plan gives, in their order.
 

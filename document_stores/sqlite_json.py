@@ -184,6 +184,11 @@ class SqliteHandle(DocumentHandle):
                     self._found[text] = list(self._rows(text))
             self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
 
+    def learn_from(self, other: DocumentHandle) -> None:
+        """The kinds that it knows."""
+        assert isinstance(other, SqliteHandle)
+        self._known, self._found = dict(other._known), dict(other._found)
+
     def _translation(self, plan: Plan, known: Known | None = None) -> Translation:
         return Translation(from_json(plan), SqliteDialect(), "documents", SqliteValue("document"), "key", known)
 

@@ -353,6 +353,13 @@ def evict_file(path: Path) -> None:
         os.close(descriptor)
 
 
+def evict_all(location: Path) -> None:
+    """Sync a stored copy and drop all of it from the page cache, but for what somebody maps."""
+    fsync_all(location)
+    for path in files_below(location):
+        evict_file(path)
+
+
 def read_through(path: Path) -> None:
     """Read the whole file by plain read, so that it lies in the page cache."""
     buffer = bytearray(1 << 20)

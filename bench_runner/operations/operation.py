@@ -192,6 +192,8 @@ class RepeatedOperation(Operation):
     """Whether a call may last for seconds: then a single one on a handle that is kept is a figure too (rule 19)."""
     adds_up: ClassVar[bool] = True
     """Whether the answers of all calls, one behind the other, are one answer: rows are, columns are not."""
+    reads_before_it_is_asked: ClassVar[bool] = False
+    """Whether `make_ready` reads stored values: then a cold call needs the copy opened anew."""
 
     @property
     def repeats(self) -> bool:
@@ -223,6 +225,15 @@ class RepeatedOperation(Operation):
     @abstractmethod
     def open(self, stage: Stage, location: Path) -> Handle | None:
         """The stored copy open for reading in part; None where everything is read."""
+
+    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
+        """What an open copy needs before it is asked for these, and a user has done long before; in no clock."""
+        return
+
+    def open_again(self, stage: Stage, handle: Handle, location: Path) -> Handle:
+        """A copy that was made ready closed, and open as it was then, but for what its library holds in memory of what
+        it has read."""
+        raise NotImplementedError(f"{self.name} reads nothing before it is asked")
 
     @abstractmethod
     def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:

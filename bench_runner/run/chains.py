@@ -307,8 +307,8 @@ def _operation(
         if "device_bytes_of_all" in answer:
             moved = {**figures, "device_read_bytes": answer["device_bytes_of_all"], "wall_ns": figures["calls_ns"]}
         if beside is not None:
-            # Who serves the copy reads it, and the worker does not.
-            moved = {**moved, "device_read_bytes": beside.device_bytes}
+            # Who serves the copy reads it; what the worker reads of it by itself, such as a schema, is fetched too.
+            moved = {**moved, "device_read_bytes": moved.get("device_read_bytes", 0) + beside.device_bytes}
         size_bytes = figures.pop("size_bytes")
         if not operation.changes:
             why_not = why_not or _device_doubt(moved, chain.conditions.cache, size_bytes, part=part)
@@ -354,9 +354,7 @@ def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: 
         raise ChainFailed(Failure(kind="crash", reason=str(failed))) from failed
 
 
-def _run(
-    bench: Bench, chain: Chain, task: dict[str, Any], found: Running | None
-) -> tuple[Outcome, Beside | None]:
+def _run(bench: Bench, chain: Chain, task: dict[str, Any], found: Running | None) -> tuple[Outcome, Beside | None]:
     """The worker, and what was seen of the services that it asked, where there are any."""
     if found is None:
         return bench.launcher.run(task, bench.limits()), None

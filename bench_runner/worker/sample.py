@@ -98,6 +98,9 @@ def prepare(task: Mapping[str, Any]) -> Ready:
     location = Path(task["location"])
     if served is not None and not served["fresh"]:
         adapter.warm_up(location)
+        if task["cold"]:
+            # What services read for it must not be what the cold call needs.
+            linux.evict_all(adapter.data_of(location))
     rest = _settle(task)
     thorough = task["thorough"] or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
@@ -161,6 +164,13 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     stage, location = ready.stage, ready.location
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
+    for handle in opened.handles:
+        operation.make_ready(stage, handle, ready.held)
+    if task["cold"] and operation.reads_before_it_is_asked:
+        # Neither the library's memory nor the page cache may hold what was read to make it ready.
+        opened.handles = tuple(operation.open_again(stage, handle, location) for handle in opened.handles)
+        linux.evict_all(stage.adapter.data_of(location))
+        before = linux.io_bytes()
 
     def call(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
         return block.one_call(operation, stage, handle, held, location)

@@ -129,6 +129,11 @@ class DuckDocuments(DocumentHandle):
                 self._found[text] = self._execute(text).fetchall()
         self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
 
+    def learn_from(self, other: DocumentHandle) -> None:
+        """The kinds that it knows."""
+        assert isinstance(other, DuckDocuments)
+        self._known, self._found = dict(other._known), dict(other._found)
+
     def written(self) -> None:
         """Forget what is known of the documents: they have changed."""
         self._known.clear()

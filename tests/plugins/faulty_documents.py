@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,6 +41,7 @@ FAULTS = (
     "range_without_its_end",
     "changes_when_asked_again",
     "answers_what_it_was_prepared_for_alone",
+    "reads_the_file_to_prepare",
 )
 
 
@@ -87,11 +89,15 @@ class Handle(DocumentHandle):
 
     def __init__(self, path: Path, key: str, fault: str) -> None:
         self._path, self._key, self._fault = path, key, fault
-        kept = json.loads(path.read_text())
-        self._there: dict[Key, Document] = {document[key]: document for document in kept.values()}
+        if fault != "reads_the_file_to_prepare":
+            self._there  # noqa: B018
         self._changed = False
         self._asked = 0
         self._prepared: set[str] = set()
+
+    @cached_property
+    def _there(self) -> dict[Key, Document]:
+        return {document[self._key]: document for document in json.loads(self._path.read_text()).values()}
 
     def count(self) -> int:
         """As many as there are."""
@@ -124,8 +130,15 @@ class Handle(DocumentHandle):
         return found
 
     def prepare(self, plan: str) -> None:
-        """Remember it."""
+        """Remember it; with a fault look the whole file through, and keep nothing of it."""
+        if self._fault == "reads_the_file_to_prepare" and plan not in self._prepared:
+            self._path.read_bytes()
         self._prepared.add(plan)
+
+    def learn_from(self, other: DocumentHandle) -> None:
+        """What it was prepared for."""
+        assert isinstance(other, Handle)
+        self._prepared = set(other._prepared)
 
     def query(self, plan: str) -> list[dict[str, Any]]:
         """The reference's answer, or nearly."""

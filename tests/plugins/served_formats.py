@@ -43,7 +43,7 @@ class ServedTable(TabularFormat):
     suffix = ".served"
     capabilities = frozenset({Can.TYPES})
     settings: ClassVar = {
-        "fault": Setting(("none", "ends", "wrong", "never_starts"), "none", "what goes wrong"),
+        "fault": Setting(("none", "ends", "wrong", "never_starts", "reads_to_warm_up"), "none", "what goes wrong"),
     }
     offers = Offers(scan=frozenset(Kind), keeps_scans=True)
     is_served = True
@@ -121,7 +121,7 @@ def _answer(caller: socket.socket, location: Path, fault: str) -> None:
         if question["token"] != os.environ[TOKEN]:
             return
         if question.get("warm"):
-            table = pa.table({})
+            table = (_read(location) if fault == "reads_to_warm_up" else pa.table({})).slice(0, 0)
         else:
             if fault == "ends":
                 os._exit(7)

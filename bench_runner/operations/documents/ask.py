@@ -11,14 +11,21 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
+from adapters.offers import Handle
 from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
-from bench_runner.operations.documents.operation import DocumentReading, first_unlike, store_of
-from bench_runner.operations.operation import READ_ALL, REPETITIONS, Stage
+from bench_runner.operations.documents.operation import (
+    DocumentReading,
+    document_handle,
+    first_unlike,
+    store_of,
+)
+from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import word
 
 
@@ -37,12 +44,22 @@ class Asking(DocumentReading):
     def _reads_all(self, stage: Stage, plan: str) -> bool:
         return not steps_of(plan) <= store_of(stage).offers.operators
 
-    def make_ready(self, stage: Stage, handle: DocumentHandle) -> None:
+    reads_before_it_is_asked: ClassVar[bool] = True
+
+    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
         """Each of the plans is prepared for: what users know of their data is not part of asking."""
-        super().make_ready(stage, handle)
-        for plan in dict.fromkeys(self.inputs(stage, stage.rows, 1 + REPETITIONS)):
+        super().make_ready(stage, handle, inputs)
+        for plan in dict.fromkeys(inputs):
             if not self._reads_all(stage, plan):
-                handle.prepare(plan)
+                document_handle(handle).prepare(plan)
+
+    def open_again(self, stage: Stage, handle: Handle, location: Path) -> Handle:
+        """Another handle, told what this one knows of the plans."""
+        handle.close()
+        again = self.open(stage, location)
+        assert again is not None
+        document_handle(again).learn_from(document_handle(handle))
+        return again
 
     def asked(self, stage: Stage, handle: DocumentHandle, held: str) -> list[Any]:
         """The rows of the answer. Raises RefusedData where the store means a condition otherwise."""

@@ -74,13 +74,11 @@ class DocumentReading(DocumentOperation, RepeatedOperation):
 
     def open(self, stage: Stage, location: Path) -> Handle | None:
         """The store, open."""
-        handle = store_of(stage).open(location, source.key_field(stage))
-        self.make_ready(stage, handle)
-        return cast(Handle, handle)
+        return cast(Handle, store_of(stage).open(location, source.key_field(stage)))
 
-    def make_ready(self, stage: Stage, handle: DocumentHandle) -> None:
-        """What an open store needs before it is asked; merges that are due come to their end."""
-        handle.settle()
+    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
+        """Merges that are due come to their end."""
+        document_handle(handle).settle()
 
     def take_input(self, stage: Stage, rows: int) -> Any:
         """What the first call asks for, of the first `rows` documents."""
@@ -88,21 +86,28 @@ class DocumentReading(DocumentOperation, RepeatedOperation):
 
     def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
         """Ask once."""
-        found = self.asked(stage, cast(DocumentHandle, handle), held)
+        found = self.asked(stage, document_handle(handle), held)
         laps.lap("engine_ns")
         return Documents(found)
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Documents:
-        """Open, ask once, close."""
+        """Open, make ready, ask once, close."""
         handle = self.open(stage, location)
+        assert handle is not None
+        self.make_ready(stage, handle, [held])
         result = self.call(stage, handle, held, location, laps)
-        cast(DocumentHandle, handle).close()
+        handle.close()
         laps.lap("engine_ns")
         return result
 
     @abstractmethod
     def asked(self, stage: Stage, handle: DocumentHandle, held: Any) -> list[Any]:
         """Inside the clock: what the store gives."""
+
+
+def document_handle(handle: Handle | None) -> DocumentHandle:
+    """The open store that the worker hands through as what it knows of open copies."""
+    return cast(DocumentHandle, handle)
 
 
 def first_unlike(expected: Iterable[Any], found: Sequence[Any], losses: Sequence[DocumentLoss]) -> str | None:

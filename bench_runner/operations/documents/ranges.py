@@ -7,13 +7,16 @@ and the values that 1, 5 or 10 fields have in them.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from adapters.document_store import DocumentHandle, FieldPath
+from adapters.document_store import FieldPath
+from adapters.offers import Handle
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import Asking
+from bench_runner.operations.documents.operation import document_handle
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count, share, word
 from bench_runner.operations.take import generator
@@ -48,11 +51,11 @@ class Range(Asking):
             return "it has no index of fields: measure it with by=scan"
         return super().unfit(adapter)
 
-    def make_ready(self, stage: Stage, handle: DocumentHandle) -> None:
+    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
         """The index, where it is asked for and not there yet; then as for any question."""
         if self.by == INDEX:
-            handle.index(self._ordered(stage))
-        super().make_ready(stage, handle)
+            document_handle(handle).index(self._ordered(stage))
+        super().make_ready(stage, handle, inputs)
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
         """A plan for each repetition, over another part of the values."""

@@ -33,11 +33,10 @@ class Beside:
         self._processes, self._counters = tuple(processes), counters
         self._before: dict[str, int] = {}
         self._level = self._highest = 0
-        self._device_bytes = self._read_bytes()
         self.figures: dict[str, int] = {}
         """Empty until the clock has ended."""
         self.device_bytes = 0
-        """What came from devices since these processes are looked at, with what a worker asks for before its clock."""
+        """What came from devices while the clock ran, of all calls together: what was read before proves nothing."""
 
     @property
     def running(self) -> bool:
@@ -53,9 +52,10 @@ class Beside:
         """The clock has ended: the figures are known."""
         sums = self._sums()
         self._highest = max(self._highest, self.private_bytes())
-        self.device_bytes = self._read_bytes() - self._device_bytes
+        passed = {name: max(sums[name] - self._before[name], 0) for name in FIGURES}
+        self.device_bytes = passed["node_device_bytes"]
         self.figures = {
-            **{name: max(sums[name] - self._before[name], 0) for name in FIGURES},
+            **passed,
             "node_memory_bytes": self._level,
             "node_peak_memory_bytes": self._highest - self._level,
         }

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.document_store import DocumentStoreAdapter
+from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.operations import READ_ALL
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
@@ -85,6 +86,11 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
     return run
 
 
+def refuse_without_cold(folder: Path) -> None:
+    if supports_cold(folder_facts(folder).get("filesystem")):
+        pytest.skip("no cold cache on this file system")
+
+
 def test_every_question_is_prepared_for_before_the_clock(run: Runner) -> None:
     """All plans of a range and the one of a question: a store looks up what users know of their data."""
     spelled = "faulty-documents[fault=answers_what_it_was_prepared_for_alone]"
@@ -122,6 +128,24 @@ def test_a_cold_store_is_asked_once(run: Runner) -> None:
     sample = run("faulty-documents[fault=none]", "get[documents=20]", "read", cache="cold")[1]
     assert sample.failure is None
     assert sample.figures["repetitions"] == 1
+
+
+@pytest.mark.parametrize("operation", ["ask[query=q1]", *RANGES])
+def test_what_was_read_to_prepare_a_cold_question_is_read_again(run: Runner, tmp_path: Path, operation: str) -> None:
+    refuse_without_cold(tmp_path)
+    save, asked = run("faulty-documents[fault=reads_the_file_to_prepare]", operation, cache="cold")[:2]
+    assert asked.failure is None
+    assert asked.figures["device_read_bytes"] >= 0.9 * save.figures["size_bytes"]
+
+
+@pytest.mark.parametrize("operation", ["ask[query=q1]", *RANGES])
+def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(
+    run: Runner, tmp_path: Path, operation: str
+) -> None:
+    refuse_without_cold(tmp_path)
+    failure = run("faulty-documents[fault=none]", operation, cache="cold")[1].failure
+    assert failure is not None
+    assert (failure.kind, failure.reason[:24]) == ("cache", "a cold read fetched only")
 
 
 @pytest.mark.parametrize(
