@@ -12,9 +12,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Samples with different conditions are never mixed in one figure.
 
     cache: warm | cold | cold (guest), which is cold on a virtual machine; threads: default | 1;
-    target: pandas | arrow (what the user holds and wants back) | images;
-    track: plain | default | equal | codecs | choice; strings: str | object (the pandas dtype of text); work_dir: the
-    label of the working folder ('default', or the path as the user gave it).
+    target: pandas | arrow (what the user holds and wants back) | images | documents;
+    track: plain | default | equal | codecs | choice | access | spelled; strings: str | object (the pandas dtype of
+    text); work_dir: the label of the working folder ('default', or the path as the user gave it).
     network: what lies between who asks and the stored copy: '' (nothing, one process) | loopback | 1000mbit (loopback
     behind a proxy of ours that lets so much through); service: '' where there is none | warm (it has answered before)
     | fresh (it was started for this).

@@ -5,12 +5,13 @@ What an option is called and says stands here; how its value is read in format_b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from bench_runner.suites import SUITES
 from format_bench.parameter_types import DURATION, LEVELS, NAMES, OVER, PERCENT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -25,6 +26,12 @@ def grouped(*several: Callable[[Command], Command]) -> Callable[[Command], Comma
         return command
 
     return decorate
+
+
+def _listed(names: Iterable[str]) -> str:
+    """'access, wide and writing'."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 WHICH = grouped(
@@ -125,7 +132,7 @@ UNDER = grouped(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
         help="What you hold and want back: a DataFrame or an Arrow table (default: the suite's, which is pandas but "
-        "for access and writing).",
+        f"for {_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}).",
     ),
     click.option(
         "--strings",
@@ -168,7 +175,13 @@ HOW = grouped(
         help="Rounds for every cell (default: 7; 3 for cells over 10 s, 1 over 60 s; a cell whose interval is narrow "
         "stops after 5).",
     ),
-    click.option("--quick", is_flag=True, help="One round, in the suite access on 50,000 rows; every report says so."),
+    click.option(
+        "--quick",
+        is_flag=True,
+        help="One round, of some suites on fewer rows "
+        f"({', '.join(f'{each.name} {each.quick_rows:,}' for each in SUITES.values() if each.quick_rows)}); "
+        "every report says so.",
+    ),
     click.option(
         "--budget",
         "budget_s",

@@ -109,6 +109,19 @@ def test_every_make_target_exists(page: str) -> None:
     assert page != "README.md" or {"tabular", "test"} <= shown
 
 
+def test_every_make_target_is_shown_to_who_works_on_it() -> None:
+    targets = re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    lines = [line for page in ("README.md", "docs/architecture.md") for line in code_lines(PAGES[page])]
+    shown = {word for line in lines if line.startswith("make ") for word in line.partition("#")[0].split()[1:]}
+    assert targets
+    assert set(targets) - shown == set()
+
+
+def test_a_word_has_one_meaning() -> None:
+    words = re.findall(r"^\| ([^|]+) \|", PAGES["docs/glossary.md"].read_text(), re.MULTILINE)
+    assert [word for word in set(words) if words.count(word) > 1] == []
+
+
 def anchors(page: Path) -> set[str]:
     """The names under which the headings of a page can be linked."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench_runner.results.records import changed
+from bench_runner.suites import SUITES
 from format_bench import cli
 from format_bench.errors import Interrupted
 from formats.registry import FORMATS
@@ -32,6 +33,16 @@ def test_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert code == 0
     assert "Usage: format-bench" in out
     assert max(map(len, out.splitlines())) <= 100
+
+
+def test_the_help_of_run_names_the_suites_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    told = " ".join(run(capsys, "run", "--help")[1].split())
+    about = {option: told.partition(f"--{option} ")[2].partition(" --")[0] for option in ("target", "quick", "threads")}
+    assert "default: the suite's, which is pandas but for access, wide, " in about["target"]
+    for suite in SUITES.values():
+        assert (suite.name in re.findall(r"[a-z-]+", about["target"])) is (suite.target == "arrow")
+        assert suite.quick_rows is None or f"{suite.name} {suite.quick_rows:,}" in about["quick"]
+        assert (f"but for {suite.name}" in about["threads"]) is (len(suite.threads) > 1)
 
 
 def test_the_thesis_flag_is_the_run_command(capsys: pytest.CaptureFixture[str]) -> None:

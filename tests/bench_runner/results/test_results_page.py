@@ -11,6 +11,10 @@ import msgspec
 import pytest
 from msgspec.structs import asdict
 
+from bench_runner.operations.append import REWRITE
+from bench_runner.operations.operation import READ_ALL
+from bench_runner.operations.stream_save import SAVE_ALL
+from bench_runner.plan.candidates import SPELLED
 from bench_runner.results.figures import FIGURES
 from bench_runner.results.information import Facts, RunInfo
 from bench_runner.results.records import (
@@ -24,6 +28,7 @@ from bench_runner.results.records import (
     write_run_info,
 )
 from bench_runner.results.statistics import summarise
+from bench_runner.suites import SUITES
 from tests.bench_runner.results.invented import make_sample, make_save
 
 PAGE = (Path(__file__).parents[3] / "docs/results.md").read_text()
@@ -44,6 +49,23 @@ def test_every_field_is_described(record: type[msgspec.Struct]) -> None:
 def test_every_figure_is_described() -> None:
     for name, figure in FIGURES.items():
         assert f"| `{name}` | {'lower' if 'lower' in figure.direction.value else ''} |" in PAGE, name
+
+
+def row_of(name: str) -> str:
+    """What the page says of a field of samples."""
+    return next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |"))
+
+
+def test_every_track_target_and_fallback_is_named() -> None:
+    conditions = row_of("conditions")
+    told_tracks = re.findall(r"\w+", conditions.partition("`track` (")[2].partition(")")[0])
+    assert {track for suite in SUITES.values() for track in suite.tracks} | {SPELLED} <= set(told_tracks)
+    targets = {
+        "images" if suite.images else "documents" if suite.documents else suite.target for suite in SUITES.values()
+    }
+    assert targets <= set(re.findall(r"\w+", conditions.partition("`target` (")[2].partition(")")[0]))
+    for fallback in (READ_ALL, REWRITE, SAVE_ALL):
+        assert f"`{fallback}`" in row_of("fallback")
 
 
 def loaded(folder: Path, *samples: Sample) -> dict[str, Any]:
