@@ -62,10 +62,11 @@ def plan(table: Table, query: Query, ask: Ask) -> Planned:
     """Choose row groups, way and nodes. PredicateError and RequestError for what cannot be asked of this table."""
     schema = table.version.schema
     bound = bind(query, schema)
-    chosen = _limited(table, choose(table.metadata, bound.where), bound)
+    chosen = choose(table.metadata, bound.where)
     if ask.positions is not None:
         wanted = frozenset(ask.positions)
         chosen = [each for each in chosen if each.file in wanted]
+    chosen = _limited(table, chosen, bound)
     counted = _Counted()
     if ask.way != "all" and bound.aggregated and aggregates.counts_rows(aggregates.plan(bound, schema)):
         chosen, counted = _counted(table, chosen)

@@ -112,6 +112,14 @@ def test_partitions_are_datasets(dataset: NearStorageDataset, table: pa.Table):
     assert parts[0].physical_schema.equals(table.schema)
 
 
+@pytest.mark.parametrize("name", ["everything", "pushed", "text", "not pushed"])
+def test_the_first_rows_of_each_partition(dataset: NearStorageDataset, table: pa.Table, name: str):
+    """Enough rows in partitions before it are no rows of its own."""
+    for number, part in enumerate(dataset.get_fragments()):
+        rows = table.slice(500 * number, 500).filter(FILTERS[name])
+        assert part.head(3, filter=FILTERS[name]).equals(rows.slice(0, 3))
+
+
 def test_it_is_not_pickled(dataset: NearStorageDataset):
     with pytest.raises(TypeError, match="endpoints"):
         pickle.dumps(dataset)
