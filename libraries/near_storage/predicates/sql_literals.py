@@ -54,7 +54,8 @@ def _number(text: str, sign: int) -> Literal:
         raise PredicateError(f"the number {text[:60]} is not understood: write at most {MOST_DIGITS} digits")
     if found[2] is None and found[3] is None:
         return literal(sign * int(text))
-    number = sign * Decimal(text)
+    # Arithmetic, a minus too, would round to the 28 digits of Python's context.
+    number = Decimal(text) if sign > 0 else Decimal(text).copy_negate()
     if -MOST_DIGITS <= number.adjusted() < MOST_DIGITS and -_exponent(number) <= MOST_DIGITS:
         return literal(number)
     as_float = float(number)

@@ -4,6 +4,7 @@ import datetime
 import random
 import string
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import pyarrow as pa
@@ -25,7 +26,7 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import literal
+from libraries.near_storage.predicates.values import MOST_DIGITS, exact, literal
 from libraries.near_storage.query import Aggregate, Query
 
 A = Comparison("==", "a", literal(1))
@@ -284,6 +285,18 @@ def test_signs_and_brackets_within_the_limit_are_a_number() -> None:
     assert where("a = " + "-(" * 20 + "1" + ")" * 20) == A
 
 
+@pytest.mark.parametrize("sign", ["", "-", "- -"])
+def test_numbers_of_as_many_digits_as_are_taken_are_exact(sign: str) -> None:
+    rng = random.Random(7)
+    for digits in range(1, MOST_DIGITS + 1):
+        written = "".join(rng.choices("123456789", k=digits))
+        for point in {0, digits // 2, digits}:
+            text = f"{written[:point]}.{written[point:]}"
+            found = where(f"d = {sign}{text}")
+            assert isinstance(found, Comparison)
+            assert exact(found.literal) == Fraction(text) * (-1 if sign == "-" else 1)
+
+
 def test_mutated_text_ends_in_a_query_or_an_error() -> None:
     rng = random.Random(22)
     text = (
@@ -307,6 +320,12 @@ def test_mutated_text_ends_in_a_query_or_an_error() -> None:
             continue
 
 
+WIDE = tuple(
+    sign + "123456789012345678901234567890123456" + cents for sign in ("", "-") for cents in (".78", ".79", ".00")
+)
+"""Numbers of 38 digits that fewer digits do not tell apart."""
+
+
 def opinions_table() -> pa.Table:
     rng = random.Random(23)
     rows = 60
@@ -323,8 +342,11 @@ def opinions_table() -> pa.Table:
     table = pa.table({"row": range(rows), **columns})
     cents = [rng.choice((None, Decimal("0.10"), Decimal("1.00"), Decimal("-2.50"))) for _ in range(rows)]
     floats = [rng.choice((None, 0.1, 1.0)) for _ in range(rows)]
-    return table.append_column("dec", pa.array(cents, pa.decimal128(5, 2))).append_column(
-        "f", pa.array(floats, pa.float32())
+    wide = [rng.choice((None, *map(Decimal, WIDE))) for _ in range(rows)]
+    return (
+        table.append_column("dec", pa.array(cents, pa.decimal128(5, 2)))
+        .append_column("f", pa.array(floats, pa.float32()))
+        .append_column("wide", pa.array(wide, pa.decimal128(38, 2)))
     )
 
 
@@ -333,11 +355,20 @@ CONSTANTS = {
     "d": ("0", "0.1", "-1.5", "2", "1e-1", "NULL"),
     "f": ("0.1", "1", "1.0", "NULL"),
     "dec": ("0.1", "1", "0.105", "-2.5", "NULL"),
+    "wide": (*WIDE, "NULL"),
     "s": ("''", "'a'", "'ab'", "'b%'", "'ä'", "NULL"),
     "day": ("DATE '2020-01-01'", "'2021-12-31'", "TIMESTAMP '2020-01-01 12:00:00'", "NULL"),
     "moment": ("TIMESTAMP '2020-01-01 12:00:00'", "DATE '2020-01-01'", "'2020-01-01 00:00:00'", "NULL"),
     "b": ("TRUE", "FALSE", "NULL"),
 }
+
+
+@pytest.mark.parametrize("text", WIDE)
+def test_neighbours_at_full_precision_are_told_apart(text: str) -> None:
+    table = pa.table({"wide": pa.array(map(Decimal, WIDE), pa.decimal128(38, 2))})
+    condition = where(f"wide = {text}")
+    assert condition is not None
+    assert keep(bind(condition, table.schema), table)["wide"].to_pylist() == [Decimal(text)]
 
 
 def random_condition(rng: random.Random, depth: int) -> str:
