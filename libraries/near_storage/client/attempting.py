@@ -64,7 +64,8 @@ def checked(
         if note.number != number:
             raise DamagedError(f"batch {note.number} came where {number} was next")
         if schema is not by_ranges.PARTS:
-            batches.check(arrived.batch, note.digest)
+            place = (note.number, note.partition, note.group, note.rows)
+            batches.check(arrived.batch, note.digest, place)
         number += 1
         rows += arrived.batch.num_rows
         received.batches += 1

@@ -168,8 +168,9 @@ class Answering:
                 batch = empty
             if limit is not None and rows + batch.num_rows >= limit:
                 batch, limited = batches.settled(batch.slice(0, limit - rows)), True
-            digest = 0 if schema is by_ranges.PARTS else batches.digest_of(batch)
-            yield batch, encode(Note(number, item.partition, item.group, item.rows, digest))
+            place = (number, item.partition, item.group, item.rows)
+            digest = 0 if schema is by_ranges.PARTS else batches.digest_of(batch, place)
+            yield batch, encode(Note(*place, digest))
             self.sent.batch_bytes += batch.nbytes
             number, rows, told_s = number + 1, rows + batch.num_rows, clock.elapsed_s()
             if limited:
@@ -230,8 +231,9 @@ def answer_schema(query: Query, schema: pa.Schema) -> pa.Schema:
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows."""
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    """A batch without rows, in memory as it will arrive."""
+    columns = [pa.nulls(0, field.type) for field in schema]
+    return batches.settled(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int]]:

@@ -143,7 +143,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Note(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="batch"):
-    """`app_metadata` of a batch: the how manieth of the stream it is, where it belongs, its digest.
+    """`app_metadata` of a batch: the how manieth of the stream it is, where it belongs, a digest of all that and of it.
 
     `rows` are the rows of the row group's answer before this batch. A batch without rows says how far the node is.
     """

@@ -125,9 +125,22 @@ def test_fewer_rows_are_found():
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_batch_without_rows_has_every_type(name):
+def test_a_batch_without_rows_has_every_type(echo, name):
+    """Its digest is that of what arrives, where offsets and values may be other buffers than those that were made."""
     schema = batches.plain_schema(pa.schema([pa.field(name, COLUMNS[name].type)]))
-    assert empty_batch(schema).schema.equals(schema)
+    empty = empty_batch(schema)
+    assert empty.schema.equals(schema)
+    came, digest = echo.travel(empty, batches.digest_of(empty, (4, 3, 2, 1)))
+    batches.check(came, digest, (4, 3, 2, 1))
+
+
+@pytest.mark.parametrize("place", [(), (0, 1, 2), (0, 1, 2, 4), (1, 1, 2, 3), (0, 1, 2, 2**80)])
+def test_rows_in_another_place_are_found(place):
+    batch = batches.settled(pa.RecordBatch.from_arrays([COLUMNS["int64"]], names=["x"]))
+    digest = batches.digest_of(batch, (0, 1, 2, 3))
+    batches.check(batch, digest, (0, 1, 2, 3))
+    with pytest.raises(DamagedError):
+        batches.check(batch, digest, place)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
