@@ -162,9 +162,12 @@ class DocumentStore:
             if str(wanted) in self._tree.version.indexes:
                 return
             self._tree.flush()
-            with self.snapshot() as snapshot:
-                self._tree.add_index(str(wanted), all_entries(snapshot, wanted))
-            self._finders = Finders(self._tree.version.indexes)
+            try:
+                with self.snapshot() as snapshot:
+                    self._tree.add_index(str(wanted), all_entries(snapshot, wanted))
+            finally:
+                # Even a call that is interrupted may have added it.
+                self._finders = Finders(self._tree.version.indexes)
 
     def wait_for_merges(self) -> None:
         """Return when no merge is due. Raises what one ended with."""

@@ -83,7 +83,9 @@ class Logs:
             self._calls.unlink(log_path(self._folder, number))
 
     def sync(self) -> None:
-        """Everything appended is durable on return. Raises `OSError`."""
+        """Everything appended is durable on return, and nothing else counts. Raises `OSError`."""
+        if self._writer is not None and self._writer.failed:
+            self._begin()
         if self._writer is not None:
             self._writer.sync()
 
@@ -103,7 +105,13 @@ class Logs:
             previous_synced=before.synced if before else True,
             synced=self._synced,
         )
-        made = LogWriter(self._calls, self._folder, self._next_number(), header)
+        try:
+            made = LogWriter(self._calls, self._folder, self._next_number(), header)
+        except BaseException:
+            # Its header may be found later, and says that nothing follows in this one: so nothing may.
+            if self._writer is not None:
+                self._writer.failed = True
+            raise
         if self._writer is not None:
             self._bytes_before += self._writer.valid_bytes
             self._writer.close()

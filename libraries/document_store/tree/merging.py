@@ -85,8 +85,13 @@ class Merger:
     def wake(self) -> None:
         """Something may be due. The caller holds the tree's state."""
         if self._thread is None and not self._stopped and self._due() is not None:
-            self._thread = Thread(target=self._work, name="document store: merges", daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._work, name="document store: merges", daemon=True)
+            try:
+                thread.start()
+                self._thread = thread
+            except RuntimeError as error:
+                # The system gives no thread now. What called this is done, and the next call is told.
+                self._error = error
         self._tree.state.notify_all()
 
     def raise_error(self) -> None:
@@ -94,7 +99,7 @@ class Merger:
         error, self._error = self._error, None
         if error is None:
             return
-        self._tree.state.notify_all()
+        self.wake()
         words = f"A merge in the background failed, and this call did nothing: {error}"
         kind = type(error) if isinstance(error, FullError | CorruptError) else DocumentStoreError
         raise kind(words) from error

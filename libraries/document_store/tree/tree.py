@@ -65,7 +65,7 @@ class Tree:
         self.calls, self.folder, self._settings = calls, folder, settings
         self.writing, self._installing, self.state = RLock(), Lock(), Condition(Lock())
         self.counter = ReadCounter()
-        self._closed = False
+        self._closed = self._in_doubt = False
         with told_as("the store's folder"):
             try:
                 self._lock = own_folder(calls, folder)
@@ -98,7 +98,11 @@ class Tree:
         options = ComponentOptions(compression=manifest.compression)
         self.workshop = Workshop(self.calls, self.folder, manifest.layout, options, self.counter)
         self.version = self._opened(manifest)
-        for name in leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers)):
+        left = leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers))
+        if left:
+            # The manifest may have its name in memory alone: what an older one names goes after that is durable.
+            self.calls.fsync_folder(self.folder)
+        for name in left:
             self.calls.unlink(self.folder / name)
 
     def _created(self, names: list[str]) -> tuple[Manifest, Logs]:
@@ -237,6 +241,8 @@ class Tree:
         if self._memtable.rows and (size > limit or self._logs.size_bytes > LOGS_FOR_MEMTABLE * limit):
             # Before the batch, so that a flush that fails leaves nothing of it.
             self.flush()
+        if self._in_doubt:
+            self._write_manifest_again()
         with told_as("the log"):
             self._logs.append(batch.to_bytes())
         with self.state:
@@ -306,7 +312,7 @@ class Tree:
             )
             write_manifest(self.calls, self.folder, manifest)
             with self.state:
-                self.version, self._manifest = after, manifest
+                self.version, self._manifest, self._in_doubt = after, manifest, False
                 if memtable is not None:
                     self._memtable = memtable
                 self._merger.wake()
@@ -322,9 +328,19 @@ class Tree:
             yield
         except BaseException:
             unnamed = is_manifest(self.calls, self.folder, self._manifest)
+            self._in_doubt = self._in_doubt or not unnamed
+            installed = set(map(id, self.version.files()))
             for file in made:
-                file.release(unwanted=unnamed)
+                if id(file) not in installed:
+                    file.release(unwanted=unnamed)
             raise
+
+    def _write_manifest_again(self) -> None:
+        """After an error an older or a newer one may be found later, with an index that batches would know nothing of.
+        Raises as `write`."""
+        with told_as("the manifest"), self._installing:
+            write_manifest(self.calls, self.folder, self._manifest)
+            self._in_doubt = False
 
     # --- the end -----------------------------------------------------------------------------------------
 

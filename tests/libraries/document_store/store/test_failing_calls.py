@@ -1,0 +1,121 @@
+"""Calls that fail (EIO, ENOSPC), at every place of an operation: what is acknowledged later survives what failed."""
+
+import errno
+import random
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from libraries.document_store.errors import DocumentStoreError
+from libraries.document_store.tree import merging
+from tests.libraries.document_store.store.model import Disk, differs, document, opened
+from tests.libraries.durable.simulated_disk import Power, PowerLoss
+
+MOST_CALLS = 26
+"""More than a flush or an index makes that change something."""
+
+
+@contextmanager
+def reopened(disk):
+    """The store on a disk, whose process dies afterwards."""
+    store = opened(disk, disk.root / "store", None)
+    try:
+        yield store
+    finally:
+        store._tree._merger.stop()
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("failing", ["flush", "index"])
+def test_what_is_acknowledged_after_a_failed_call_is_there_after_the_next_opening(failing, number):
+    told = 0
+    for after in range(MOST_CALLS):
+        disk = Disk()
+        store = opened(disk, disk.root / "store", "open")
+        store.upsert([{"id": 1, "number": 3}])
+        if failing == "index":
+            store.flush()
+        disk.fail(after, number)
+        try:
+            store.flush() if failing == "flush" else store.index("number")
+        except DocumentStoreError:
+            told += 1
+        disk.heal()
+        store.upsert([{"id": 2, "number": 7}])
+        store.upsert([{"id": 1, "number": 4}])
+        model = {1: {"id": 1, "number": 4}, 2: {"id": 2, "number": 7}}
+        store._tree._merger.stop()
+        for found in (disk.restarted(), *(disk.lost(random.Random(seed)) for seed in range(2))):
+            with reopened(found) as again:
+                assert differs(again, model) is None, f"call {after}"
+    assert 3 < told < MOST_CALLS
+
+
+def test_a_second_cut_right_after_opening_takes_nothing():
+    """What opening removes, an older manifest may name: the newer one is durable before."""
+    calls, done = 0, False
+    while not done:
+        calls += 1
+        power = Power()
+        disk = Disk(power)
+        store = opened(disk, disk.root / "store", "open")
+        for number in range(2):
+            store.upsert([{"id": key, "number": number} for key in range(5)])
+            if number == 0:
+                store.flush()
+        power.cut_at = power.calls + calls
+        with suppress(PowerLoss, DocumentStoreError):
+            store.flush()
+            store.wait_for_merges()
+        store._tree._merger.stop()
+        done = not power.out
+        found = disk.restarted(Power())
+        with reopened(found):
+            pass
+        for seed in range(8):
+            with reopened(found.lost(random.Random(seed))) as again:
+                assert again.count() == 5, f"call {calls}"
+    assert calls > 15
+
+
+def test_an_upsert_that_failed_does_not_come_back_by_closing():
+    disk = Disk()
+    store = opened(disk, disk.root / "store", "open")
+    disk.fail(1, errno.EIO)
+    with pytest.raises(DocumentStoreError):
+        store.upsert([{"id": 1}])
+    disk.heal()
+    store.close()
+    with reopened(disk) as again:
+        assert differs(again, {}) is None
+
+
+def test_a_thread_that_cannot_be_had_costs_no_file_and_is_told(monkeypatch):
+    class NoThread(merging.Thread):
+        """One that the system does not give."""
+
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    disk = Disk()
+    store = opened(disk, disk.root / "store", "open")
+    model = {}
+    with monkeypatch.context() as patched:
+        patched.setattr(merging, "Thread", NoThread)
+        for number in range(12):
+            with suppress(DocumentStoreError):
+                found = document(random.Random(number), number)
+                store.upsert([found])
+                model[number] = found
+                store.flush()
+        with pytest.raises(DocumentStoreError, match="can't start new thread"):
+            store.wait_for_merges()
+        assert differs(store, model) is None
+        with reopened(disk.restarted()) as again:
+            assert differs(again, model) is None
+    with suppress(DocumentStoreError):
+        store.flush()
+    store.wait_for_merges()
+    assert store.stats().components == 1
+    assert differs(store, model) is None
+    store.close()
