@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +15,10 @@ import pyarrow as pa
 import pytest
 
 from adapters.contract import TabularFormat
+from adapters.document_store import DocumentStoreAdapter
 from adapters.errors import RefusedData
-from bench_runner.operations import operation_of
+from bench_runner.clock import Laps
+from bench_runner.operations import is_repeated, operation_of
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import Ask
 from bench_runner.operations.documents.get import MISSING_OF, Get
@@ -23,11 +27,14 @@ from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.targets import Target
 from bench_runner.suites import SUITES
+from bench_runner.worker.block import open_copy
 from data_generator import documents
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
 from data_generator.dataset import Dataset
+from document_stores.registry import DOCUMENT_STORES
 from document_stores.shared.reference import answer
+from document_stores.sqlite_json import SqliteHandle
 
 SUITE = SUITES["documents"]
 
@@ -81,6 +88,47 @@ def test_ranges_are_of_the_time_and_hold_the_share_that_was_asked_for(stage: Sta
 def test_an_index_and_a_scan_are_asked_the_same(stage: Stage) -> None:
     scan, index = (Range(selectivity=0.01, paths=2, by=way).inputs(stage, stage.rows, 3) for way in ("scan", "index"))
     assert scan == index
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "get[documents=10]",
+        "fields[paths=2]",
+        "ask[query=q1]",
+        "range[selectivity=0.01,paths=1,by=scan]",
+        "range[selectivity=0.01,paths=1,by=index]",
+    ],
+)
+def test_the_data_set_is_not_decoded_while_a_clock_runs(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
+) -> None:
+    """Neither while it is primed, nor while the copy is opened: inputs are made before (rule 19)."""
+    engine, settings = DOCUMENT_STORES.engine("sqlite-json")
+    store = cast(DocumentStoreAdapter, engine(settings))
+    store.load_library()
+    store.ingest([documents.json_lines(stage.table(stage.rows))], tmp_path / "stored")
+    stored = replace(stage, adapter=cast(TabularFormat, store))
+    operation = operation_of(spelled)
+    assert is_repeated(operation)
+    held = operation.inputs(stored, stored.rows, 3)
+
+    def refused(*_: object) -> Iterator[dict[str, object]]:
+        raise AssertionError("the data set is decoded")
+
+    monkeypatch.setattr(source, "documents", refused)
+    operation.run(stored, held[0], tmp_path / "stored", Laps())
+    asked: list[str] = []
+    monkeypatch.setattr(SqliteHandle, "settle", lambda self: asked.append("settle"))
+    monkeypatch.setattr(SqliteHandle, "prepare", lambda self, plan: asked.append("prepare"))
+    monkeypatch.setattr(SqliteHandle, "index", lambda self, path: asked.append("index"))
+    opened = open_copy(operation, stored, tmp_path / "stored")
+    assert asked == [], "opening is not making ready"
+    operation.make_ready(stored, opened.handles[0], held)
+    assert "settle" in asked
+    assert ("index" in asked) == ("by=index" in spelled)
+    assert ("prepare" in asked) == operation.reads_before_it_is_asked
+    opened.handles[0].close()
 
 
 def test_two_ways_of_counting_a_range_agree(stage: Stage) -> None:
