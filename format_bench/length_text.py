@@ -20,7 +20,7 @@ def length_text(length: Length, budget_s: float | None = None) -> str:
         return f"how long it takes is not known: nothing was measured yet of {len(length.unknown)} variants"
     whole = length.middle_s
     named = [name for name, seconds in length.by_format.items() if seconds >= LARGE_SHARE * whole][:MOST_NAMED]
-    source = "earlier runs here" if length.here else "the reference run, on another machine"
+    source = "earlier runs here" if length.here else "the reference run, on other machines"
     told = f"about {_range(length.low_s, length.high_s)} by {source}"
     if named and len(named) < len(length.by_format):
         shares = ", ".join(f"{name} {length.by_format[name] / whole:.0%}" for name in named)

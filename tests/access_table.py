@@ -13,6 +13,7 @@ from reports.analysis.access.uses import has_uses, uses_of
 from reports.analysis.tables import Table, tables
 from reports.sources.claims import count_text, judged
 from reports.sources.claims_shown import SOURCES, table
+from tests import findings_table
 
 SUITE = "access"
 
@@ -31,7 +32,7 @@ def uses() -> str:
 def _of(run: Run, found: Table) -> Iterator[str]:
     if SUITE not in run.info.suites or not has_uses(found):
         return
-    yield f"`{found.dataset}`, {found.amount}, cache {found.conditions.cache}:\n"
+    yield f"`{found.dataset}`, {found.amount}, cache {found.conditions.cache}, on {run.info.machine.cpu}:\n"
     yield "| use | fastest call of its own | then, in multiples of it |\n| --- | --- | --- |"
     yield from (f"| {use.title} | {use.best} | {use.others} |" for use in uses_of(run, found))
     yield ""
@@ -40,7 +41,7 @@ def _of(run: Run, found: Table) -> Iterator[str]:
 def beside(name: str) -> str:
     """What the reference run says to each claim of a source."""
     found = judged(_runs(), SOURCES[name])
-    return f"\n{count_text(found)}.\n\n{table(found)}\n"
+    return f"\n{count_text(found)}. Ours are of {findings_table.machines()}.\n\n{table(found)}\n"
 
 
 def _runs() -> list[Run]:

@@ -14,6 +14,7 @@ from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
 from format_bench import recommend
 from reports.analysis import engines
+from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
 from reports.analysis.tables import Table, tables, unit_of, value_text
 from reports.analysis.units import number_text
@@ -42,10 +43,15 @@ def image_wins() -> str:
     return _wins("image")
 
 
-def _wins(suite: str) -> str:
+def codec_wins() -> str:
+    """The same of every format with each of its codecs and without."""
+    return _wins("compression", "codecs")
+
+
+def _wins(suite: str, track: str = "plain") -> str:
     lines = [f"| data | {' | '.join(HEADS.values())} |", f"|{' --- |' * (1 + len(HEADS))}"]
     for table in _tables(suite):
-        if table.conditions.track == "plain":
+        if table.conditions.track == track:
             cells = [_winner(table, column) for column in HEADS]
             lines.append(f"| `{table.dataset}` | {' | '.join(cells)} |")
     return "\n" + "\n".join(lines) + "\n"
@@ -72,6 +78,16 @@ def measured() -> str:
         day = (run.info.started or "").partition("T")[0]
         lines.append(f"| `{run.folder.name}` | {day} | {machine} | {len(run.samples):,} | at most {max(rounds)} |")
     return "\n" + "\n".join(lines) + "\n"
+
+
+def machines() -> str:
+    """Which suites of the reference run are of which processor: '`tabular` and `image` on AMD EPYC; ...'."""
+    by_processor: dict[str, list[str]] = {}
+    for run in _runs():
+        by_processor.setdefault(run.info.machine.cpu or "an unknown processor", []).append(f"`{run.folder.name}`")
+    return "; ".join(
+        f"{' and '.join(filter(None, (', '.join(most), last)))} on {cpu}" for cpu, (*most, last) in by_processor.items()
+    )
 
 
 def answer() -> str:
@@ -121,7 +137,7 @@ def _winner(table: Table, column: Column) -> str:
     after = next((name for name in others if table.mark(column, name) == ""), None)
     if after is not None:
         ratio = ranks[after]
-        told += f"; {labels[after].label} {number_text(ratio.ratio)} times"
+        told += f"; {labels[after].label} {number_text(ratio.ratio)}{NO_VERDICT if ratio.tied is None else ''} times"
         if ratio.low is not None and ratio.high is not None:
             told += f" ({number_text(ratio.low)} to {number_text(ratio.high)})"
     return told

@@ -147,6 +147,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "beside-f3": lambda: access_table.beside("f3"),
     "answer": findings_table.answer,
     "image-wins": findings_table.image_wins,
+    "codec-wins": findings_table.codec_wins,
+    "machines": findings_table.machines,
     "format-or-call": findings_table.format_or_call,
     "thesis": findings_table.beside_thesis,
     "established": established,

@@ -1,9 +1,15 @@
 """What the pages take from the code is what the code says now."""
 
+from pathlib import Path
+
 import pytest
 
+from bench_runner.results.records import Run
+from bench_runner.results.reference import reference_runs
+from tests import access_table, findings_table
 from tests.constants_table import Constant, constants, constants_of, in_peoples_units
 from tests.generated_docs import COMMAND, PAGES, ROOT, renewed
+from tests.reports.factory import make_run, with_info
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -12,6 +18,36 @@ def test_what_is_generated_is_up_to_date(name: str) -> None:
     assert "<!-- generated: " in page
     if page != renewed(page):
         pytest.fail(f"{name} says otherwise than the code; renew it: {COMMAND}", pytrace=False)
+
+
+def run_of(suite: str, cpu: str, rounds: int = 5) -> Run:
+    run = make_run(datasets=("eq",), tracks=("plain",), rounds=rounds, folder=Path(suite))
+    return with_info(run, suites={suite: "Which?"}, machine={**run.info.shape()["machine"], "cpu": cpu})
+
+
+def test_the_machines_of_the_reference_run_are_told_by_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [run_of("tabular", "A"), run_of("access", "B"), run_of("image", "A"), run_of("engines", "A")]
+    monkeypatch.setattr(findings_table, "_runs", lambda: runs)
+    assert findings_table.machines() == "`tabular`, `image` and `engines` on A; `access` on B"
+    assert f"Ours are of {findings_table.machines()}." in access_table.beside("lance")
+
+
+def test_every_page_that_shows_the_reference_run_names_its_processors() -> None:
+    processors = {run.info.machine.cpu for run in reference_runs()}
+    assert all(processors)
+    for name in ("README.md", "docs/findings.md", "docs/reproduction.md"):
+        page = (ROOT / name).read_text()
+        assert {cpu for cpu in processors if str(cpu) not in page} == set(), name
+    (access,) = (run for run in reference_runs() if "access" in run.info.suites)
+    assert f"cache warm, on {access.info.machine.cpu}:" in (ROOT / "docs/access.md").read_text()
+
+
+def test_who_comes_next_under_five_rounds_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for rounds, marked in ((3, True), (6, False)):
+        monkeypatch.setattr(findings_table, "_runs", lambda rounds=rounds: [run_of("tabular", "A", rounds)])
+        line = next(line for line in findings_table.wins().splitlines() if line.startswith("| `eq` |"))
+        assert ("? times" in line) is marked
+        assert line.count("times (") == (0 if marked else 5)
 
 
 def test_constants_come_with_what_is_said_below_them() -> None:

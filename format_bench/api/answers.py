@@ -145,9 +145,7 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
     return replace(run, info=changed(run.info, request=request), samples=samples)
 
 
-def _with_all_weighed(
-    run: Run, preferences: Preferences, datasets: Sequence[str]
-) -> dict[Question, list[Candidate]]:
+def _with_all_weighed(run: Run, preferences: Preferences, datasets: Sequence[str]) -> dict[Question, list[Candidate]]:
     """The questions of a run in which somebody has a time of each operation that is weighed. Raises RunError where
     there is none, with what measures it."""
     everything = _questions(run)
@@ -201,8 +199,7 @@ def _questions(run: Run) -> dict[Question, list[Candidate]]:
     """All candidates of a run by question. Earlier versions did not tell how far a format has come: what its adapter
     says today stands for it. Where a run has both, what was read through a service is no format to choose."""
     found = {
-        question: [_described(candidate) for candidate in candidates]
-        for question, candidates in questions(run).items()
+        question: [_described(candidate) for candidate in candidates] for question, candidates in questions(run).items()
     }
     local = {question: candidates for question, candidates in found.items() if not question.conditions.network}
     return local or found
@@ -339,6 +336,8 @@ def _answer(
         yours=own is not None,
         cautions=tuple(_cautions(found)),
         folder=_shown(run.folder),
+        # The suites of the reference run bear the name of one machine, and are of several.
+        processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
         again=_again(run, preferences, datasets, more_words),
         remote=tuple(_remote(run, question, preferences)),
         parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),

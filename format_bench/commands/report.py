@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Make reports again from stored samples: the table, or what the options name.
 
-    A RUN is a result folder, or 'reference': what the whole suites have shown on our machine, at full size.
+    A RUN is a result folder, or 'reference': what the whole suites have shown on machines of ours, at full size.
     """
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown goes with --against or --fidelity")

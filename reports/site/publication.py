@@ -78,6 +78,11 @@ class Published:
         return next((sample.machine for sample in self.run.samples), "")
 
     @property
+    def same_machine(self) -> tuple[str, str | None]:
+        """What runs of one machine share: a cloud host may give another processor under the same name."""
+        return self.machine, self.run.info.machine.cpu
+
+    @property
     def state(self) -> str:
         """How the run ended, in words."""
         failed = sum(sample.failure is not None and sample.failure.is_failure for sample in self.run.samples)
@@ -127,7 +132,7 @@ def _newest(published: Sequence[Published]) -> list[Published]:
     does not count, so that runs of older versions, which asked in other words, do not pile up on the pages."""
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
-        found.setdefault((each.suites, each.machine), each)
+        found.setdefault((each.suites, each.same_machine), each)
     return list(found.values())
 
 
@@ -189,7 +194,7 @@ def _question(published: Published) -> tuple[object, ...]:
     because a request may leave them to the suite."""
     request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
-    return published.suites, published.machine, request, threads
+    return published.suites, published.same_machine, request, threads
 
 
 def _write_run(published: Published, earlier: Published | None, folder: Path) -> None:

@@ -48,6 +48,8 @@ class Place:
     slug: str
     files: str
     """The folder of its raw files, from the site's."""
+    processor: str = ""
+    """Where runs of other processors bear the name of the same machine, as those of a cloud host may."""
 
     @cached_property
     def contents(self) -> Contents:
@@ -104,8 +106,16 @@ def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
     folders lie; without it their files are copied to places of the site."""
     slugs = Slugs()
     named = [(run, slugs.of(run.info.id or run.folder.name)) for run in runs]
+    machines = {(run.info.machine.name, run.info.machine.cpu) for run, _ in named}
+    alike = [name for name, _ in machines]
     return [
-        Place(run, name, f"{files_in}/{quote(run.folder.name)}" if files_in else f"data/{name}") for run, name in named
+        Place(
+            run,
+            name,
+            f"{files_in}/{quote(run.folder.name)}" if files_in else f"data/{name}",
+            run.info.machine.cpu or "" if alike.count(run.info.machine.name) > 1 else "",
+        )
+        for run, name in named
     ]
 
 
@@ -243,7 +253,7 @@ class TableView:
         return {
             "suite": table.suite,
             "run": self.place.slug,
-            "machine": table.machine,
+            "machine": f"{table.machine} ({self.place.processor})" if self.place.processor else table.machine,
             "track": conditions.track,
             "target": conditions.target,
             "cache": conditions.cache,

@@ -65,7 +65,8 @@ def _title(answer: Answer) -> str:
     question = answer.question
     amount = f"{question.rows:,} {COUNTED.get(question.conditions.target, 'rows')}"
     where = conditions_text(question.conditions).removeprefix("track , ")
-    return f"{answer.about or question.dataset}, {amount}, on {question.machine}, {where}"
+    machine = f"{question.machine} ({answer.processor})" if answer.processor else question.machine
+    return f"{answer.about or question.dataset}, {amount}, on {machine}, {where}"
 
 
 # --- the first screen --------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ class Answer:
     """What a user of the first should know beyond its figures."""
     folder: str = ""
     """Where the samples lie."""
+    processor: str = ""
+    """What the machine has, where its name stands for several."""
     again: str = ""
     """The command that gives the same answer from them."""
     remote: tuple[str, ...] = ()

@@ -223,6 +223,20 @@ def test_under_five_rounds_there_is_no_verdict(tmp_path: Path) -> None:
     assert not re.findall(r" [*=]</small>", text)
 
 
+def test_one_name_of_two_processors_is_a_choice_of_two_machines(tmp_path: Path) -> None:
+    one, two = stored(tmp_path, "one", seed=1), stored(tmp_path, "two", seed=2)
+    other = with_info(two, machine={**two.info.shape()["machine"], "cpu": "Intel Xeon"})
+    write_site([one, other], tmp_path / "site")
+    found = {
+        section["facets"]["machine"]
+        for section in data_of(tmp_path / "site" / "suite-tabular.html")["sections"]
+        if "machine" in section["facets"]
+    }
+    assert found == {"lab-1 (AMD EPYC 7B13)", "lab-1 (Intel Xeon)"}
+    write_site([one, two], tmp_path / "alike")
+    assert "machine" not in data_of(tmp_path / "alike" / "suite-tabular.html")["facets"]
+
+
 def test_runs_are_a_choice_and_never_averaged(tmp_path: Path) -> None:
     one, two = stored(tmp_path, "one", seed=1), stored(tmp_path, "two", seed=2)
     moved = replace(two, samples=tuple(changed(sample, machine="lab-2") for sample in two.samples))

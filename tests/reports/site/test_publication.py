@@ -14,7 +14,7 @@ import pytest
 
 from bench_runner.results.records import Failure, Run, changed
 from reports.site.publication import write_site
-from tests.reports.factory import make_run, make_sample, write_run
+from tests.reports.factory import make_run, make_sample, with_info, write_run
 
 
 class Links(HTMLParser):
@@ -170,6 +170,19 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "no page for odd" in done.stderr
     assert "cannot be read: odd" in (tmp_path / "site" / "runs" / "index.html").read_text()
+
+
+def test_a_name_of_two_processors_is_two_machines(tmp_path: Path) -> None:
+    for number, cpu in ((1, "one"), (2, "another"), (3, "one")):
+        run = run_of(number)
+        moved = with_info(run, machine={**run.info.shape()["machine"], "cpu": cpu})
+        write_run(moved, tmp_path / "runs" / str(number))
+    write_site(tmp_path / "runs", tmp_path / "site")
+    front = (tmp_path / "site" / "index.html").read_text()
+    assert ["run-1 (" in front, "run-2 (" in front, "run-3 (" in front] == [False, True, True]
+    since = {number: (tmp_path / "site" / "runs" / number / "index.html").read_text() for number in "123"}
+    assert 'Since <a href="../1/' in since["3"]
+    assert "Since" not in since["2"]
 
 
 def test_the_front_page_is_the_site_of_the_newest_run_of_the_same_suites_on_a_machine(site: Path) -> None:
