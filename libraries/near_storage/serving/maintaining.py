@@ -29,6 +29,7 @@ from libraries.near_storage.storing import checking
 from libraries.near_storage.storing.catalog import Catalog, TableVersion
 from libraries.near_storage.storing.describing import PartitionInfo
 from libraries.near_storage.storing.partitions import Held, NodeReport
+from libraries.near_storage.storing.uploads import Node
 
 LOG = logging.getLogger("near_storage")
 
@@ -70,13 +71,16 @@ class Maintaining:
             self._collector.join(CALL_S)
 
     def check(self, verify: bool) -> Checked:
-        """What is not as it should be. BusyError while another check or a repair is at work."""
+        """What is not as it should be. BusyError while another check or a repair is at work.
+
+        To `verify`, every node that lives must find the time: BusyError or UnavailableError names one that does not.
+        """
         with self._alone():
             found = self._checked(verify)
         return Checked(_findings(found), len(found.steps))
 
     def repair(self, verify: bool) -> Repaired:
-        """Mend what can be mended: replicas first, removals last. BusyError while a check or a repair is at work."""
+        """Mend what can be mended: replicas first, removals last. Errors are those of `check`; then nothing is done."""
         with self._alone():
             found = self._checked(verify)
             failed: list[str] = []
@@ -124,14 +128,18 @@ class Maintaining:
     def _checked(self, verify: bool) -> checking.Check:
         nodes = self._catalog.nodes()
         with ThreadPoolExecutor(ASKED_AT_ONCE) as asking:
-            answers = list(asking.map(lambda node: self._report(node.uri, verify), nodes))
+            answers = list(asking.map(lambda node: self._report(node, verify), nodes))
         reports = {node.name: report for node, report in zip(nodes, answers, strict=True) if report is not None}
         return checking.check(self._catalog.upkeep.view(), reports, self._orphan_age_s)
 
-    def _report(self, location: str, verify: bool) -> NodeReport | None:
+    def _report(self, node: Node, verify: bool) -> NodeReport | None:
+        """What a node says of itself, None if it does not answer; an error if it lives and has no time to read all."""
         try:
-            told = self._peers.ask(location, "report", Report(verify), Reported, VERIFY_S if verify else CALL_S)
-        except NearStorageError:
+            told = self._peers.ask(node.uri, "report", Report(verify), Reported, VERIFY_S if verify else CALL_S)
+        except NearStorageError as error:
+            if verify and self._report(node, False) is not None:
+                # Taken for one that is gone, all that it holds would be copied elsewhere.
+                raise type(error)(f"node {node.name} lives, and did not read all that it holds: {error}") from None
             return None
         return NodeReport({digest: Held(*held) for digest, held in told.held.items()}, frozenset(told.damaged))
 
@@ -148,8 +156,9 @@ class Maintaining:
         ticket = self._ticket(Piece(0, step.digest, ()), stored_bytes)
         message = Copy(step.digest, stored_bytes, locations[step.source], ticket)
         info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, COPY_S))
-        if info.same_content(self._catalog.info(step.digest)):
-            self._catalog.upkeep.record(step.digest, step.target)
+        if not info.same_content(self._catalog.info(step.digest)):
+            raise DamagedError(f"node {step.target} describes its copy as another one; it is not counted")
+        self._catalog.upkeep.record(step.digest, step.target)
 
     def _record(self, step: checking.Record) -> None:
         # It may have been removed since the node reported it: NotFoundError then, and nothing is recorded.

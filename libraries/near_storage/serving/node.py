@@ -7,6 +7,7 @@ is made in `answering`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -158,7 +159,8 @@ class StorageNode(GuardedServer):
 
     def _report(self, body: memoryview) -> Reported:
         asked = decode(Report, body)
-        with self.gate.admitting():
+        # What only lists a folder waits behind no query: a node that is busy is not one that is gone.
+        with self.gate.admitting() if asked.verify else nullcontext():
             report = self._store.report(clock.now_s(), asked.verify)
         held = {digest: (found.stored_bytes, found.age_s) for digest, found in report.held.items()}
         return Reported(held, tuple(sorted(report.damaged)))

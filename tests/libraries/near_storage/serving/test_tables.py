@@ -1,7 +1,11 @@
 """Tables come, change and go; what nodes lose is found and mended."""
 
+import dataclasses
 import errno
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,16 +15,20 @@ import pytest
 from libraries.durable.calls import OSCalls
 from libraries.near_storage.client.sources import partitions
 from libraries.near_storage.errors import (
+    BusyError,
     FooterError,
     FullError,
     NotFoundError,
     RequestError,
     UnavailableError,
 )
+from libraries.near_storage.serving import maintaining
+from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
-from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partitions import NodeReport, PartitionStore
 from libraries.near_storage.storing.recent import Recent
-from tests.libraries.near_storage.serving.cluster import Cluster, cluster
+from tests.libraries.near_storage.serving.cluster import Cluster, cluster, hanging
 from tests.libraries.near_storage.storing.files import describe_here
 
 
@@ -180,6 +188,68 @@ def test_a_node_that_is_gone_for_good(tmp_path: Path):
         assert client.check().findings == ()
         assert set(client.nodes()) == {"node0", "node1"}
         assert client.query("SELECT * FROM t").equals(rows(0))
+
+
+@contextmanager
+def all_places_taken(served: Cluster) -> Iterator[None]:
+    """By streams that have begun and are not read on."""
+    until = threading.Event()
+    for node in served.nodes:
+        node.fault = hanging(1, until)
+    batches = served.client().batches("SELECT * FROM t", "v1")
+    try:
+        next(batches)
+        while not all(node.gate._inside for node in served.nodes):
+            until.wait(0.001)
+        yield
+    finally:
+        until.set()
+        batches.close()
+
+
+def test_nodes_that_are_busy_are_not_gone(tmp_path: Path):
+    with cluster(tmp_path, nodes=3, limits=Limits(requests=1, waiting=0)) as served:
+        client = served.client()
+        client.put("t", rows(0), 50)
+        with all_places_taken(served):
+            assert client.check().findings == ()
+            assert client.repair().copied == 0
+            for upkeep in (client.check, client.repair):
+                with pytest.raises(BusyError, match=r"node node\d lives.*come again"):
+                    upkeep(verify=True)
+
+
+def test_a_node_that_reads_for_longer_than_is_waited_is_not_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with cluster(tmp_path, nodes=3) as served:
+        client = served.client()
+        client.put("t", rows(0), 50)
+        monkeypatch.setattr(maintaining, "VERIFY_S", 0.2)
+        report, until = PartitionStore.report, threading.Event()
+
+        def slow(store: PartitionStore, now_s: float, verify: bool = False) -> NodeReport:
+            if verify:
+                until.wait(10)
+            return report(store, now_s, verify)
+
+        monkeypatch.setattr(PartitionStore, "report", slow)
+        with pytest.raises(UnavailableError, match=r"node node\d lives, and did not read all"):
+            client.repair(verify=True)
+        until.set()
+
+
+def test_a_copy_that_is_described_as_another_one_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with cluster(tmp_path) as served:
+        client = served.client()
+        client.put("t", rows(0))
+        served.stored_files(0)[0].unlink()
+        monkeypatch.setattr(served.nodes[0]._store, "_describe", describe_footer_off)
+        repaired = client.repair()
+        assert (repaired.copied, len(repaired.failed)) == (0, 1)
+        assert "describes its copy as another one" in repaired.failed[0]
+
+
+def describe_footer_off(path: Path, digest: str) -> PartitionInfo:
+    return dataclasses.replace(describe_here(path, digest), footer_digest="ab" * 32)
 
 
 def test_what_was_replaced_is_removed_after_the_grace(tmp_path: Path):
