@@ -290,6 +290,11 @@ class Adapter(ABC):
         """What `read` returns: `native`, but where a setting has another library read than the one that saves."""
         return self.native
 
+    @property
+    def reads_unseen(self) -> bool:
+        """Whether a call reads its file by a mapping or io_uring: the system's counters of read calls do not see it."""
+        return self.values.get("mapped") == "true"
+
     @abstractmethod
     def load_library(self) -> None:
         """Import what save and read need: after it, neither adds anything to sys.modules."""
@@ -351,10 +356,6 @@ class TabularFormat(Adapter):
         those that are there, and close every handle. Only where `offers` names it."""
         raise NotImplementedError(f"{self.variant} has no call that appends")
 
-    @property
-    def reads_unseen(self) -> bool:
-        """Whether a call reads its file by a mapping or io_uring: the system's counters of read calls do not see it."""
-        return self.values.get("mapped") == "true"
     def save_stream(self, schema: pa.Schema, batches: Iterator[Any], location: Path) -> None:
         """Store the rows of `batches` at `location` (does not exist yet) as they come: what is held are those of the
         unit that is being written, not all. Each is of the kind `native` names, Arrow's are record batches, and all

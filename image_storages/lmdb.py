@@ -47,6 +47,11 @@ class LmdbImages(ImageStorage):
     offers = Offers(take=Reach.ROWS, batches=True)
     syncs_on_save = True
 
+    @property
+    def reads_unseen(self) -> bool:
+        """LMDB maps its file."""
+        return True
+
     def load_library(self) -> None:
         """Import lmdb, and what it loads when it opens its first file."""
         import lmdb

@@ -46,6 +46,11 @@ class ParquetImages(ImageStorage):
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(take=Reach.GROUPS, batches=True)
 
+    @property
+    def reads_unseen(self) -> bool:
+        """The file is mapped (see `read`)."""
+        return True
+
     def load_library(self) -> None:
         """Import pyarrow.parquet, and what selects rows."""
         import numpy  # noqa: F401  # arrow_rows needs it

@@ -205,6 +205,11 @@ class RepeatedOperation(Operation):
         """From how many threads it is called at the same time."""
         return 1
 
+    def needs_values(self, held: Any) -> bool:
+        """Whether what is asked for needs values that are stored: metadata alone, which an open copy may keep, cannot
+        answer it."""
+        return True
+
     def handles(self, adapter: TabularFormat | ImageStorage) -> int:
         """How many times the stored copy is opened before the clock, to stay open: 0 where each call opens it."""
         return int(self.keeps_handle(adapter))

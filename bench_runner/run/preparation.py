@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 import data_generator.cache as data_cache
-from adapters.contract import Maturity, TabularFormat
+from adapters.contract import Maturity
 from bench_runner import registries
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, folders
@@ -106,7 +106,7 @@ def describe_variants(session: Session) -> None:
                 capabilities=tuple(sorted(can.value for can in engine.capabilities)),
                 maturity=_told(engine.maturity),
                 mapped=chain.mapped,
-                reads_unseen=issubclass(engine, TabularFormat) and engine(settings).reads_unseen,
+                reads_unseen=engine(settings).reads_unseen,
             ),
         )
 

@@ -32,6 +32,9 @@ PRIVATE_FROM_NS = 50 * 10**6
 CACHED_SHARE = 0.5
 """A second half that asks for less than this share of the bytes of the first reads from what the library keeps
 (rule 19)."""
+LOOK_BYTES = 128
+"""A call that asks for fewer bytes than this reads no values: SQLite looks for 16 in each statement whether its file is
+still the same, and threads that wake each other read 8 (rule 19)."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
 """So does a handle that holds more than this, and than this share of the copy (rule 19)."""
 
@@ -116,6 +119,13 @@ def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Ope
     return Opened(tuple(handle for handle in opened if handle is not None), figures)
 
 
+def make_ready(operation: RepeatedOperation, stage: Stage, opened: Opened, inputs: Sequence[Any]) -> None:
+    """What comes between opening and the first call. Not a loop where the handles are closed: its variable would hold
+    the last of them, and what it gives back would not be seen."""
+    for handle in opened.handles:
+        operation.make_ready(stage, handle, inputs)
+
+
 def one_call(
     operation: RepeatedOperation, stage: Stage, handle: Handle | None, held: Any, location: Path
 ) -> tuple[Any, dict[str, int]]:
@@ -172,16 +182,22 @@ def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]
     return block
 
 
-def is_cached(block: Block, held_bytes: int, copy_bytes: int) -> bool:
-    """Whether later calls found what earlier ones had read in the library's own memory."""
+def is_cached(block: Block, held_bytes: int, copy_bytes: int, *, sees_reads: bool, needs_values: bool) -> bool:
+    """Whether these calls found what opening or earlier calls had read in the library's own memory.
+
+    `sees_reads`: the counters see what is read of the copy; where they do not, what is held alone can tell.
+    `needs_values`: no call can be answered by metadata alone, which may be kept."""
     if held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):
         return True
-    if len(block.asked_bytes) < 2:
+    if not sees_reads:
         return False
-    first, second = block.asked_bytes
     calls = len(block.laps)
+    first, *rest = block.asked_bytes
     # An odd number of calls has one more in the first half.
-    return second / (calls // 2) < CACHED_SHARE * first / ((calls + 1) // 2)
+    first_of_each = first / ((calls + 1) // 2 if rest else calls)
+    if needs_values and first_of_each < LOOK_BYTES:
+        return True
+    return bool(rest) and rest[0] / (calls // 2) < CACHED_SHARE * first_of_each
 
 
 def empty_call_ns(result: Any) -> int:

@@ -33,6 +33,7 @@ from bench_runner.operations import (
     operation_of,
     targets,
 )
+from bench_runner.variants import is_raw_io
 from bench_runner.worker import block, document_verify, epochs, image_verify, streams, together, verify
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
@@ -164,8 +165,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     stage, location = ready.stage, ready.location
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
-    for handle in opened.handles:
-        operation.make_ready(stage, handle, ready.held)
+    block.make_ready(operation, stage, opened, ready.held)
     if task["cold"] and operation.reads_before_it_is_asked:
         # Neither the library's memory nor the page cache may hold what was read to make it ready.
         opened.handles = tuple(operation.open_again(stage, handle, location) for handle in opened.handles)
@@ -225,7 +225,14 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         answer["no_private_memory"] = True
     answer["device_bytes_of_all"] = linux.io_bytes().device_read - before.device_read
     figures |= _distinct(task, ready)
-    answer["cached"] = kept and block.is_cached(halves, held_bytes, _size_bytes(location))
+    answer["cached"] = kept and block.is_cached(
+        halves,
+        held_bytes,
+        _size_bytes(location),
+        sees_reads=task.get("served") is None and not stage.adapter.reads_unseen,
+        # Raw I/O keeps nothing, and reads of a narrow row no byte beside its values.
+        needs_values=operation.needs_values(ready.held[0]) and not is_raw_io(stage.adapter.format),
+    )
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
     return answer

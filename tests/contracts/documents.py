@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ from document_stores.registry import DOCUMENT_STORES
 from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below, run
 from tests.contracts.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from tests.contracts.document_queries import DocumentQueries
+from tests.contracts.projection import rchar
 
 MALFORMED = {
     "cut": b'{"id":0,"a":1}\n{"id":1,"a":\n',
@@ -374,6 +376,20 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         done = run(TELLS_ITS_ERROR, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() != "", "read without an error"
+
+    def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
+        """By reading all: else a mapping would look like a store that answers from its own memory."""
+        numbers = random.Random(5)
+        adapter.ingest([[{"id": n, "text": numbers.randbytes(60).hex()} for n in range(3_000)]], location)
+        before = rchar()
+        handle = adapter.open(location)
+        found(handle)
+        handle.close()
+        asked = rchar() - before
+        least = 3_000 * 60 / 2
+        assert (asked > least) != adapter.reads_unseen, (asked, least)
 
     # --- what is left on the disk ------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 from image_storages.registry import STORAGES
 from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below, run
+from tests.contracts.projection import rchar
 
 EACH_LOWER_DB = 10.0
 """How much one image by itself may lie under the declared bound for all (the contract of `least_psnr_db`)."""
@@ -244,6 +245,17 @@ class ImageStorageContract(AdapterContract):
         assert left_mapped(place) == []
         shutil.rmtree(place)
         same(images(), result, adapter.least_psnr_db)
+
+    def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
+        self, adapter: ImageStorage, location: Path
+    ) -> None:
+        self.save(adapter, mixed(), location)
+        adapter.read(location)
+        before = rchar()
+        adapter.read(location)
+        asked = rchar() - before
+        least = sum(path.stat().st_size for path in (location, *location.rglob("*")) if path.is_file()) / 2
+        assert (asked > least) != adapter.reads_unseen, (asked, least)
 
     # --- some of them ----------------------------------------------------------------------------------------------
 

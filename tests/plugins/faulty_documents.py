@@ -42,6 +42,8 @@ FAULTS = (
     "changes_when_asked_again",
     "answers_what_it_was_prepared_for_alone",
     "reads_the_file_to_prepare",
+    "reads_the_file_to_answer",
+    "remembers_its_answers",
 )
 
 
@@ -94,6 +96,7 @@ class Handle(DocumentHandle):
         self._changed = False
         self._asked = 0
         self._prepared: set[str] = set()
+        self._answers: dict[str, list[dict[str, Any]]] = {}
 
     @cached_property
     def _there(self) -> dict[Key, Document]:
@@ -147,6 +150,10 @@ class Handle(DocumentHandle):
         if strict and plan not in self._prepared:
             raise ValueError("a question that it was not prepared for")
         self._asked += 1
+        if self._fault == "reads_the_file_to_answer":
+            self._path.read_bytes()
+        if self._fault == "remembers_its_answers" and plan in self._answers:
+            return self._answers[plan]
         documents: list[Document] = list(self._there.values())
         if self._fault == "drops_nulls":
             # As a table does that gives a missing field and a null one no group.
@@ -155,7 +162,8 @@ class Handle(DocumentHandle):
             documents = documents[:-1]
         if self._fault == "range_without_its_end":
             plan = plan.replace('"<="', '"<"')
-        return answer(plan, documents, self._key)
+        self._answers[plan] = answer(plan, documents, self._key)
+        return self._answers[plan]
 
     def upsert(self, batch: Batch) -> None:
         """Put all; with a fault one that was there stays as it was."""

@@ -70,6 +70,8 @@ FAULTS = (
     "take_holds",
     "take_replaces_the_copy",
     "take_keeps_what_it_has_read",
+    "take_keeps_what_the_first_call_read",
+    "take_maps",
     "take_by_streams",
     "take_by_streams_each",
     "take_streams_mixed_up",
@@ -120,9 +122,7 @@ FAULTS = (
 TAKING = tuple(fault for fault in FAULTS if fault.startswith("take"))
 SCANNING = tuple(fault for fault in FAULTS if fault.startswith("scan"))
 APPENDING = tuple(fault for fault in FAULTS if fault.startswith("append"))
-STREAMING = {
-    fault: Sharing.EACH if fault.endswith("each") else Sharing.ONE for fault in FAULTS if "streams" in fault
-}
+STREAMING = {fault: Sharing.EACH if fault.endswith("each") else Sharing.ONE for fault in FAULTS if "streams" in fault}
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
 """With these there is a call of its own for some columns; with the others there is none."""
 
@@ -310,6 +310,10 @@ class Faulty(TabularFormat):
             save_stream=fault in streaming_faults.FAULTS,
         )
 
+    @property
+    def reads_unseen(self) -> bool:
+        return self.fault == "take_maps"
+
     def open(self, location: Path) -> Handle:
         def project(columns: Sequence[str]) -> Any:
             return self._project(location, list(columns))
@@ -339,9 +343,10 @@ class Faulty(TabularFormat):
                 kept.setdefault("block", bytearray(b"x" * 20_000_000))
             table = kept.get("table")
             if table is None:
-                table = self._pa.feather.read_table(location, memory_map=False)
+                table = self._pa.feather.read_table(location, memory_map=fault == "take_maps")
             kept["calls"] = kept.get("calls", 0) + 1
-            if fault == "take_keeps_what_it_has_read" and kept["calls"] > 10:
+            first = fault == "take_keeps_what_the_first_call_read"
+            if first or (fault == "take_keeps_what_it_has_read" and kept["calls"] > 10):
                 kept["table"] = table
             if fault == "take_sorted":
                 numbers = sorted(numbers)

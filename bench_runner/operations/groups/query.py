@@ -68,6 +68,10 @@ class AsksForBlocks(RepeatedOperation):
             return None
         return adapter.open_scans(location) if self.keeps_handle(adapter) else adapter.open(location)
 
+    def needs_values(self, held: Any) -> bool:
+        """Not where statistics tell that no row meets the condition."""
+        return self.groups > 0
+
     def conditions(self, stage: Stage, repetitions: int) -> list[Predicate]:
         """One for each repetition, of the whole data. Raises RefusedData where no column tells blocks apart so, or the
         variant changes the one that does."""

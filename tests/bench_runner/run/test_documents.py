@@ -111,6 +111,18 @@ def test_all_operations_of_a_right_store_are_verified(run: Runner, data: dict[st
     assert ingest["growth_bytes"] > 0
 
 
+def test_what_is_answered_from_memory_is_marked(run: Runner) -> None:
+    """All calls of `ask` are one question: who remembers the answer, or has read all in opening, asks for nothing."""
+    of_events = {"dataset": "bluesky-events"}
+    reads = run("faulty-documents[fault=reads_the_file_to_answer]", "ask[query=q1]", **of_events)[1]
+    remembers = run("faulty-documents[fault=remembers_its_answers]", "ask[query=q1]", "get[documents=20]", **of_events)
+    # How many documents there are, metadata may tell.
+    counts = run("faulty-documents[fault=none]", "ask[query=q1]")[1]
+    samples = [reads, *remembers[1:3], counts]
+    assert [sample.failure for sample in samples] == [None] * len(samples)
+    assert [sample.cached for sample in samples] == [False, True, True, False]
+
+
 def test_what_raw_io_gives_is_the_text(run: Runner, data: dict[str, StoredDataset]) -> None:
     save, read = run("documents-raw-io", "read")
     assert (save.failure, read.failure, read.fidelity) == (None, None, "exact")

@@ -12,6 +12,7 @@ from bench_runner.worker.block import (
     ENOUGH_NS,
     FEWEST_KEPT,
     HELD_BYTES,
+    LOOK_BYTES,
     MOST_NS,
     MOST_RESULT_BYTES,
     PRIVATE_FROM_NS,
@@ -118,28 +119,50 @@ def test_each_input_is_asked_for_once_and_in_order() -> None:
 @pytest.mark.parametrize(
     ("asked_bytes", "calls", "held_bytes", "cached"),
     [
-        ([1_000, 1_000], 30, 0, False),
-        ([1_000, 510], 30, 0, False),
-        ([1_000, 490], 30, 0, True),
-        ([1_000, 0], 30, 0, True),
+        ([100_000, 100_000], 30, 0, False),
+        ([100_000, 51_000], 30, 0, False),
+        ([100_000, 49_000], 30, 0, True),
+        ([100_000, 0], 30, 0, True),
         # Two calls against one: as much for each.
-        ([1_000, 500], 3, 0, False),
-        ([0, 0], 30, 0, False),
-        ([1_000], 1, 0, False),
-        ([1_000, 1_000], 30, HELD_BYTES + 1, True),
-        ([1_000, 1_000], 30, HELD_BYTES, False),
+        ([100_000, 50_000], 3, 0, False),
+        # Whatever opening or the first call has read, these calls read nothing of it again.
+        ([0, 0], 30, 0, True),
+        ([0], 1, 0, True),
+        # SQLite looks whether its file has changed, at 16 bytes of it.
+        ([32 * 15, 32 * 15], 30, 0, True),
+        ([LOOK_BYTES * 15, LOOK_BYTES * 15], 30, 0, False),
+        ([LOOK_BYTES * 2, LOOK_BYTES], 3, 0, False),
+        ([100_000], 1, 0, False),
+        ([100_000, 100_000], 30, HELD_BYTES + 1, True),
+        ([100_000, 100_000], 30, HELD_BYTES, False),
     ],
 )
 def test_reading_less_and_less_or_holding_much_is_a_cache(
     asked_bytes: list[int], calls: int, held_bytes: int, cached: bool
 ) -> None:
     block = Block(laps=[{"wall_ns": 1}] * calls, asked_bytes=asked_bytes)
-    assert is_cached(block, held_bytes, copy_bytes=10 * HELD_BYTES) == cached
+    assert is_cached(block, held_bytes, 10 * HELD_BYTES, sees_reads=True, needs_values=True) == cached
+
+
+@pytest.mark.parametrize("asked_bytes", [[0, 0], [116, 0], [0], [5_000, 8]])
+def test_what_reads_by_a_mapping_asks_for_nothing_and_is_no_cache(asked_bytes: list[int]) -> None:
+    """Nor is what a service reads: what is held tells alone."""
+    block = Block(laps=[{"wall_ns": 1}] * (30 if len(asked_bytes) > 1 else 1), asked_bytes=asked_bytes)
+    assert not is_cached(block, HELD_BYTES, HELD_BYTES, sees_reads=False, needs_values=True)
+    assert is_cached(block, HELD_BYTES + 1, HELD_BYTES, sees_reads=False, needs_values=True)
+
+
+def test_an_answer_of_metadata_alone_needs_no_reads() -> None:
+    """Which the first call may have taken in, as pyarrow's data sets do."""
+    block = Block(laps=[{"wall_ns": 1}] * 30, asked_bytes=[0, 0])
+    assert not is_cached(block, 0, 1, sees_reads=True, needs_values=False)
+    block.asked_bytes = [9_000, 0]
+    assert is_cached(block, 0, 1, sees_reads=True, needs_values=False)
 
 
 def test_a_handle_may_hold_a_tenth_of_a_large_copy() -> None:
     block = Block(laps=[{"wall_ns": 1}] * 2, asked_bytes=[1, 1])
-    assert not is_cached(block, 5 * HELD_BYTES, copy_bytes=100 * HELD_BYTES)
+    assert not is_cached(block, 5 * HELD_BYTES, 100 * HELD_BYTES, sees_reads=True, needs_values=False)
 
 
 def test_an_empty_call_takes_something() -> None:
