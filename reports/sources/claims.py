@@ -1,8 +1,8 @@
 """Published claims beside a run: each with its source's figures, ours, a verdict, and why.
 
-A claim holds, does not hold, or cannot be tested: because nothing here measures such a thing, or because the run has
-not measured it, and then the command is named that does. A pure function of a run and of the source's data file; which
-claims a source makes stands in modules of their own.
+A claim holds, does not hold, or cannot be tested: because nothing here measures such a thing, because a library gives
+no figure that counts, or because the run has not measured it, and then the command is named that does. A pure function
+of a run and of the source's data file; which claims a source makes stands in modules of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 
 from bench_runner.results.records import Conditions, Run, changed
-from bench_runner.results.statistics import smallest_shown, summarise
+from bench_runner.results.statistics import CellSummary, Interval, smallest_shown, summarise
 from reports.analysis.columns import Column, Role
 from reports.analysis.units import MILLISECONDS
 from reports.sources.findings import Finding, Pair, Subject
@@ -42,6 +42,13 @@ class Claim:
     untestable: str = ""
     differs: str = ""
     command: str = ""
+
+    @property
+    def measured(self) -> str:
+        """What our figures are of: 'take 1 row time'."""
+        pairs = self.finding.pairs if self.finding is not None else ()
+        columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
+        return ", ".join(dict.fromkeys(column.title for column in columns))
 
 
 @dataclass(frozen=True)
@@ -75,13 +82,6 @@ class Judged:
     ours: tuple[str, ...]
     reason: str
     conditions: Conditions | None
-
-    @property
-    def measured(self) -> str:
-        """What our figures are of: 'take 1 row time'."""
-        pairs = self.claim.finding.pairs if self.claim.finding is not None else ()
-        columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
-        return ", ".join(dict.fromkeys(column.title for column in columns))
 
 
 def time_of(operation: str, title: str = "") -> Column:
@@ -134,11 +134,15 @@ def published(source: Source) -> Mapping[str, tuple[str, ...]]:
 def judged(runs: Sequence[Run], source: Source) -> tuple[Judged, ...]:
     """Every claim of a source by what one of the runs says: the first that decides it, else the first that has some of
     it."""
-    figures = [_figures(run) for run in runs]
+    measured = [_measured(run) for run in runs]
     return tuple(
         max(
-            (_judged(source, claim, each) for each in figures),
-            key=lambda found: (found.verdict is not Verdict.NOT_TESTABLE, found.conditions is not None),
+            (_judged(source, claim, each) for each in measured),
+            key=lambda found: (
+                found.verdict is not Verdict.NOT_TESTABLE,
+                bool(found.ours),
+                found.conditions is not None,
+            ),
         )
         for claim in source.claims
     )
@@ -150,29 +154,62 @@ def count_text(found: Sequence[Judged]) -> str:
     return f"{counts[0]} hold, {counts[1]} do not, {counts[2]} are not testable here"
 
 
-Figures = Mapping[Conditions, Ours]
+# --- what a run has -----------------------------------------------------------------------------------------------
 
 
-def _figures(run: Run) -> Figures:
-    """What each set of conditions has: the usual ones first. What was read whole for a part, or came from a library's
-    own memory, is left out, as it is from every ranking."""
-    found: dict[Conditions, Ours] = {}
+@dataclass(frozen=True)
+class _Place:
+    """What figures must share to be set against each other, beside the rows of a data set."""
+
+    conditions: Conditions
+    machine: str
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """What a place has: figures, and why there is none of what was tried."""
+
+    figures: dict[Subject, tuple[Interval, Mapping[int, int]]]
+    aside: dict[Subject, str]
+
+    def count(self, needed: Sequence[Subject]) -> tuple[int, int]:
+        """Of how many of these it has a figure, and how many were tried."""
+        known = sum(subject in self.figures for subject in needed)
+        return known, sum(subject in self.figures or subject in self.aside for subject in needed)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A run: its cells by place, data set and rows, the usual places first."""
+
+    cells: Mapping[_Place, Mapping[tuple[str, int], _Cells]]
+    least_bytes: int
+
+
+def _measured(run: Run) -> _Measured:
+    found: dict[_Place, dict[tuple[str, int], _Cells]] = {}
     for cell, summary in summarise(run.samples).items():
-        if summary.fallback or summary.cached:
-            continue
-        conditions = changed(cell.conditions, track="")
-        ours = found.setdefault(conditions, Ours({}, smallest_shown(run.info), MILLISECONDS))
-        more = {
-            Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset): (
-                summary.figures[figure],
-                summary.by_round[figure],
-            )
-            for figure, role in FIGURES
-            if figure in summary.figures
-        }
-        # A variant that several suites measure is one all the same: the first stands.
-        found[conditions] = replace(ours, figures={**more, **ours.figures})
-    return dict(sorted(found.items(), key=lambda each: _unusual(each[0])))
+        place = _Place(changed(cell.conditions, track=""), cell.machine)
+        cells = found.setdefault(place, {}).setdefault((cell.dataset, cell.rows), _Cells({}, {}))
+        why = _aside(summary)
+        for figure, role in FIGURES:
+            subject = Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset)
+            if why:
+                cells.aside.setdefault(subject, why)
+            elif figure in summary.figures:
+                # A variant that several suites measure is one all the same: the first stands.
+                cells.figures.setdefault(subject, (summary.figures[figure], summary.by_round[figure]))
+    by_place = dict(sorted(found.items(), key=lambda each: _unusual(each[0].conditions)))
+    return _Measured(by_place, smallest_shown(run.info))
+
+
+def _aside(summary: CellSummary) -> str:
+    """Why a cell that was tried is left out, as it is from every ranking; '' for one that counts."""
+    if summary.fallback:
+        return f"no call of its own: {summary.fallback}"
+    if summary.cached:
+        return "answered from the library's own memory"
+    return summary.failures[0].kind if summary.failures and not summary.figures else ""
 
 
 def _unusual(conditions: Conditions) -> tuple[bool, ...]:
@@ -185,39 +222,78 @@ def _unusual(conditions: Conditions) -> tuple[bool, ...]:
     )
 
 
-def _judged(source: Source, claim: Claim, figures: Figures) -> Judged:
+def needed_by(finding: Finding, dataset: str) -> tuple[Subject, ...]:
+    """All figures that a finding compares on one of its data sets."""
+    subjects = (subject for pair in finding.pairs for subject in (pair.lower, pair.higher))
+    return tuple(dict.fromkeys(replace(subject, dataset=subject.dataset or dataset) for subject in subjects))
+
+
+def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _Cells:
+    """What a place has of all that a finding compares; of a data set that two suites measure with other numbers of
+    rows, with the number that has most of it, else the larger."""
+    needed = tuple(dict.fromkeys(subject for name in finding.datasets for subject in needed_by(finding, name)))
+    chosen = _Cells({}, {})
+    for dataset in {subject.dataset for subject in needed}:
+        there = [rows for name, rows in by_rows if name == dataset]
+        if there:
+            of = tuple(subject for subject in needed if subject.dataset == dataset)
+            cells = by_rows[dataset, max(there, key=lambda rows: (*by_rows[dataset, rows].count(of), rows))]
+            chosen.figures.update({each: cells.figures[each] for each in of if each in cells.figures})
+            chosen.aside.update({each: cells.aside[each] for each in of if each in cells.aside})
+    return chosen
+
+
+# --- what it says -------------------------------------------------------------------------------------------------
+
+
+def _judged(source: Source, claim: Claim, measured: _Measured) -> Judged:
     theirs = published(source)[claim.key]
     if claim.finding is None:
         return Judged(claim, theirs, Verdict.NOT_TESTABLE, (), claim.untestable, None)
     finding = claim.finding
-    conditions = max(figures, key=lambda each: _known(finding, figures[each]), default=None)
-    if conditions is None or not _known(finding, figures[conditions]):
-        return Judged(claim, theirs, Verdict.NOT_TESTABLE, (), f"not in this run; measure it: {claim.command}", None)
-    ours = figures[conditions]
-    there = {subject.dataset for subject in ours.figures}
-    left_out = {name: "not in this run" for name in finding.datasets if name and name not in there}
+    places = {place: _cells_of(finding, by_rows) for place, by_rows in measured.cells.items()}
+    place = max(places, key=lambda each: _known(finding, places[each]), default=None)
+    cells = places[place] if place is not None else _Cells({}, {})
+    left_out = {name: why for name in finding.datasets if (why := _left_out(cells, needed_by(finding, name)))}
+    ours = Ours(cells.figures, measured.least_bytes, MILLISECONDS)
     judgement = judge(finding, ours, {}, left_out, faults=())
-    return Judged(
-        claim, theirs, judgement.verdict, judgement.figures, _why(claim, judgement, left_out), conditions
-    )
+    nothing = not (cells.figures or cells.aside)
+    conditions = None if place is None or nothing else place.conditions
+    reason = _why(claim, judgement, cells, left_out)
+    return Judged(claim, theirs, judgement.verdict, judgement.figures, reason, conditions)
 
 
-def _known(finding: Finding, ours: Ours) -> int:
-    """On how many data sets the run has what a finding is about."""
-    return sum(
-        all(
-            Subject(subject.column, subject.format, subject.dataset or dataset) in ours.figures
-            for pair in finding.pairs
-            for subject in (pair.lower, pair.higher)
-        )
-        for dataset in finding.datasets
-    )
+def _known(finding: Finding, cells: _Cells) -> tuple[int, int, int]:
+    """On how many data sets a place has all that a finding compares, how much of it, and how much was tried."""
+    needed = [needed_by(finding, dataset) for dataset in finding.datasets]
+    known, tried = zip(*map(cells.count, needed), strict=True)
+    return sum(number == len(all_) for number, all_ in zip(known, needed, strict=True)), sum(known), sum(tried)
 
 
-def _why(claim: Claim, judgement: Judgement, left_out: Mapping[str, str]) -> str:
+_NOT_IN_RUN = "not in this run"
+
+
+def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
+    """What of these has no figure, and why; '' where all have."""
+    lacking = [subject for subject in needed if subject not in cells.figures]
+    tried = {subject: cells.aside[subject] for subject in lacking if subject in cells.aside}
+    if len(lacking) == len(needed) and not tried:
+        return _NOT_IN_RUN
+    reasons: dict[str, dict[str, None]] = {}
+    for subject in tried or lacking:
+        reasons.setdefault(tried.get(subject, _NOT_IN_RUN), {})[subject.format] = None
+    return ", ".join(f"no figure of {', '.join(names)} ({why})" for why, names in reasons.items())
+
+
+def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[str, str]) -> str:
     parts = [judgement.reason] if judgement.reason else []
-    if claim.differs:
+    if any(_NOT_IN_RUN in why for why in left_out.values()):
+        # A finding across data sets is left out as a whole: nothing has named them yet.
+        across = {subject.dataset: None for subject in needed_by(judgement.finding, "")} if "" in left_out else {}
+        told = f"{claim.command} measures {claim.measured}{' of ' * bool(across)}{', '.join(across)}"
+        # Where a library gives no figure that counts on one data set, it may give none on the others.
+        doubtful = cells.aside and not judgement.figures
+        parts.append(f"{told} of the others, where there may be no figure either" if doubtful else told)
+    if claim.differs and len(left_out) < len(judgement.finding.datasets):
         parts.append(claim.differs)
-    if left_out:
-        parts.append(f"the rest is measured by {claim.command}")
     return "; ".join(parts)

@@ -68,7 +68,7 @@ def _ours(each: Judged) -> Iterator[str]:
     """Our figures, with what they are of, and under which conditions."""
     if each.conditions is not None:
         where = conditions_text(each.conditions).removeprefix("track , ")
-        yield from (f"{text} ({each.measured}, {where})" for text in each.ours)
+        yield from (f"{text} ({each.claim.measured}, {where})" for text in each.ours)
 
 
 def markdown(runs: Sequence[Run], name: str) -> str:

@@ -31,12 +31,12 @@ def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
 
 
 def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
-    grouped: dict[tuple[str, int, Conditions], dict[str, CellSummary]] = {}
+    grouped: dict[tuple[str, int, Conditions, str], dict[str, CellSummary]] = {}
     for cell, summary in summarise(run.samples).items():
         if cell.variant == AMAX and cell.operation.startswith("range[") and _is_own(summary):
-            key = (cell.dataset, cell.rows, changed(cell.conditions, track=""))
+            key = (cell.dataset, cell.rows, changed(cell.conditions, track=""), cell.machine)
             grouped.setdefault(key, {})[cell.operation] = summary
-    for (dataset, rows, conditions), ours in grouped.items():
+    for (dataset, rows, conditions, _), ours in grouped.items():
         where = conditions_text(conditions).removeprefix("track , ")
         yield f"ours: {dataset}, {rows:,} documents, {where}", ours
 

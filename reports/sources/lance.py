@@ -19,9 +19,11 @@ _ONE = time_of("take[rows=1,handle=kept]", "take 1 row")
 _SMALL, _LARGE = ("values[bytes=4]", "values[bytes=64]"), ("values[bytes=1024]", "values[bytes=4096]")
 _ALL = (*_SMALL, *_LARGE, "values[bytes=16384]", "values[bytes=65536]")
 _ENCODINGS = "run encodings"
-_WHOLE_GROUPS = (
-    "their Parquet reads pages by the page index; here it is pyarrow, which reads row groups whole"
+_ACCESS = (
+    "run access --operations 'take[rows=1,handle=kept]' "
+    "--datasets 'values[bytes=1024]' --datasets events --datasets texts"
 )
+_WHOLE_GROUPS = "their Parquet reads pages by the page index; here it is pyarrow, which reads row groups whole"
 
 CLAIMS = (
     claimed(
@@ -67,8 +69,8 @@ CLAIMS = (
     claimed(
         "scan-keeps-up",
         "Results",
-        "Lance reads all as fast as Parquet, tuned, or faster (5 % slower is as fast)",
-        below(READ_TIME, LANCE_2_1, [TUNED], 1 / 1.05),
+        "Lance reads all as fast as Parquet, tuned, or faster (10 % slower is as fast)",
+        below(READ_TIME, LANCE_2_1, [TUNED], 1 / 1.1),
         _ALL,
         command=_ENCODINGS,
         differs="their data compress, ours are random values without codecs",
@@ -79,7 +81,7 @@ CLAIMS = (
         "Lance takes a row 100 times as fast as Parquet by default, or more",
         below(_ONE, LANCE, [PARQUET], 100.0),
         ("values[bytes=1024]", "events", "texts"),
-        command="run access encodings",
+        command=_ACCESS,
         differs="of 2023 are Lance 1, and a Parquet file that was read whole for each row",
     ),
     Claim(

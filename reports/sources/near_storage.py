@@ -28,6 +28,14 @@ _LIMITS = "python -m bench_runner.run.services.limits"
 """Measures beside the runs, because nothing of it is a cell."""
 _OTHERS_DISKS = "theirs read 8 hard disks at 2 GB/s, ours what lies in the page cache, unless the run is cold"
 _CPU = Column("query[groups=0.1]", "cpu_ns", Role.TIME, "CPU time of querying 10 %")
+_CPU_1, _CPU_1_COLUMN, _CPU_AGGREGATE = (
+    Column(operation, "cpu_ns", Role.TIME, f"CPU time of {title}")
+    for operation, title in (
+        ("query[groups=0.01]", "querying 1 %"),
+        ("query[groups=0.01,columns=1]", "querying one column of 1 %"),
+        ("aggregate[groups=0.01]", "aggregating 1 %"),
+    )
+)
 _PEAK = Column("query[groups=0.1]", "peak_private_bytes", Role.MEMORY, "peak memory of querying 10 %")
 _METADATA = Column("metadata[files=640]", "peak_private_bytes", Role.MEMORY, "memory of 640 files' metadata")
 
@@ -107,19 +115,21 @@ CLAIMS = (
     claimed(
         "row-filter",
         "section 8.1",
-        "filtering rows besides costs next to nothing (10 % at most)",
-        below(query(0.01), V1_KEPT, [PRUNED], 1 / 1.1),
+        "filtering rows besides costs next to no CPU time (10 % more at most)",
+        below(_CPU_1, V1_KEPT, [PRUNED], 1 / 1.1),
         (DATASET,),
         command=_RUN,
+        differs="theirs is the share of 16 cores while all is asked for, ours the time of one query",
     ),
     claimed(
         "aggregation",
         "section 8.1",
-        "aggregating costs next to nothing (10 % at most)",
-        [Pair(Subject(time_of("aggregate[groups=0.01]"), V1_KEPT), Subject(query(0.01), V1_KEPT), 1 / 1.1)],
+        "aggregating costs next to no CPU time (10 % more at most than reading the column)",
+        [Pair(Subject(_CPU_AGGREGATE, V1_KEPT), Subject(_CPU_1_COLUMN, V1_KEPT), 1 / 1.1)],
         (DATASET,),
         command=_RUN,
-        differs="theirs reads all columns all the same, ours those that are aggregated",
+        differs="theirs is the share of 16 cores while all columns are read, ours the time of one column, which need "
+        "not be the one that is aggregated",
     ),
     claimed(
         "column-projection",

@@ -64,13 +64,13 @@ def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
 
 
 def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
-    grouped: dict[tuple[str, Conditions, str], dict[str, Series]] = {}
+    grouped: dict[tuple[str, Conditions, str, str], dict[str, Series]] = {}
     names = {variant: name for name, variant in WAYS.items()}
     for series in series_of(summarise(run.samples)):
         if series.variant in names:
-            key = (series.dataset, series.conditions, series.place)
+            key = (series.dataset, series.conditions, series.place, series.measured[0].cell.machine)
             grouped.setdefault(key, {})[names[series.variant]] = series
-    for (dataset, conditions, place), ours in grouped.items():
+    for (dataset, conditions, place, _), ours in grouped.items():
         yield f"ours: {dataset}, {place}, {conditions_text(conditions)}", ours
 
 
