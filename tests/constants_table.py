@@ -86,6 +86,8 @@ def in_peoples_units(name: str, number: int | float) -> str:
 
 def _size(size_bytes: int | float) -> str:
     whole = {unit: size_bytes // size for unit, size in _BYTES.items() if size_bytes % size == 0}
+    if not whole:
+        return f"{size_bytes:,} bytes"
     unit = min(whole, key=lambda unit: whole[unit])
     return f"{whole[unit]:,} {unit}"
 

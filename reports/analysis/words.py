@@ -25,7 +25,7 @@ FALLBACK_MEANING = (
 )
 CACHED = "‡"
 """Stands behind every time of calls that a library answered from its own memory."""
-CACHED_MEANING = f"{CACHED} cached: later calls found in the library's memory what earlier ones had read; not ranked"
+CACHED_MEANING = f"{CACHED} cached: calls found in the library's memory what it had read before; not ranked"
 NOT_COUNTED = "not counted (machine not at rest, read not warm, garbage collected, or read not passed)"
 BLOCKS_WORTH_TELLING = 1.05
 """Blocks that exceed the bytes in them by more than this are told."""

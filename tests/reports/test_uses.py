@@ -168,7 +168,7 @@ def test_what_a_library_answers_from_its_memory_is_told_apart_and_never_the_best
     assert not use_of(run, TAKE).best.startswith(f"{best} ")
     assert use_of(run, ONE).best.startswith(f"{best} ")
     text = shown(run)
-    assert "‡ cached: later calls found in the library's memory" in " ".join(text.split())
+    assert "‡ cached: calls found in the library's memory" in " ".join(text.split())
     assert text.count("‡") > 1
     assert "‡" not in shown(run_of())
 
