@@ -14,11 +14,15 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from libraries.near_storage.errors import UnavailableError
+from libraries.near_storage.errors import NearStorageError, UnavailableError
 from libraries.near_storage.serving.guard import from_flight
 
 QUEUE_BYTES = 8 << 20
 """Bytes that wait to be taken; one batch may go beyond. More of them leave the processor's caches before they are."""
+
+
+class StoppedError(NearStorageError):
+    """The stream was stopped on this side: nothing was wrong with it."""
 
 
 class Arrived(NamedTuple):
@@ -47,9 +51,11 @@ class Pump:
     def take(self, timeout_s: float) -> Arrived | None:
         """The next batch, None at the end of the stream; what the stream ended in otherwise.
 
-        UnavailableError if nothing came for `timeout_s` seconds.
+        UnavailableError if nothing came for `timeout_s` seconds, StoppedError after `stop`.
         """
         with self._changed:
+            if self._stopped:
+                raise StoppedError(f"{self._name}: the stream was stopped")
             if not self._changed.wait_for(lambda: self._waiting or self._ended, timeout_s):
                 raise UnavailableError(f"{self._name}: nothing came for {timeout_s:g} s")
             if self._waiting:

@@ -16,7 +16,7 @@ import pyarrow.flight as flight
 from libraries.near_storage.client.assembling import Assembling
 from libraries.near_storage.client.attempting import Received, checked, remaining_groups
 from libraries.near_storage.client.patience import ComingAgain, Patience
-from libraries.near_storage.client.pumping import Pump
+from libraries.near_storage.client.pumping import Pump, StoppedError
 from libraries.near_storage.errors import (
     BusyError,
     DamagedError,
@@ -47,7 +47,11 @@ Renew = Callable[[Sequence[int], Sequence[str]], list[Source]]
 
 
 class Streams:
-    """The streams of one query. `close` ends all of them."""
+    """The streams of one query; closing the iterator of `rows` ends all of them.
+
+    All are read at once, until a node has no place for one of them. From then on one is read at a time: clients that
+    hold a place at one node while they wait for another's could wait for each other for ever.
+    """
 
     def __init__(self, caller: Caller, assembling: Assembling, renew: Renew, patience: Patience) -> None:
         self.caller = caller
@@ -56,19 +60,33 @@ class Streams:
         self.patience = patience
         self.received = Received()
         self.closed = threading.Event()
+        self._all: list[_Stream] = []
+        self._one_at_a_time = False
 
     def rows(self, sources: Sequence[Source]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
         """(partition, batch) of all sources, partitions ascending, each partition's rows in stored order."""
-        streams = [_Stream(self, source) for source in sources]
-        pairs = zip(sources, streams, strict=True)
+        self._all = [_Stream(self, source) for source in sources]
+        pairs = zip(sources, self._all, strict=True)
         try:
-            for stream in streams:
+            for stream in self._all:
                 stream.start()
             yield from _in_order([(source.share.pieces[0].position, stream.rows()) for source, stream in pairs])
         finally:
             self.closed.set()
-            for stream in streams:
+            for stream in self._all:
                 stream.stop()
+
+    def take_turns(self) -> None:
+        """A node has no place for a stream: from now on only one is read at a time."""
+        self._one_at_a_time = True
+        self.give_way(None)
+
+    def give_way(self, to: _Stream | None) -> None:
+        """Give up the places of the others if it is only one at a time."""
+        if self._one_at_a_time:
+            for stream in self._all:
+                if stream is not to:
+                    stream.stop()
 
 
 def _in_order(
@@ -110,9 +128,10 @@ class _Stream:
         self._pump = self._pumped(self._sources[0])
 
     def stop(self) -> None:
-        """End the stream."""
-        if self._pump is not None:
-            self._pump.stop()
+        """End the stream; who asks for rows again has it go on behind those that were given."""
+        pump, self._pump = self._pump, None
+        if pump is not None:
+            pump.stop()
 
     def rows(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """(partition, batch), each once."""
@@ -126,12 +145,13 @@ class _Stream:
                 self.stop()
                 if self._after != before:
                     self._moved()
-                self._recover(error)
+                if not isinstance(error, StoppedError):
+                    self._recover(error)
 
     def _attempt(self, source: Source) -> Iterator[tuple[int, pa.RecordBatch]]:
         streams, assembling = self._streams, self._streams.assembling
-        pump, self._pump = self._pump or self._pumped(source), None
-        self._pump = pump
+        streams.give_way(self)
+        pump = self._pump = self._pump or self._pumped(source)
         try:
             groups = remaining_groups(source.share.pieces, self._after)
             batches = checked(
@@ -175,6 +195,7 @@ class _Stream:
         received.resumed += 1
         received.failures.append(str(error))
         if isinstance(error, BusyError):
+            self._streams.take_turns()
             self._again.wait(error)
         elif isinstance(error, UnauthenticatedError):
             self._renew(error)

@@ -143,8 +143,10 @@ def test_a_stream_is_cut_and_taken_up(served: Cluster, table: pa.Table, monkeypa
     assert answer.received.resumed
 
 
-def test_busy_nodes_are_come_to_again(served: Cluster, table: pa.Table):
-    times = iter(range(100))
+@pytest.mark.parametrize("way", WAYS)
+def test_busy_nodes_are_come_to_again(served: Cluster, table: pa.Table, way: str):
+    """From then on one stream is read at a time, which changes no answer and is no failure of a node."""
+    times = iter(range(1_000))
 
     def busy(batches):
         if next(times) < 6:
@@ -153,11 +155,17 @@ def test_busy_nodes_are_come_to_again(served: Cluster, table: pa.Table):
 
     for node in served.nodes:
         node.fault = busy
-    assert served.client().query(SQL).equals(expected(table))
+    answer = served.client().answer(SQL, way)
+    assert answer.table.equals(expected(table))
+    assert 0 < answer.received.resumed <= 6
+    assert all("come again" in failure for failure in answer.received.failures)
+    times = iter(range(1_000))
+    sums = served.client().query("SELECT name, sum(key) AS s FROM t GROUP BY name", way)
+    assert pc.sum(sums["s"]).as_py() == pc.sum(table["key"]).as_py()
     served.nodes[0].fault = failing(0, BusyError("come again"))
     impatient = served.client(busy_s=0.1)
     with pytest.raises(BusyError, match="come again"):
-        impatient.query(SQL, "v1")
+        impatient.query(SQL, way)
 
 
 def test_enough_rows_stop_the_nodes(served: Cluster, table: pa.Table):
