@@ -33,8 +33,8 @@ CACHED_SHARE = 0.5
 """A second half that asks for less than this share of the bytes of the first reads from what the library keeps
 (rule 19)."""
 LOOK_BYTES = 128
-"""A call that asks for fewer bytes than this reads no values (rule 19): SQLite looks for 16 in each statement whether its
-file is still the same, and threads that wake each other read 8."""
+"""A call that asks for fewer bytes than this reads no values (rule 19): in each statement SQLite looks whether its
+file is still the same, at 16 of them, and threads that wake each other read 8."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
 """So does a handle that holds more than this, and than this share of the copy (rule 19)."""
 
