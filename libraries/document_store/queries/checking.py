@@ -16,6 +16,7 @@ from libraries.document_store.queries.steps import (
     INTEGER_LOWEST,
     KINDS,
     MOST_NESTING,
+    MOST_UNNESTS,
     OPERANDS,
     OPERATORS,
     Aggregate,
@@ -75,6 +76,9 @@ def check_steps(steps: Any) -> None:
             _check_gathering(step, names, where)
         else:
             columns = _check_result(step, names, columns, where)
+    unnests = sum(isinstance(step, Unnest) for step in steps)
+    if unnests > MOST_UNNESTS:
+        raise QueryError(f"a plan has at most {MOST_UNNESTS} Unnests, this one has {unnests}")
     given = [array.name for array in arrays_in(steps)]
     for name in given:
         if given.count(name) > 1:

@@ -23,6 +23,9 @@ OPERANDS = {"length": 1, "minus": 2, "floor_divide": 2, "modulo": 2}
 MOST_NESTING = 64
 """Conditions and expressions are nested at most so deep: generated source stays within what Python's compiler takes."""
 
+MOST_UNNESTS = 16
+"""Unnests of one plan: each is a loop of generated source within that of the last, and Python takes 20."""
+
 INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
 
 

@@ -2,6 +2,10 @@
 
 import json
 import math
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -21,6 +25,13 @@ def way(request, monkeypatch):
     if request.param and not kernels.NATIVE:
         pytest.skip("the kernels are not built: python -m libraries.build")
     monkeypatch.setattr(kernels, "NATIVE", request.param)
+
+
+@dataclass
+class Point:
+    """It becomes an object of its fields."""
+
+    x: int
 
 
 def nested(depth):
@@ -48,6 +59,8 @@ def test_rows_are_documents(found):
         ({"a": ["\ud800"]}, "a[*]", "UTF-8"),
         ({"a": nested(MAX_DEPTH)}, "a" + "[*]" * MAX_DEPTH, "deeper"),
         ({"a": [object()]}, "a[*]", "cannot hold a object"),
+        ({"a": [{"t": datetime(2020, 1, 1, tzinfo=UTC)}]}, "a[*].t", "documents have not"),
+        ({"a": 1j}, "a", "cannot hold a complex"),
     ],
 )
 def test_documents_that_are_refused(document, path, words):
@@ -79,6 +92,28 @@ def test_rows_that_are_refused(row, words):
     with pytest.raises(DocumentError, match=words) as raised:
         messagepack.check_rows([b"\x80", row])
     assert raised.value.document == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ((1, [math.nan, (b"x",)]), [1, [math.nan, [b"x"]]]),
+        ({7}, [7]),
+        (frozenset("a"), ["a"]),
+        (date(2020, 1, 2), "2020-01-02"),
+        (time(1, 2), "01:02:00"),
+        (datetime(2020, 1, 2), "2020-01-02T00:00:00"),
+        (timedelta(seconds=1), "PT1S"),
+        (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (Decimal("1.50"), "1.50"),
+        (Kind.TEXT, 4),
+        (Point(1), {"x": 1}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_types_are_stored_as_what_the_docstring_says(given, stored):
+    (row,) = messagepack.encode_all([{"a": [given]}])
+    assert same(messagepack.decode(row), {"a": [stored]})
 
 
 def test_rows_that_others_wrote():

@@ -38,6 +38,9 @@ from libraries.document_store.queries.semantics import compare
 from libraries.document_store.queries.vectors.vector import MISSING
 from libraries.document_store.values import Kind, kind_of
 
+MOST_JOINED = 16
+"""Masks that one expression joins: each lies within the next, and Python compiles only so many within each other."""
+
 Mask = str | bool
 """Source of a mask, or what is true of all tuples."""
 
@@ -112,7 +115,11 @@ class ColumnSource:
         found = [mask for mask in masks if not isinstance(mask, bool)]
         if not found:
             return both
-        return found[0] if len(found) == 1 else f"({(' & ' if both else ' | ').join(found)})"
+        word = " & " if both else " | "
+        while len(found) > MOST_JOINED:
+            pieces = [found[first : first + MOST_JOINED] for first in range(0, len(found), MOST_JOINED)]
+            found = [self.source.variable("m", word.join(piece)) for piece in pieces]
+        return found[0] if len(found) == 1 else f"({word.join(found)})"
 
     def _comparison(self, left: Expression, operator: str, right: Expression, tuples: Tuples) -> Mask:
         if isinstance(left, Constant) and isinstance(right, Constant):

@@ -63,7 +63,8 @@ def _make_structs(shape: Shape) -> None:
     for below in (*shape.fields.values(), *([shape.items] if shape.items else [])):
         _make_structs(below)
     parts = [(shape.attribute(name), _type_of(below), MISSING) for name, below in shape.fields.items()]
-    names = {shape.attribute(name): name for name in shape.fields if _is_plain(name)}
+    # Without the names of all fields nothing is decoded to it, and those of some could be attributes of others.
+    names = {shape.attribute(name): name for name in shape.fields} if all(map(_is_plain, shape.fields)) else None
     shape.struct = msgspec.defstruct("Read", parts, rename=names, gc=False)
 
 
@@ -77,7 +78,7 @@ def _type_of(shape: Shape) -> Any:
 def decoder_of(shape: Shape) -> Decode:
     """The function that decodes rows to structs of this shape."""
     whole = msgspec.msgpack.Decoder()
-    if not _has_plain_names(shape):
+    if shape.whole or not _has_plain_names(shape):
         return lambda row: converted(shape, whole.decode(row))
     assert shape.struct is not None
     typed = msgspec.msgpack.Decoder(shape.struct).decode

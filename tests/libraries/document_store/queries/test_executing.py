@@ -32,6 +32,7 @@ from libraries.document_store.queries.plan import (
     Limit,
     Named,
     Not,
+    Or,
     Order,
     Plan,
     Prefix,
@@ -42,6 +43,7 @@ from libraries.document_store.queries.plan import (
 )
 from libraries.document_store.queries.rows import run_over_documents
 from libraries.document_store.queries.spelling import to_json
+from libraries.document_store.queries.steps import MOST_UNNESTS
 from libraries.document_store.queries.vectors import aggregates, arrow, coded, codes, joining, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.shredding import Column, Texts
@@ -209,6 +211,55 @@ def test_names_of_documents_never_enter_generated_source():
         for function in (by_columns, by_rows):
             assert function is not None
             assert not any(name in function.__doc__ for name in (*HOSTILE[:3], "other"))
+
+
+def test_the_whole_document_is_a_value():
+    whole = Field(())
+    documents = [{"id": 1, "a": 5}, {"id": 2, "a": [1, {"b": 2}], "c": None}]
+    check(documents, Plan((Project((Named("doc", whole), Named("a", A))),)))
+    check(documents, Plan((Unnest(("a",), "i"), GroupBy((Named("doc", whole), Named("b", field("b", "i"))), (N,)))))
+
+
+def test_names_that_no_struct_takes_meet_names_of_structs():
+    documents = [{"id": i, 'a"b': i, "f0": {"f1": [i], 'f"0': 2}, "f1": "x"} for i in range(3)]
+    fields = [('a"b',), ("f0",), ("f1",), ("f0", 'f"0'), ("f0", "f1")]
+    conditions = [Compare(Field(path), "=", Constant(1)) for path in fields]
+    check(documents, Plan((Filter(Or(tuple(conditions))), Count())))
+    check(documents, Plan((Project(tuple(Named(str(path), Field(path)) for path in fields)),)))
+
+
+MANY = 5_000
+LONG = {
+    "integers": In(A, tuple(range(MANY))),
+    "texts": In(A, tuple(map(str, range(MANY)))),
+    "both": In(A, tuple(value for i in range(MANY // 2) for value in (i, str(i)))),
+    "and": And(tuple(Compare(A, "!=", Constant(i)) for i in range(MANY))),
+    "or": Or(tuple(Compare(A, ">", Constant(i + 0.5)) for i in range(MANY))),
+    "unlike tests": Or(tuple(Compare(A, "=", Constant(i)) if i % 2 else IsNull(field("b")) for i in range(MANY))),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_conditions_of_many_parts(name):
+    documents = [{"id": i, "a": value} for i, value in enumerate((1, 2.0, "7", "x", 4_999, 5_000, None, [1], -1.5))]
+    for condition in (LONG[name], Not(LONG[name])):
+        check(documents, Plan((Filter(condition), Project((Named("id", field("id")),)))))
+
+
+def test_long_conditions_within_each_other():
+    condition = Compare(A, "=", Constant(1))
+    for depth in range(30):
+        parts = tuple(Compare(B, "!=", Constant(f"{depth} {place}")) for place in range(40))
+        condition = Or((Compare(A, "=", Constant(depth)), And((*parts, condition))))
+    check([{"id": i, "a": i * 7, "b": "x"} for i in range(9)], Plan((Filter(condition), Count())))
+
+
+def test_as_many_unnests_as_are_allowed():
+    documents = [{"id": 1, "a": [[[1, 2], [3]]], "b": [1]}]
+    steps = [Unnest(("a",), "i0"), Unnest((), "i1", of="i0"), Unnest((), "i2", of="i1")]
+    steps += [Unnest(("b",), f"i{n}") for n in range(3, MOST_UNNESTS)]
+    condition = Filter(AnyItem(("b",), "x", Compare(Field((), "x"), "<", Field((), "i2"))))
+    check(documents, Plan((*steps, condition, GroupBy((Named("k", Field((), "i2")),), (N,)))))
 
 
 def test_plans_that_python_calls_equal_are_compiled_apart():

@@ -73,6 +73,7 @@ WRONG = {
     "tuple of field names": lambda: Plan((Filter(Compare(Field("a"), "=", Constant(1))),)),
     "UTF-8": lambda: Plan((Filter(Prefix(A, "\ud800")),)),
     "goes through an array": lambda: field("a[*].b"),
+    "at most 16 Unnests": lambda: Plan((*(Unnest(("a",), f"x{n}") for n in range(17)), Count())),
     "reads only the item itself": lambda: Plan((Unnest(("a",), "x", distinct=field("b")), Count())),
     "the document itself is no array": lambda: Plan((Unnest((), "x"), Count())),
 }
