@@ -171,7 +171,7 @@ def generator(digest: str, spelled: str) -> np.random.Generator:
 
 def _uniform(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
     """From shuffled rows, one after the other; shuffled again when they are used up."""
-    return _dealt(lambda: random.permutation(rows), wanted, repetitions)
+    return dealt(lambda: random.permutation(rows), wanted, repetitions)
 
 
 def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
@@ -182,7 +182,7 @@ def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions:
         numbers = (starts[:, None] + np.arange(RUN_ROWS)).reshape(-1)
         return numbers[numbers < rows]
 
-    return _dealt(shuffled, wanted, repetitions)
+    return dealt(shuffled, wanted, repetitions)
 
 
 def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
@@ -195,7 +195,7 @@ def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int)
     ]
 
 
-def _dealt(shuffled: Callable[[], np.ndarray], wanted: int, repetitions: int) -> list[np.ndarray]:
+def dealt(shuffled: Callable[[], np.ndarray], wanted: int, repetitions: int) -> list[np.ndarray]:
     """Hands of `wanted` numbers, which are all different within one pass through the rows."""
     hands: list[np.ndarray] = []
     pile = shuffled()

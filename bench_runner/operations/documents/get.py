@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from adapters.document_store import DocumentHandle, DocumentLoss, Key
@@ -14,7 +15,7 @@ from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading, first_unlike
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import count
-from bench_runner.operations.take import generator
+from bench_runner.operations.take import dealt, generator
 
 MISSING_OF = 10
 """One in so many keys is one that no document has, as programs look whether something is there."""
@@ -45,15 +46,16 @@ class Get(DocumentReading):
         return "" if adapter.offers.get else READ_ALL
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[list[Key]]:
-        """The keys of each repetition, uniform among those of the first `rows` documents."""
+        """The keys of each repetition, uniform among those of the first `rows` documents; disjoint while there are
+        enough, with those that are missing."""
         (keys,) = source.values(stage, rows, (source.key_field(stage),))
-        known = set(keys)
         random = generator(stage.digest, self.spelled)
         wanted = min(self.documents, rows)
-        asked = [[keys[place] for place in random.permutation(len(keys))[:wanted].tolist()] for _ in range(repetitions)]
-        for hand in asked:
-            for place in range(MISSING_OF - 1, wanted, MISSING_OF):
-                hand[place] = _unknown(hand[place], known)
+        asked = _hands(keys, wanted, repetitions, random)
+        missing = wanted // MISSING_OF
+        unknown = _unknown(keys, missing * repetitions)
+        for hand, others in zip(asked, _hands(unknown, missing, repetitions, random), strict=True):
+            hand[MISSING_OF - 1 :: MISSING_OF] = others
         return asked
 
     def asked(self, stage: Stage, handle: DocumentHandle, held: Sequence[Key]) -> list[Any]:
@@ -69,7 +71,19 @@ class Get(DocumentReading):
         return first_unlike(right, result.rows, losses)
 
 
-def _unknown(key: Key, known: set[Key]) -> Key:
-    while key in known:
-        key = f"{key}x" if isinstance(key, str) else key + 1
-    return key
+def _hands(keys: Sequence[Key], wanted: int, repetitions: int, random: np.random.Generator) -> list[list[Key]]:
+    hands = dealt(lambda: random.permutation(len(keys)), wanted, repetitions)
+    return [[keys[place] for place in hand.tolist()] for hand in hands]
+
+
+def _unknown(keys: Sequence[Key], least: int) -> list[Key]:
+    """At least so many keys that no document has, each another one. They lie between those that there are, where a
+    store cannot tell by the least and the most of what it holds; where these leave too few gaps, also beyond the
+    last."""
+    known, last = set(keys), max(keys)
+    found = [other for key in keys if key != last and (other := _behind(key, 1)) not in known]
+    return found + [_behind(last, step) for step in range(1, 1 + least - len(found))]
+
+
+def _behind(key: Key, step: int) -> Key:
+    return f"{key}x{step}" if isinstance(key, str) else key + step

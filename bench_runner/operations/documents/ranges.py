@@ -64,7 +64,7 @@ class Range(Asking):
         # The fields and the parts are the same whether an index finds them or not.
         chosen = source.chosen_paths(stage, self.paths, f"range/{self.paths}")
         random = generator(stage.digest, f"range/{self.selectivity}")
-        asked = (source.share_between(found, self.selectivity, random) for _ in range(repetitions))
+        asked = source.shares_between(found, self.selectivity, random, repetitions)
         return [plan(ordered, low, high, chosen) for low, high in asked]
 
     def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from adapters.document_store import FieldPath, Key
 from adapters.errors import RefusedData
 from bench_runner.operations.operation import Stage
-from bench_runner.operations.take import generator
+from bench_runner.operations.take import dealt, generator
 from data_generator.documents import json_lines, key_of, lines_of
 
 LOOKED_AT = 1_000
@@ -103,9 +103,14 @@ def _places(value: dict[str, Any], before: FieldPath) -> Iterator[tuple[FieldPat
             yield (*before, name), below
 
 
-def share_between(found: list[Any], share: float, random: np.random.Generator) -> tuple[int, int]:
-    """The lowest and highest of a run of the sorted integers that is about this share of them."""
+def shares_between(
+    found: list[Any], share: float, random: np.random.Generator, repetitions: int
+) -> list[tuple[int, int]]:
+    """The lowest and highest of runs of the sorted integers, each about this share of them; no run meets another while
+    there are enough."""
     held = np.sort(np.array([value for value in found if type(value) is int], np.int64))
     count = max(1, round(share * len(held)))
-    start = int(random.integers(0, len(held) - count + 1))
-    return int(held[start]), int(held[start + count - 1])
+    runs = len(held) // count
+    first = int(random.integers(0, len(held) - runs * count + 1))
+    starts = [first + count * int(run) for (run,) in dealt(lambda: random.permutation(runs), 1, repetitions)]
+    return [(int(held[start]), int(held[start + count - 1])) for start in starts]

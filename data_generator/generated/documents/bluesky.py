@@ -3,7 +3,7 @@
 Field names and shapes are the stream's own (did, time_us, kind, commit with operation, collection and a record that
 differs by collection): a record's `subject` is an object in likes and reposts, and text in follows. Events come in the
 order of their times, with more of them in the evening than at night. JSONBench's events have no key; ours begin with a
-field `id`, their number. What is written in posts is words at random.
+field `id`, twice their number. What is written in posts is words at random.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import Draws, chosen, code_of, dataset, iso_time
+from data_generator.generated.documents.drawing import KEY_STEP, Draws, chosen, code_of, dataset, iso_time
 
-VERSION = 1
+VERSION = 2
 
 _BEGIN_US = 1_732_147_200_000_000
 """2024-11-21 00:00 UTC."""
@@ -77,6 +77,7 @@ def _events(draws: Draws, first: int) -> Iterator[str]:
     within = draws.unit_floats("time").tolist()
     for place, person in enumerate(people):
         number = first + place
+        key = KEY_STEP * number
         time_us = _time_us(number + within[place])
         did = code_of(person)
         kind = _KIND_TABLE[bits() * 1000 >> 32]
@@ -85,13 +86,13 @@ def _events(draws: Draws, first: int) -> Iterator[str]:
             collection = _COLLECTION_TABLE[bits() * 1000 >> 32]
             stamp = draws.code(10)
             content = "" if operation == "delete" else _content(draws, collection, time_us)
-            yield _COMMIT % (number, did, time_us, stamp, operation, collection, stamp, content)
+            yield _COMMIT % (key, did, time_us, stamp, operation, collection, stamp, content)
         elif kind == "identity":
             handle = f"{draws.words(1)}{person}"
-            yield _IDENTITY % (number, did, time_us, did, handle, 20_000_000 + number, iso_time(time_us))
+            yield _IDENTITY % (key, did, time_us, did, handle, 20_000_000 + number, iso_time(time_us))
         else:
             active = "true" if bits() & 3 else "false"
-            yield _ACCOUNT % (number, did, time_us, active, did, 20_000_000 + number, iso_time(time_us))
+            yield _ACCOUNT % (key, did, time_us, active, did, 20_000_000 + number, iso_time(time_us))
 
 
 def _hours_us() -> tuple[tuple[float, float], ...]:

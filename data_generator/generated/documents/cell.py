@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import Draws, dataset
+from data_generator.generated.documents.drawing import BLOCK, KEY_STEP, Draws, dataset
 
-VERSION = 1
+VERSION = 2
 
 _CALLERS = 200_000
 _TOWERS = 20_000
@@ -35,7 +35,7 @@ def _calls(draws: Draws, first: int) -> Iterator[str]:
     latitudes = 48.5 + (towers * 7919 % _TOWERS) * (2.553719 / _TOWERS)
     longitudes = 12.1 + (towers * 104_729 % _TOWERS) * (6.759137 / _TOWERS)
     columns = (
-        range(first, first + len(towers)),
+        range(KEY_STEP * first, KEY_STEP * (first + BLOCK), KEY_STEP),
         callers.tolist(),
         draws.integers("callee", 0, 99_999_999).tolist(),
         towers.tolist(),

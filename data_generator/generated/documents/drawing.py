@@ -24,6 +24,10 @@ from data_generator.generated.words import WORDS
 BLOCK = 1024
 """Documents that share random streams: made together, and cut where fewer are asked for."""
 
+KEY_STEP = 2
+"""Keys that are numbers leave out every other one, so that a key that no document has can lie between two that there
+are: events that are deleted, or filtered out, leave such gaps."""
+
 _AT_ONCE = 16_384
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_TO_LETTER = bytes(_BASE32[byte % len(_BASE32)] for byte in range(256))

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import BLOCK, Draws, dataset, iso_time
+from data_generator.generated.documents.drawing import BLOCK, KEY_STEP, Draws, dataset, iso_time
 
-VERSION = 2
+VERSION = 3
 
 _SENSORS = 10_000
 _BEGIN_MS = 1_672_531_200_000
@@ -43,7 +43,7 @@ def _reports(draws: Draws, first: int, *, readings: Callable[[Draws, list[int]],
     sensors = draws.integers("sensor", 0, _SENSORS - 1).tolist()
     level = draws.integers("level", 5, 100)
     columns = (
-        range(first, first + BLOCK),
+        range(KEY_STEP * first, KEY_STEP * (first + BLOCK), KEY_STEP),
         sensors,
         [_KINDS[sensor % len(_KINDS)] for sensor in sensors],
         times,

@@ -3,6 +3,7 @@ counting agree on."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from bench_runner.operations.documents.ask import Ask
 from bench_runner.operations.documents.get import MISSING_OF, Get
 from bench_runner.operations.documents.ingest import Ingest, after
 from bench_runner.operations.documents.ranges import Range
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import REPETITIONS, Stage
 from bench_runner.operations.targets import Target
 from bench_runner.suites import SUITES
 from bench_runner.worker.block import open_copy
@@ -72,6 +73,33 @@ def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: Stage) -> Non
         assert missing == list(range(MISSING_OF - 1, 50, MISSING_OF))
     assert asked[0] != asked[1]
     assert asked == Get(documents=50).inputs(stage, stage.rows, 3)
+
+
+@pytest.mark.parametrize("name", ["cell", "sensors", "bluesky-events", "tweets-2016", "wos"])
+def test_keys_that_are_missing_lie_among_those_that_there_are(name: str, tmp_path: Path) -> None:
+    """Beyond the last one a store that knows its least and its most key need not look."""
+    made = stage_of(resolve(name, {}, rows=1_100), tmp_path)
+    known = source.lines_by_key(made).keys()
+    asked = Get(documents=30).inputs(made, made.rows, 1 + REPETITIONS)
+    missing = [key for keys in asked for key in keys if key not in known]
+    assert len(set(missing)) == len(missing) == 31 * 3
+    assert all(min(known) < key < max(known) for key in missing)  # type: ignore[type-var, operator]
+    present = [key for keys in asked for key in keys if key in known]
+    assert len(set(present)) == len(present), "no call asks for what another one has read"
+
+
+def test_keys_without_gaps_have_missing_ones_beyond_the_last(tmp_path: Path) -> None:
+    made = own([{"id": number} for number in range(200)], tmp_path)
+    hands = Get(documents=100).inputs(made, made.rows, 3)
+    missing = [key for hand in hands for key in hand[MISSING_OF - 1 :: MISSING_OF]]
+    assert sorted(missing) == list(range(200, 230))
+
+
+def test_no_part_that_is_asked_for_meets_another(stage: Stage) -> None:
+    plans = Range(selectivity=0.03).inputs(stage, stage.rows, 1 + REPETITIONS)
+    conditions = [json.loads(plan)[0]["condition"]["conditions"] for plan in plans]
+    bounds = sorted((low["right"]["value"], high["right"]["value"]) for low, high in conditions)
+    assert all(high < low for (_, high), (low, _) in itertools.pairwise(bounds))
 
 
 def test_ranges_are_of_the_time_and_hold_the_share_that_was_asked_for(stage: Stage) -> None:
