@@ -82,6 +82,8 @@ class Judged:
     ours: tuple[str, ...]
     reason: str
     conditions: Conditions | None
+    machine: str = ""
+    """Whose figures these are, where the run has those of several."""
 
 
 def time_of(operation: str, title: str = "") -> Column:
@@ -184,6 +186,7 @@ class _Measured:
 
     cells: Mapping[_Place, Mapping[tuple[str, int], _Cells]]
     least_bytes: int
+    several_machines: bool
 
 
 def _measured(run: Run) -> _Measured:
@@ -200,7 +203,12 @@ def _measured(run: Run) -> _Measured:
                 # A variant that several suites measure is one all the same: the first stands.
                 cells.figures.setdefault(subject, (summary.figures[figure], summary.by_round[figure]))
     by_place = dict(sorted(found.items(), key=lambda each: _unusual(each[0].conditions)))
-    return _Measured(by_place, smallest_shown(run.info))
+    return _Measured(by_place, smallest_shown(run.info), has_several_machines(run))
+
+
+def has_several_machines(run: Run) -> bool:
+    """Whether a run was merged from those of several machines, whose figures must be told apart."""
+    return len({sample.machine for sample in run.samples}) > 1
 
 
 def _aside(summary: CellSummary) -> str:
@@ -257,10 +265,11 @@ def _judged(source: Source, claim: Claim, measured: _Measured) -> Judged:
     left_out = {name: why for name in finding.datasets if (why := _left_out(cells, needed_by(finding, name)))}
     ours = Ours(cells.figures, measured.least_bytes, MILLISECONDS)
     judgement = judge(finding, ours, {}, left_out, faults=())
-    nothing = not (cells.figures or cells.aside)
-    conditions = None if place is None or nothing else place.conditions
     reason = _why(claim, judgement, cells, left_out)
-    return Judged(claim, theirs, judgement.verdict, judgement.figures, reason, conditions)
+    found = Judged(claim, theirs, judgement.verdict, judgement.figures, reason, None)
+    if place is None or not (cells.figures or cells.aside):
+        return found
+    return replace(found, conditions=place.conditions, machine=place.machine if measured.several_machines else "")
 
 
 def _known(finding: Finding, cells: _Cells) -> tuple[int, int, int]:

@@ -68,6 +68,7 @@ def _ours(each: Judged) -> Iterator[str]:
     """Our figures, with what they are of, and under which conditions."""
     if each.conditions is not None:
         where = conditions_text(each.conditions).removeprefix("track , ")
+        where += f", machine {each.machine}" if each.machine else ""
         yield from (f"{text} ({each.claim.measured}, {where})" for text in each.ours)
 
 

@@ -14,6 +14,7 @@ from bench_runner.results.records import Cell, Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, summarise
 from reports.analysis.labels import conditions_text
 from reports.analysis.units import MILLISECONDS, number_text, spread_text
+from reports.sources.claims import has_several_machines
 from reports.sources.documents import AMAX, SELECTIVITIES, ranged
 from reports.sources.side_by_side import Entry, SideBySide
 
@@ -36,8 +37,9 @@ def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
         if cell.variant == AMAX and cell.operation.startswith("range[") and _is_own(summary):
             key = (cell.dataset, cell.rows, changed(cell.conditions, track=""), cell.machine)
             grouped.setdefault(key, {})[cell.operation] = summary
-    for (dataset, rows, conditions, _), ours in grouped.items():
+    for (dataset, rows, conditions, machine), ours in grouped.items():
         where = conditions_text(conditions).removeprefix("track , ")
+        where += f", machine {machine}" if has_several_machines(run) else ""
         yield f"ours: {dataset}, {rows:,} documents, {where}", ours
 
 

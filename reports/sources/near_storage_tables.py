@@ -26,6 +26,7 @@ from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, published_rows
 from reports.analysis.units import number_text, spread_text
+from reports.sources.claims import has_several_machines
 from reports.sources.near_storage import V1, V1_KEPT, V2
 from reports.sources.side_by_side import Entry, SideBySide
 
@@ -70,8 +71,9 @@ def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
         if series.variant in names:
             key = (series.dataset, series.conditions, series.place, series.measured[0].cell.machine)
             grouped.setdefault(key, {})[names[series.variant]] = series
-    for (dataset, conditions, place, _), ours in grouped.items():
-        yield f"ours: {dataset}, {place}, {conditions_text(conditions)}", ours
+    for (dataset, conditions, place, machine), ours in grouped.items():
+        where = f", machine {machine}" if has_several_machines(run) else ""
+        yield f"ours: {dataset}, {place}, {conditions_text(conditions)}{where}", ours
 
 
 @cache

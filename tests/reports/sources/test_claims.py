@@ -174,6 +174,11 @@ def test_what_is_of_other_rows_or_machines_is_not_compared(told: dict[str, Any],
     assert found.ours == ("core: f3[codec=none] 50.2 ms, parquet[engine=pyarrow,codec=none] 100 ms",)
 
 
+def test_a_verdict_on_one_of_several_machines_says_which() -> None:
+    run = both(run_of(READ), run_of({("read", f3.PARQUET, "core"): 4.0}, machine="lab-2"))
+    assert "(read time, cache warm, target arrow, machine lab-1)" in markdown([run], "f3")
+
+
 def test_files_are_larger_than_those_that_the_bare_call_writes() -> None:
     """Parquet without a codec says nothing of it: the source has block compression as the cause."""
     megabytes = {f3.F3: 19, f3.PARQUET: 19.2, f3.PARQUET_USUAL: 15}

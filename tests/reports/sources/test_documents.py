@@ -106,6 +106,13 @@ def test_table_3_has_our_figures_in_their_places() -> None:
     assert "nothing of it in this run" in tables([run_of({})])[0].title
 
 
+def test_table_3_has_machines_apart() -> None:
+    run = run_of({("tweets-2016", AMAX, ranged("1e-05", 5, "index").operation): 2.5})
+    moved = tuple(changed(sample, machine="lab-2") for sample in run.samples)
+    titles = [table.title for table in tables([replace(run, samples=(*run.samples, *moved))])]
+    assert [title.rpartition(", ")[2] for title in titles] == ["machine lab-1)", "machine lab-2)"]
+
+
 def test_what_a_finding_asks_for_can_be_measured() -> None:
     """Operations are spelled as the suite has them, data sets named as there."""
     offered = {*SUITE.operations, *SUITE.operations_on_request}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench_runner.results.records import Conditions, Run, Sample
+from bench_runner.results.records import Conditions, Run, Sample, changed
 from reports.sources import near_storage
 from reports.sources.claims import Judged, judged
 from reports.sources.claims_shown import markdown
@@ -157,6 +157,15 @@ def test_what_is_measured_over_a_network_has_tables_of_its_own() -> None:
     titles = [table.title for table in found if table.title.startswith("table 8.1")]
     assert len(titles) == 2
     assert titles[1].endswith("target arrow, loopback at 1,000 Mbit/s, warm service)")
+
+
+def test_what_is_of_two_machines_has_tables_of_its_own() -> None:
+    near, other = run_of(theirs()), run_of(theirs(lambda way, share, rate: rate / 10))
+    moved = tuple(changed(sample, machine="lab-2") for sample in other.samples)
+    found = tables([replace(near, samples=(*near.samples, *moved))])
+    throughput = [table for table in found if table.title.startswith("table 8.1")]
+    assert [table.title.rpartition(", ")[2] for table in throughput] == ["machine lab-1)", "machine lab-2)"]
+    assert throughput[0].texts[0] != throughput[1].texts[0]
 
 
 def test_without_a_save_nobody_knows_how_many_bytes_there_are() -> None:
