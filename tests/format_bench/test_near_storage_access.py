@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import click
 import pytest
 
 from format_bench.commands.near_storage_access import near_storage_told
+from format_bench.commands.store import store
 from libraries.near_storage.errors import NotFoundError, UnavailableError
 
 
@@ -40,3 +44,10 @@ def test_what_a_service_says_of_itself_is_told_as_it_is(capsys: pytest.CaptureFi
     with pytest.raises(click.exceptions.Exit) as ended, near_storage_told("grpc://127.0.0.1:8815"):
         raise NotFoundError("no table is called 'events'")
     assert ended.value.exit_code == 2
+
+
+def test_verbs_that_messages_name_are_there() -> None:
+    library = Path(__file__).parents[2] / "libraries/near_storage"
+    named = {verb for path in library.rglob("*.py") for verb in re.findall(r"'store (\w+)", path.read_text())}
+    assert "tables" in named
+    assert named - set(store.commands) == set()

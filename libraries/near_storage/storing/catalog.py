@@ -163,7 +163,7 @@ class Catalog:
                 "SELECT number FROM versions WHERE table_name = ? AND replaced_s IS NULL", (check_table(table),)
             ).fetchone()
             if found is None:
-                raise NotFoundError(f"There is no table {table}: 'store list' shows those that there are.")
+                raise NotFoundError(f"There is no table {table}: 'store tables' shows those that there are.")
             return self._version(connection, found[0])
 
     def version(self, table: str, number: int) -> TableVersion:
@@ -184,7 +184,7 @@ class Catalog:
                 (self._clock(), check_table(table)),
             )
             if gone.rowcount == 0:
-                raise NotFoundError(f"There is no table {table}: 'store list' shows those that there are.")
+                raise NotFoundError(f"There is no table {table}: 'store tables' shows those that there are.")
 
     # --- what is known of partitions ---------------------------------------------------------------------
 
