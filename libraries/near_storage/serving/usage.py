@@ -25,10 +25,20 @@ def of_this_process() -> Usage:
     device = _device()
     return Usage(
         used.ru_utime + used.ru_stime,
-        used.ru_maxrss * 1024,
+        _high_water_bytes(used.ru_maxrss * 1024),
         device.get("read_bytes", -1),
         device.get("write_bytes", -1),
     )
+
+
+def _high_water_bytes(otherwise: int) -> int:
+    """The most that was resident since this program began: ru_maxrss begins with what its parent had."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return otherwise
+    sizes = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    return int(next(sizes, otherwise // 1024)) * 1024
 
 
 def _device() -> dict[str, int]:
