@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -117,17 +118,36 @@ def _send_all(
     target: Target, upload: str, source: TableSource, rows_per_partition: int | None, progress: Progress | None
 ) -> None:
     total, done = all_bytes(source, rows_per_partition), 0
-    with ThreadPoolExecutor(max_workers=8, thread_name_prefix="near-storage-put") as sending:
+    given_up = threading.Event()
+    try:
         for position, path in enumerate(partitions(source, rows_per_partition)):
             digest, size = _digest(path)
             placed = target.ask("place", Place(upload, position, digest, size), Placements)
-            sends = [sending.submit(_send, target, node, placed.permit, path) for node in placed.nodes]
+            sends = [_apart(partial(_send, target, node, placed.permit, path, given_up)) for node in placed.nodes]
             _raise_first(sends)
             for sent in sends:
                 target.act("acknowledge", sent.result())
             done += size
             if progress is not None:
                 progress(done, total)
+    finally:
+        # After Ctrl-C some are still on their way, perhaps to a node that hangs.
+        given_up.set()
+
+
+def _apart(work: Callable[[], bytes]) -> Future[bytes]:
+    """What `work` returns, made in a thread that nobody has to wait for: Flight cannot cancel what it sends."""
+    result: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            # Whoever asks for the result is told, in his own thread.
+            result.set_exception(error)
+
+    threading.Thread(target=run, name="near-storage-put", daemon=True).start()
+    return result
 
 
 def _raise_first(sends: Sequence[Future[bytes]]) -> None:
@@ -154,21 +174,23 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _send(target: Target, node: Placement, permit: bytes, path: Path) -> bytes:
+def _send(target: Target, node: Placement, permit: bytes, path: Path, given_up: threading.Event) -> bytes:
     """Put a file on one node; the node's receipt. _NodesLost if another node should be tried."""
     try:
-        return coming_again(lambda: _sent(target, node, permit, path), target.patience, target.closed)
+        return coming_again(lambda: _sent(target, node, permit, path, given_up), target.patience, given_up)
     except (UnavailableError, DamagedError) as error:
         raise _NodesLost({node.node: error}) from None
 
 
-def _sent(target: Target, node: Placement, permit: bytes, path: Path) -> bytes:
+def _sent(target: Target, node: Placement, permit: bytes, path: Path, given_up: threading.Event) -> bytes:
     client = target.caller.client(node.location)
     descriptor = flight.FlightDescriptor.for_command(permit)
     try:
         writer, replies = client.do_put(descriptor, UPLOAD, target.caller.options(PUT_S, with_token=False))
         try:
             for piece in _pieces(path):
+                if given_up.is_set():
+                    raise UnavailableError("the upload was given up")
                 writer.write_batch(_batch(piece))
             writer.done_writing()
             receipt = replies.read()
