@@ -9,7 +9,7 @@ measured. What an engine offers beside save and read is said in `adapters.offers
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -160,6 +160,19 @@ class Besides:
 
 
 @dataclass(frozen=True)
+class Program:
+    """Something that an engine needs besides Python's distributions, and that the system's packages install.
+
+    `version` finds its release, None where it is not there; it is asked often and keeps what it has found.
+    """
+
+    name: str
+    version: Callable[[], str | None]
+    install: str
+    """The command that installs it."""
+
+
+@dataclass(frozen=True)
 class PartCall:
     """What a user writes for a part of a table: an expression, the statements `before` it, the import lines that they
     need besides, and the statements `after` it.
@@ -206,6 +219,8 @@ class Adapter(ABC):
     """For people: 'HDF5 table'."""
     distributions: ClassVar[tuple[str, ...]]
     """What has to be installed, by distribution name; the first one's version stands for the engine."""
+    programs: ClassVar[tuple[Program, ...]] = ()
+    """What has to be installed besides; where there is one, its version stands for the engine."""
     native: ClassVar[Native]
     suffix: ClassVar[str]
     """Ending of the location that the harness hands out, with its dot: some calls refuse others."""

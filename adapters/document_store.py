@@ -195,9 +195,20 @@ class DocumentStoreAdapter(Adapter):
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
         """Open what lies at `location`, with the key that it was stored under."""
 
+    def begin(self, location: Path) -> None:
+        """Have what a user has running before documents are stored or read, such as a server of this place, which may
+        be empty or not there yet. `ingest` and `open` do it by themselves where nobody has, and end it. Most stores
+        have none of it."""
+        return
+
+    def end(self, location: Path) -> None:
+        """End what `begin` has started, once every handle is closed."""
+        return
+
     def size_bytes(self, location: Path) -> int:
-        """What all files at `location` hold."""
-        files = [location] if location.is_file() else [path for path in location.rglob("*") if path.is_file()]
+        """What the files hold that documents lie in."""
+        data = self.data_of(location)
+        files = [data] if data.is_file() else [path for path in data.rglob("*") if path.is_file()]
         return sum(file.stat().st_size for file in files)
 
 

@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether an engine can be used here, from installed metadata alone (nothing is imported)."""
+    """Whether an engine can be used here, from installed metadata and what programs say (nothing is imported)."""
 
     versions: Mapping[str, str]
     missing: tuple[str, ...]
@@ -45,7 +45,7 @@ class Availability:
 
     @property
     def installed(self) -> bool:
-        """Whether every distribution that the engine needs is there."""
+        """Whether every distribution and every program that the engine needs is there."""
         return not self.missing
 
 
@@ -114,15 +114,16 @@ class Registry(Generic[AdapterT]):
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
     def availability(self, engine: type[AdapterT], values: Mapping[str, object] | None = None) -> Availability:
-        """Which of the distributions are installed that the engine needs, with these values of its settings, or
-        their defaults."""
+        """Which of the distributions and programs are installed that the engine needs, with these values of its
+        settings, or their defaults."""
         if values is None:
             values = {key: setting.default for key, setting in engine.settings.items()}
         codec = engine.codec_distributions.get(str(values.get("codec")))
         spelled = (f"{key}={value}" for key, value in values.items())
         besides = [engine.besides_for[choice] for choice in spelled if choice in engine.besides_for]
         needed = [name for each in besides for name in each.distributions]
-        versions: dict[str, str] = {}
+        programs = {program.name: program.version() for program in engine.programs}
+        versions = {name: version for name, version in programs.items() if version is not None}
         missing: list[str] = []
         for distribution in (*engine.distributions, *([codec] if codec else []), *needed):
             try:
@@ -134,7 +135,9 @@ class Registry(Generic[AdapterT]):
             install = "pip install -e '.[codecs]'"
         elif missing and set(missing) <= set(needed):
             install = f"pip install -e '.[{','.join(each.extra for each in besides)}]'"
-        return Availability(versions, tuple(missing), install)
+        absent = [program for program in engine.programs if program.name not in versions]
+        commands = [*([install] if missing or not absent else []), *(program.install for program in absent)]
+        return Availability(versions, (*missing, *(program.name for program in absent)), " && ".join(commands))
 
     def build(self, spelled: str, *, threads: int | None = None) -> AdapterT:
         """A fresh adapter for a spelled variant, its libraries not loaded yet.

@@ -300,15 +300,18 @@ def _detect_virt(which: str) -> str | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Version of Python and of every installed distribution that shapes a figure, sorted.
+    """Version of Python and of every installed distribution or program that shapes a figure, sorted.
 
     Nothing is imported but the modules of the registered formats and storages, which load their libraries later.
     """
     names = set(HARNESS_LIBRARIES)
+    programs = {}
     for _, engine in registries.all_engines():
+        programs |= {program.name: program.version() for program in engine.programs}
         names.update((*engine.distributions, *engine.codec_distributions.values()))
         names.update(name for besides in engine.besides_for.values() for name in besides.distributions)
     versions = {"python": platform.python_version()}
+    versions |= {name: version for name, version in programs.items() if version is not None}
     for name in sorted(names):
         try:
             versions[name] = importlib.metadata.version(name)

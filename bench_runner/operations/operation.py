@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeGuard, cast
 
 import numpy as np
 import pyarrow as pa
 
 from adapters.contract import ImageStorage, TabularFormat
+from adapters.document_store import DocumentStoreAdapter
 from adapters.offers import Handle
 from adapters.spelling import spell
 from bench_runner.clock import Laps
@@ -153,9 +154,23 @@ class Operation(ABC):
     def take_input(self, stage: Stage, rows: int) -> Any:
         """Before the clock: what the user holds, in private memory."""
 
+    def place(self, location: Path) -> Path:
+        """Where it works: on the stored copy, or where it makes one of its own."""
+        return location
+
     def prepare(self, location: Path) -> None:
         """Before the clock, where it changes a stored copy: one of its own."""
         raise NotImplementedError(f"{self.name} changes nothing")
+
+    def begin(self, stage: Stage, location: Path) -> None:
+        """Before the clock: a server that users have running before they store documents, or read them."""
+        if stage.target.is_documents:
+            cast(DocumentStoreAdapter, stage.adapter).begin(self.place(location))
+
+    def end(self, stage: Stage, location: Path) -> None:
+        """Behind the clock: it ends, and its files are whole."""
+        if stage.target.is_documents:
+            cast(DocumentStoreAdapter, stage.adapter).end(self.place(location))
 
     @abstractmethod
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
@@ -209,6 +224,12 @@ class RepeatedOperation(Operation):
         """Whether what is asked for needs values that are stored: metadata alone, which an open copy may keep, cannot
         answer it."""
         return True
+
+    def begin(self, stage: Stage, location: Path) -> None:
+        """Nothing: opening does it, which is before the clock."""
+
+    def end(self, stage: Stage, location: Path) -> None:
+        """Nothing: closing does it."""
 
     def handles(self, adapter: TabularFormat | ImageStorage) -> int:
         """How many times the stored copy is opened before the clock, to stay open: 0 where each call opens it."""

@@ -195,6 +195,7 @@ class Trial:
         self._ready = self._result = None
         if ready is None:
             return
+        ready.operation.end(ready.stage, ready.location)
         chain, _ = self._cell(dataset, variant)
         try:
             with _remembered(_marker(ready.operation.spelled, chain)):

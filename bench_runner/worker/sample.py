@@ -102,6 +102,7 @@ def prepare(task: Mapping[str, Any]) -> Ready:
         if task["cold"]:
             # What services read for it must not be what the cold call needs.
             linux.evict_all(adapter.data_of(location))
+    operation.begin(stage, location)
     rest = _settle(task)
     thorough = task["thorough"] or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
@@ -133,6 +134,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     laps.parts["cpu_ns"] += watch.started_cpu_ns()
     figures = {**ready.first_call, **laps.parts, **watch.figures()}
     answer = watch.answer(ready.rest, started, thorough=ready.thorough)
+    ready.operation.end(ready.stage, ready.location)  # what a server has read is known once it was waited for
     moved, before = linux.io_bytes(), watch.moved
     if ready.operation.writes or ready.operation.changes:
         figures["dirtied_bytes"] = moved.dirtied - before.dirtied
@@ -150,8 +152,8 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         answer |= read_back(ready.stage.adapter, ready.location)
     else:
         if ready.operation.changes:
-            before_bytes = 0 if ready.operation.makes_anew else _size_bytes(ready.location)
-            figures["growth_bytes"] = _size_bytes(result) - before_bytes
+            before_bytes = 0 if ready.operation.makes_anew else _size_bytes(ready.stage, ready.location)
+            figures["growth_bytes"] = _size_bytes(ready.stage, result) - before_bytes
         if ready.operation.makes_anew:
             answer |= read_back(ready.stage.adapter, result)
         result = ready.operation.answer(ready.stage, result, ready.location)
@@ -228,7 +230,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     answer["cached"] = kept and block.is_cached(
         halves,
         held_bytes,
-        _size_bytes(location),
+        _size_bytes(stage, location),
         sees_reads=task.get("served") is None and not stage.adapter.reads_unseen,
         # Raw I/O keeps nothing, and reads of a narrow row no byte beside its values.
         needs_values=operation.needs_values(ready.held[0]) and not is_raw_io(stage.adapter.format),
@@ -325,8 +327,9 @@ def _verification(ready: Ready, result: Any, figures: dict[str, int], *, last_re
     return answer
 
 
-def _size_bytes(location: Path) -> int:
-    return sum(path.stat().st_size for path in linux.files_below(location))
+def _size_bytes(stage: Stage, location: Path) -> int:
+    data = stage.adapter.data_of(location) if stage.target.is_documents else location
+    return sum(path.stat().st_size for path in linux.files_below(data))
 
 
 def _settle(task: Mapping[str, Any]) -> Rest:
@@ -348,6 +351,7 @@ def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
     held = operation.take_input(stage, stage.primer_rows)
     if operation.changes:
         operation.prepare(primer)
+    operation.begin(stage, primer)
     linux.reset_high_water()
     before = linux.high_water_bytes()
     laps = Laps()
@@ -355,6 +359,7 @@ def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
     operation.run(stage, held, primer, laps)
     laps.stop()
     growth = linux.high_water_bytes() - before
+    operation.end(stage, primer)
     return {"first_call_ns": laps.parts["wall_ns"], "first_call_rss_bytes": max(growth, 0)}
 
 
