@@ -66,6 +66,33 @@ JSON_TEXT = (NOT_FINITE_AS_NULL, BINARY_AS_BASE64)
 """What every store loses that documents reach as JSON text."""
 
 
+def _without_sign_of_zero(value: Any) -> Any:
+    return 0.0 if type(value) is float and value == 0 else value
+
+
+def _large_as_double(value: Any) -> Any:
+    return float(value) if type(value) is int and abs(value) >= FIRST_EXPONENT else value
+
+
+FIRST_EXPONENT = 10**16
+"""From it on a whole double is written with an exponent, and not with a fraction of zero."""
+
+MINUS_ZERO_AS_ZERO = DocumentLoss(
+    "-0.0 becomes 0.0: decimal numbers have one zero",
+    "zero",
+    Cause.FORMAT,
+    frozenset({"doubles"}),
+    everywhere(_without_sign_of_zero),
+)
+LARGE_WHOLE_AS_INTEGER = DocumentLoss(
+    "a whole double from 1e16 on becomes an integer: its exponent is written out",
+    "the double that is nearest to it",
+    Cause.FORMAT,
+    frozenset({"doubles"}),
+    everywhere(_large_as_double),
+)
+
+
 def missing_as_null(*kinds: str) -> DocumentLoss:
     """A field that one document has is null in all others."""
     return DocumentLoss(
@@ -91,3 +118,6 @@ def numbers_as_double(*kinds: str) -> DocumentLoss:
 def refused(what: str, cause: Cause, *kinds: str, lossless: str | None = None) -> DocumentLoss:
     """Documents that are not taken at all."""
     return DocumentLoss(what, "refused when they are stored", cause, frozenset(kinds), lossless=lossless)
+
+
+NUL_REFUSED = refused("a NUL in a text or in a name", Cause.FORMAT, "NUL in a text", "NUL in a name")

@@ -1,0 +1,415 @@
+"""PostgreSQL: a table of keys and JSONB behind a server of one's own, whose data directory is the stored copy."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from adapters.contract import Can, Maturity, Program, Stage, Stored
+from adapters.document_store import (
+    Batch,
+    Document,
+    DocumentHandle,
+    DocumentLoss,
+    DocumentOffers,
+    DocumentStoreAdapter,
+    FieldPath,
+    Key,
+    Plan,
+    RefusedQuery,
+    parts,
+)
+from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import incoming, outgoing
+from document_stores.shared import postgresql_server as servers
+from document_stores.shared.json_losses import JSON_TEXT, LARGE_WHOLE_AS_INTEGER, MINUS_ZERO_AS_ZERO, NUL_REFUSED
+from document_stores.sql.answering import answer
+from document_stores.sql.postgresql_dialect import PostgresqlDialect, as_psycopg_takes_it
+from document_stores.sql.postgresql_values import JsonbValue, literal
+from document_stores.sql.translating import Known, Translation, kinds_by_field
+from libraries.document_store.queries.spelling import from_json
+
+SCAN_DOCUMENTS = 1_024
+"""Documents that a scan gives at a time."""
+
+_SPACE = "documents"
+"""A tablespace of the table's own: its folder holds the documents and nothing else."""
+
+
+def _nothing() -> None:
+    return
+
+
+class PostgresqlJsonb(DocumentStoreAdapter):
+    """psycopg and a server that is started for the stored copy alone. Its settings are PostgreSQL's own: every commit
+    is synced. Nothing is vacuumed behind its back, but at the end of an ingestion and where it is told to settle."""
+
+    format = "postgresql-jsonb"
+    engine = "psycopg"
+    title = "PostgreSQL JSONB"
+    distributions: ClassVar[tuple[str, ...]] = ("psycopg", "psycopg-binary", "msgspec")
+    programs: ClassVar[tuple[Program, ...]] = (Program("postgresql", servers.version, servers.INSTALL),)
+    suffix = ".postgresql"
+    is_folder = True
+    capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
+    maturity = Maturity(
+        Stage.ESTABLISHED, "JSONB since 2014, in use everywhere; a release reads its own files, others take a dump"
+    )
+    offers = DocumentOffers(
+        get=True,
+        project=True,
+        upsert=True,
+        delete=True,
+        index=True,
+        operators=frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"}),
+    )
+    syncs_on_save = True
+
+    @property
+    def losses(self) -> tuple[DocumentLoss, ...]:
+        """What JSON has no notation for, and what decimal numbers and PostgreSQL's texts are not."""
+        return (*JSON_TEXT, MINUS_ZERO_AS_ZERO, LARGE_WHOLE_AS_INTEGER, NUL_REFUSED)
+
+    def load_library(self) -> None:
+        """Import psycopg."""
+        import psycopg
+
+        self._psycopg = psycopg
+        self._begun: dict[Path, servers.Server] = {}
+
+    def begin(self, location: Path) -> None:
+        """A server for this place, with an empty data directory where there is none."""
+        if location not in self._begun:
+            self._begun[location] = self._started(location)
+
+    def end(self, location: Path) -> None:
+        """Stop it."""
+        if location in self._begun:
+            self._begun.pop(location).stop()
+
+    def _started(self, location: Path) -> servers.Server:
+        fresh = not location.exists()
+        if fresh:
+            servers.make(location)
+        server = servers.start(location, self._psycopg, self.threads)
+        if fresh:
+            try:
+                with server.connect(self._psycopg) as connection:
+                    connection.execute(f"CREATE TABLESPACE {_SPACE} LOCATION ''")
+            except BaseException:
+                server.stop()
+                raise
+        return server
+
+    @contextmanager
+    def _served(self, location: Path) -> Iterator[servers.Server]:
+        """The server of this place that runs already, or else one for as long as this lasts."""
+        if location in self._begun:
+            yield self._begun[location]
+            return
+        server = self._started(location)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+    def ingest(
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
+    ) -> None:
+        """One COPY and the index of the keys in one transaction; then statistics, and a checkpoint."""
+        with self._served(location) as server, server.connect(self._psycopg) as connection:
+            with self.refusals(), connection.transaction():
+                self._copy(connection, batches, key)
+                connection.execute(f"ALTER TABLE documents ADD PRIMARY KEY (key) USING INDEX TABLESPACE {_SPACE}")
+            accepted()
+            with self.refusals():
+                settled(connection)
+
+    def _copy(self, connection: Any, batches: Iterable[Batch], key: str) -> None:
+        arriving = _keyed(batches, key)
+        rows = next(arriving, [])
+        type_ = key_type(rows)
+        connection.execute(
+            f"CREATE TABLE documents (key {type_} NOT NULL, document jsonb NOT NULL) TABLESPACE {_SPACE}"
+        )
+        # Frozen: nobody else sees the table before it is whole, so that no later pass has to mark its rows.
+        with connection.cursor().copy("COPY documents FROM STDIN (FREEZE)") as copy:
+            while rows:
+                _check_keys(rows, type_)
+                for row in rows:
+                    copy.write_row(row)
+                rows = next(arriving, [])
+
+    @contextmanager
+    def refusals(self) -> Iterator[None]:
+        """What the server says against documents as RefusedData; all else that it says as AdapterError."""
+        errors = self._psycopg.errors
+        try:
+            yield
+        except (
+            self._psycopg.DataError,
+            self._psycopg.IntegrityError,
+            errors.ProgramLimitExceeded,
+            errors.StatementTooComplex,
+        ) as error:
+            raise RefusedData(f"PostgreSQL refuses a document ({_first_line(error)})") from None
+        except UnicodeEncodeError as error:
+            raise RefusedData(f"a key is no UTF-8: {error}") from None
+        except self._psycopg.Error as error:
+            raise AdapterError(f"PostgreSQL cannot do it ({_first_line(error)})") from None
+
+    def open(self, location: Path, key: str = "id") -> PostgresqlHandle:
+        """One connection, to the server that runs already or to one that is started for it."""
+        if not (location / "PG_VERSION").is_file():
+            raise AdapterError(f"{location}: there is no such data directory of PostgreSQL's")
+        begun = self._begun.get(location)
+        server = begun or self._started(location)
+        try:
+            return PostgresqlHandle(self, server, location, key, stops=begun is None)
+        except BaseException:
+            if begun is None:
+                server.stop()
+            raise
+
+    def data_of(self, location: Path) -> Path:
+        """The table, its index and what PostgreSQL keeps beside them: not the 40 MB of an empty server."""
+        spaces = location / "pg_tblspc"
+        return next(spaces.iterdir(), location) if spaces.is_dir() else location
+
+    def stored(self, location: Path) -> Stored:
+        """No codec of ours: PostgreSQL compresses what is longer than 2 kB by itself. The release that is used."""
+        return Stored(details={"PostgreSQL": servers.version() or ""})
+
+
+class PostgresqlHandle(DocumentHandle):
+    """A connection that is open, and the server behind it where it was started for it."""
+
+    def __init__(
+        self, store: PostgresqlJsonb, server: servers.Server, location: Path, key: str, *, stops: bool
+    ) -> None:
+        """`stops`: the server is stopped with it. Raises AdapterError where there is no table of documents."""
+        self._store, self._server, self._location, self._key, self._stops = store, server, location, key, stops
+        self._psycopg = store._psycopg
+        self._connection = server.connect(self._psycopg)
+        self._known: dict[Plan, Known] = {}
+        self._found: dict[str, list[tuple[Any, ...]]] = {}
+        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        self._unsettled = False
+        try:
+            ((self._key_type,),) = self._rows(
+                "SELECT format_type(atttypid, NULL) FROM pg_attribute"
+                " WHERE attrelid = CAST('documents' AS regclass) AND attname = 'key'"
+            )
+            self._indexed = self._paths_with_an_index()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _paths_with_an_index(self) -> frozenset[FieldPath]:
+        rows = self._rows(
+            "SELECT obj_description(indexrelid, 'pg_class') FROM pg_index"
+            " WHERE indrelid = CAST('documents' AS regclass) AND NOT indisprimary"
+        )
+        return frozenset(tuple(json.loads(path)) for (path,) in rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except self._psycopg.Error as error:
+            raise AdapterError(
+                f"{self._location}: PostgreSQL cannot read the documents ({_first_line(error)})"
+            ) from None
+
+    def _rows(self, text: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+        with self._reading():
+            found: list[tuple[Any, ...]] = self._connection.execute(text, parameters).fetchall()
+        return found
+
+    def count(self) -> int:
+        """By SQL."""
+        ((found,),) = self._rows("SELECT count(*) FROM documents")
+        return int(found)
+
+    def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
+        """Whole documents as JSON text, or each part as one; no field of JSONB has a NUL in its name."""
+        if paths is None or not paths or any("\0" in name for path in paths for name in path):
+            for rows in self._some_at_a_time("SELECT CAST(document AS TEXT) FROM documents"):
+                documents = outgoing.whole(rows)
+                yield documents if paths is None else [parts(document, paths) for document in documents]
+            return
+        selected = ", ".join(_at(path).canonical() for path in paths)
+        for rows in self._some_at_a_time(f"SELECT {selected} FROM documents"):
+            yield outgoing.assembled(rows, paths)
+
+    def _some_at_a_time(self, text: str) -> Iterator[list[Any]]:
+        """By a cursor on the server, on a connection of its own: writes meanwhile are not part of its transaction."""
+        with (
+            self._reading(),
+            self._server.connect(self._psycopg) as connection,
+            connection.transaction(),
+            connection.cursor(name="scanned") as cursor,
+        ):
+            cursor.execute(text)
+            while rows := cursor.fetchmany(SCAN_DOCUMENTS):
+                yield rows
+
+    def get(self, keys: Sequence[Key]) -> list[Document | None]:
+        """By the index of the keys."""
+        wanted = self._fitting(keys)
+        found: dict[Key, Document] = {}
+        if wanted:
+            query = "SELECT key, CAST(document AS TEXT) FROM documents WHERE key = ANY(CAST(%s AS {}[]))"
+            rows = self._rows(query.format(self._key_type), (wanted,))
+            documents = outgoing.whole([(text,) for _, text in rows])
+            found = {key: document for (key, _), document in zip(rows, documents, strict=True)}
+        return [found.get(key) if self._fits(key) else None for key in keys]
+
+    def _fits(self, key: Key) -> bool:
+        if self._key_type == "bigint":
+            return type(key) is int and key in incoming.INTEGERS
+        return type(key) is str and "\0" not in key
+
+    def _fitting(self, keys: Sequence[Key]) -> list[Key]:
+        return list(dict.fromkeys(filter(self._fits, keys)))
+
+    def prepare(self, plan: Plan) -> None:
+        """Look the kinds up that the plan's fields have."""
+        if plan not in self._known:
+            questions = tuple(self._translation(plan).questions())
+            for _, text in questions:
+                if text not in self._found:
+                    self._found[text] = self._rows(text)
+            self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
+
+    def learn_from(self, other: DocumentHandle) -> None:
+        """The kinds that it knows."""
+        assert isinstance(other, PostgresqlHandle)
+        self._known, self._found = dict(other._known), dict(other._found)
+
+    def _translation(self, plan: Plan, known: Known | None = None) -> Translation:
+        document = JsonbValue("documents.document", self._indexed)
+        return Translation(from_json(plan), PostgresqlDialect(), "documents", document, "documents.key", known)
+
+    def query(self, plan: Plan) -> list[dict[str, Any]]:
+        """By SQL. Raises RefusedQuery for what PostgreSQL would answer otherwise than the plan means."""
+        self.prepare(plan)
+        told = self._translation(plan, self._known[plan]).selection()
+        try:
+            rows = self._connection.execute(as_psycopg_takes_it(told.text), told.parameters).fetchall()
+        except self._psycopg.DataError as error:
+            raise RefusedQuery(f"PostgreSQL: {_first_line(error)}") from None
+        except self._psycopg.Error as error:
+            raise AdapterError(f"{self._location}: PostgreSQL cannot answer ({_first_line(error)})") from None
+        return answer(told, rows)
+
+    def upsert(self, batch: Batch) -> None:
+        """One INSERT ... ON CONFLICT, synced when this returns; of two documents of one key the last one stays."""
+        rows = incoming.keyed_texts(batch, self._key)
+        if not rows:
+            return
+        type_ = key_type(rows)
+        _check_keys(rows, type_)
+        if type_ != self._key_type:
+            self._take_type(type_)
+        last = dict(rows)
+        self._write(
+            "INSERT INTO documents SELECT key, CAST(document AS jsonb)"
+            f" FROM unnest(CAST(%b AS {type_}[]), CAST(%b AS text[])) AS arriving(key, document)"
+            " ON CONFLICT (key) DO UPDATE SET document = excluded.document",
+            (list(last), list(last.values())),
+        )
+
+    def _take_type(self, type_: str) -> None:
+        # An empty store does not know yet what its keys are.
+        if self.count():
+            raise RefusedData(f"a key is {_KEYS[type_]}, those that are there are {_KEYS[self._key_type]}")
+        self._write(f"ALTER TABLE documents ALTER COLUMN key TYPE {type_} USING CAST(key AS {type_})")
+        self._key_type = type_
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        """One DELETE."""
+        if wanted := self._fitting(keys):
+            self._write(f"DELETE FROM documents WHERE key = ANY(CAST(%s AS {self._key_type}[]))", (wanted,))
+
+    def _write(self, text: str, parameters: Any = None) -> None:
+        self._known.clear()
+        self._found.clear()
+        self._unsettled = True
+        with self._store.refusals():
+            self._connection.execute(text, parameters)
+
+    def index(self, path: FieldPath) -> None:
+        """A B-tree of what lies there as JSONB, which has an order whatever the kinds; its comment is the path."""
+        if path in self._indexed or any("\0" in name for name in path):
+            return
+        told = json.dumps(path)
+        name = f"by_{hashlib.blake2b(told.encode(), digest_size=8).hexdigest()}"
+        with self._reading(), self._connection.transaction():
+            self._connection.execute(f"CREATE INDEX {name} ON documents ({_at(path).indexed()}) TABLESPACE {_SPACE}")
+            self._connection.execute(f"COMMENT ON INDEX {name} IS {literal(told)}")
+            # Without statistics of what is indexed it would not be known when the index pays.
+            self._connection.execute("ANALYZE documents")
+        self._indexed |= {path}
+
+    def settle(self) -> None:
+        """What replaced documents have left behind, statistics, and a checkpoint."""
+        if self._unsettled:
+            with self._reading():
+                settled(self._connection)
+            self._unsettled = False
+
+    def close(self) -> None:
+        """Close the connection, and stop the server where it was started for it."""
+        self._connection.close()
+        if self._stops:
+            self._server.stop()
+
+
+_KEYS = {"bigint": "a number", "text": "a text"}
+"""PostgreSQL's type -> what a key is, for people."""
+
+
+def key_type(rows: Sequence[tuple[Key, str]]) -> str:
+    """The type of the keys, by the first one; bigint where there is none."""
+    return "text" if rows and isinstance(rows[0][0], str) else "bigint"
+
+
+def settled(connection: Any) -> None:
+    """Do what PostgreSQL's own daemons would do some time later."""
+    connection.execute("VACUUM (ANALYZE) documents")
+    connection.execute("CHECKPOINT")
+
+
+def _keyed(batches: Iterable[Batch], key: str) -> Iterator[list[tuple[Key, str]]]:
+    first = 0
+    for batch in batches:
+        rows = incoming.keyed_texts(batch, key, first)
+        first += len(rows)
+        if rows:
+            yield rows
+
+
+def _check_keys(rows: Sequence[tuple[Key, str]], type_: str) -> None:
+    kind = str if type_ == "text" else int
+    for key, _ in rows:
+        if type(key) is not kind:
+            raise RefusedData(f"the key {key!r} is not {_KEYS[type_]}, as others are")
+
+
+def _at(path: FieldPath) -> JsonbValue:
+    value = JsonbValue("document")
+    for name in path:
+        value = value.step(name)
+    return value
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+ENGINES = (PostgresqlJsonb,)

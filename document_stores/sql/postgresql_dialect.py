@@ -1,0 +1,72 @@
+"""Plans as PostgreSQL's SQL, with psycopg's parameters: the items of arrays are rows of jsonb_array_elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from adapters.document_store import FieldPath
+from document_stores.sql.postgresql_values import JsonbValue
+from document_stores.sql.translating import Dialect, Unnested
+from document_stores.sql.values import Value
+
+
+def as_psycopg_takes_it(text: str) -> str:
+    """The statement with the signs of division doubled. No literal has one, and before a name there is no blank."""
+    return text.replace(" % ", " %% ")
+
+
+class PostgresqlDialect(Dialect):
+    """Values are JsonbValue."""
+
+    division = "/"
+
+    def parameter(self, name: str) -> str:
+        """Named."""
+        return f"%({name})s"
+
+    def prefix(self, text: str, parameter: str) -> str:
+        """By starts_with, which knows no patterns."""
+        return f"starts_with({text}, {parameter})"
+
+    def extreme(self, function: str, part: str, kind: str) -> str:
+        """Booleans have functions of their own names."""
+        if kind == "boolean":
+            return f"{'bool_or' if function == 'max' else 'bool_and'}({part})"
+        return super().extreme(function, part, kind)
+
+    def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
+        """Joined with the items of the array."""
+        items = cast("JsonbValue", value).items()
+        item = JsonbValue(f"{alias}.value")
+        relation = f"{relation} CROSS JOIN LATERAL {_elements(items, alias)}"
+        if distinct is None:
+            return Unnested(relation, item)
+        before = f"{alias}_before"
+        alike = (
+            f"{_canonical(JsonbValue(f'{before}.value'), distinct)} IS NOT DISTINCT FROM {_canonical(item, distinct)}"
+        )
+        earlier = f"SELECT 1 FROM {_elements(items, before)} WHERE {before}.place < {alias}.place AND {alike}"
+        return Unnested(relation, item, f"NOT EXISTS ({earlier})")
+
+    def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
+        """PostgreSQL would put the expression back to where it is used."""
+        return None
+
+    def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
+        """By EXISTS."""
+        items = cast("JsonbValue", value).items()
+        return (
+            JsonbValue(f"{alias}.value"),
+            lambda met: f"EXISTS (SELECT 1 FROM {_elements(items, alias)} WHERE {met})",
+        )
+
+
+def _elements(items: str, alias: str) -> str:
+    return f"jsonb_array_elements({items}) WITH ORDINALITY AS {alias}(value, place)"
+
+
+def _canonical(item: Value, path: FieldPath) -> str:
+    for name in path:
+        item = item.step(name)
+    return item.canonical()
