@@ -33,8 +33,9 @@ DRIFT_LIMIT = 0.10
 POSITION_LIMIT = 0.05
 """A place in the round that changes times by more than this is a warning (rule 15)."""
 MEMORY_DISAGREEMENT = 0.05
-"""Where the two memory peaks differ by more than this, the row is marked (rule 13): a part of the memory is a
-file's."""
+"""Where the two memory peaks differ by more than this, the row is marked (rule 13): part of it is a file's."""
+MISMATCH = "mismatch"
+"""The kind of a failure whose operation gave something else than was stored."""
 PROBE_ERRORS = 3
 """A memory figure counts from so many times the probe's own error (rule 13)."""
 _FEWEST_FOR_POSITION = 20
@@ -82,8 +83,7 @@ class CellSummary:
     by_round: Mapping[str, Mapping[int, int]]
     """The counted values themselves: figure -> round -> value."""
     raw_io_multiple: Ratio | None
-    """wall_ns as a multiple of raw I/O's on the same data; None for raw I/O itself and where no raw I/O was
-    run."""
+    """wall_ns as a multiple of raw I/O's on the same data; None for raw I/O itself and where no raw I/O was run."""
     failures: tuple[Failure, ...]
     """Distinct reasons, the most frequent first."""
     failed_rounds: int
@@ -96,7 +96,9 @@ class CellSummary:
     codec: str | None
     warnings: tuple[str, ...]
     cached: bool = False
-    """Whether the library answered later calls from its own memory in a counted round: never ranked either."""
+    """Whether the library answered calls from its own memory in a counted round: never ranked either."""
+    wrong: bool = False
+    """Whether an answer of a counted round was wrong, or its save was void by that: nor is such a cell, rule 11."""
 
     @property
     def rounds(self) -> int:
@@ -236,6 +238,7 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
     """
     samples = tuple(samples)
     verified = {_chain(sample) for sample in samples if sample.saw_all and sample.failure is None}
+    wrong = {_chain(sample) for sample in samples if _kind(sample) == MISMATCH}
     grouped: dict[Cell, list[Sample]] = defaultdict(list)
     for sample, cell in _with_full_rows([sample for sample in samples if not sample.in_service]):
         grouped[cell].append(sample)
@@ -247,7 +250,7 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
         # Runs of before have raw I/O that reads everything for a few rows: no yardstick for who does not.
         if not any(sample.fallback for sample in grouped[cell])
     }
-    return {cell: _summary(cell, group, values[cell], yardsticks, verified) for cell, group in grouped.items()}
+    return {cell: _summary(cell, group, values[cell], yardsticks, verified, wrong) for cell, group in grouped.items()}
 
 
 def _summary(
@@ -256,6 +259,7 @@ def _summary(
     values: Mapping[str, Mapping[int, int]],
     yardsticks: Mapping[Cell, Mapping[int, int]],
     verified: set[tuple[object, ...]],
+    wrong: set[tuple[object, ...]],
 ) -> CellSummary:
     rounds = [sample for sample in group if sample.round > 0]
     counted = _counted(group, verified)
@@ -278,12 +282,12 @@ def _summary(
         codec=next((sample.codec for sample in counted if sample.codec), None),
         warnings=_distinct(warning for sample in rounds for warning in sample.warnings),
         cached=any(sample.cached for sample in counted),
+        wrong=any(_chain(sample) in wrong for sample in failed if _kind(sample) in (MISMATCH, "skipped")),
     )
 
 
 def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
-    """Each sample with its cell; a pilot round, which has fewer rows, belongs to the cell of the whole
-    table."""
+    """Each sample with its cell; a pilot round, which has fewer rows, belongs to the cell of the whole table."""
     full = {(sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0}
     for sample in samples:
         rows = full.get((sample.suite, sample.dataset, sample.machine), sample.rows)
@@ -302,11 +306,13 @@ def _chain(sample: Sample) -> tuple[object, ...]:
     )
 
 
+def _kind(sample: Sample) -> str:
+    return sample.failure.kind if sample.failure is not None else ""
+
+
 def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list[Sample]:
     return [
-        sample
-        for sample in group
-        if sample.counted and (sample.fidelity is not None or _chain(sample) in verified)
+        sample for sample in group if sample.counted and (sample.fidelity is not None or _chain(sample) in verified)
     ]
 
 
@@ -346,11 +352,11 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
     """Each ranked cell's ratio to the best of `figure`, best first; the best itself is 1 and tied with
     itself.
 
-    Ranked is what has the figure, without raw I/O, the variants that stand apart, fallbacks and what a library answers
-    from its own memory. The cells must differ
-    in their variant alone (one operation, data set and set of conditions): the caller groups them. Values
-    under `least` count as `least`: what the probe cannot tell apart is tied. What has no round in common with the best,
-    as slow variants under a budget, has the ratio of the medians without an interval, and no verdict.
+    Ranked is what has the figure, without raw I/O, the variants that stand apart, fallbacks, what a library answers
+    from its own memory, and what gave a wrong answer in a round. The cells must differ in their variant alone (one
+    operation, data set and set of conditions): the caller groups them. Values under `least` count as `least`: what the
+    probe cannot tell apart is tied. What has no round in common with the best, as slow variants under a budget, has the
+    ratio of the medians without an interval, and no verdict.
     """
     ranked = [
         summary
@@ -360,6 +366,7 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
         and not is_apart(summary.cell.variant)
         and not summary.fallback
         and not summary.cached
+        and not summary.wrong
     ]
     ranked.sort(key=lambda summary: max(summary.figures[figure].median, least))
     values = {

@@ -64,6 +64,10 @@ class Row:
         """Whether the library answered from its own memory."""
         return operation in self.cells and self.cells[operation].cached
 
+    def wrong(self, operation: str) -> bool:
+        """Whether a counted round gave a wrong answer."""
+        return operation in self.cells and self.cells[operation].wrong
+
     @property
     def measured(self) -> bool:
         """Whether anything was counted."""

@@ -122,6 +122,8 @@ def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[str]
     """A failure in words, with the operations and the rounds that it befell."""
     rounds = max(row.cells[operation].failed_rounds for operation in operations)
     some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
+    if some and any(row.wrong(operation) for operation in operations):
+        some += ", not ranked"
     where = "" if len(operations) == len(row.cells) else f"{titles(run, operations)} "
     return f"{where}{failure.kind}{some}: {failure.reason}"
 

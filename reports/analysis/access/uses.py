@@ -79,7 +79,11 @@ def _none_ranked(table: Table, column: Column) -> str:
 def _whole(table: Table, column: Column, first: Row | None) -> str:
     """The fastest way without a call of its own, where it is faster than the fastest call, or there is none; ''
     elsewhere."""
-    places = [row for row in _ours(table) if row.fallback(column.operation) and row.interval(column) is not None]
+    places = [
+        row
+        for row in _ours(table)
+        if row.fallback(column.operation) and row.interval(column) is not None and not row.wrong(column.operation)
+    ]
     whole = min(places, key=lambda row: row.cells[column.operation].figures[column.figure].median, default=None)
     if whole is None:
         return ""

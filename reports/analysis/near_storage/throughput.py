@@ -59,8 +59,8 @@ class Series:
 def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
     """One for each variant, data set, conditions and place that has queries of all columns, in the order of the cells.
 
-    What was read whole for a part, or came from a library's own memory, is left out, as it is from every ranking, and
-    raw I/O, which is no way of asking.
+    What was read whole for a part, came from a library's own memory or was wrong in a round is left out, as it is from
+    every ranking, and raw I/O, which is no way of asking.
     """
     found: dict[tuple[str, str, Conditions, str, str, str], list[Measured]] = {}
     sizes: dict[tuple[str, str, Conditions, str, str, str], float] = {}
@@ -69,7 +69,7 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
         size_bytes = _stored_bytes(cell, summaries)
         if percent is None or size_bytes is None or "wall_ns" not in summary.figures:
             continue
-        if summary.fallback or summary.cached or is_raw_io(cell.variant):
+        if summary.fallback or summary.cached or summary.wrong or is_raw_io(cell.variant):
             continue
         key = (cell.variant, cell.dataset, cell.conditions, place, cell.suite, cell.machine)
         sizes[key] = size_bytes

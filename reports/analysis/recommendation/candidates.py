@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, MaturityInfo
 from bench_runner.results.records import Conditions, Failure, Run, changed
-from bench_runner.results.statistics import CellSummary, is_raw_io, smallest_shown, summarise
+from bench_runner.results.statistics import MISMATCH, CellSummary, is_raw_io, smallest_shown, summarise
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
 from reports.analysis.recommendation.preferences import STAGES
 from reports.analysis.recommendation.projection import Measured, by_round
@@ -76,10 +76,13 @@ class Candidate:
 
     @property
     def reason(self) -> str:
-        """Why there are no figures; empty where there are."""
+        """Why there are no figures, or none that count: in a round it gave other data, or ended its process. Empty
+        where there are."""
+        failures = self._failures(_WHOLE)
+        if wrong := _wrong(failures):
+            return wrong
         if self.rounds:
             return ""
-        failures = self._failures(_WHOLE)
         return f"{failures[0].kind}: {failures[0].reason}" if failures else NOT_COUNTED
 
     @property
@@ -94,10 +97,12 @@ class Candidate:
         """Why there is no time of an operation that may be compared; empty where there is one."""
         cell = self.cells.get(operation)
         if cell is not None and cell.cached:
-            return "its library answers later calls from its own memory, which is no figure of the format"
+            return "its library answers calls from its own memory, which is no figure of the format"
+        failures = self._failures((operation,))
+        if wrong := _wrong(failures):
+            return wrong
         if self.figures.get(operation):
             return ""
-        failures = self._failures((operation,))
         if failures:
             return f"{failures[0].kind}: {failures[0].reason}"
         return NOT_COUNTED if cell is not None else "not measured"
@@ -106,6 +111,11 @@ class Candidate:
         """What stood for a call that it does not have ('read-all', 'rewrite'); empty where it has one."""
         cell = self.cells.get(operation)
         return cell.fallback if cell is not None else ""
+
+
+def _wrong(failures: Sequence[Failure]) -> str:
+    """The first of these that no other round makes up for; empty without one."""
+    return next((f"{each.kind}: {each.reason}" for each in failures if each.kind in (MISMATCH, "crash")), "")
 
 
 def questions(run: Run) -> dict[Question, list[Candidate]]:

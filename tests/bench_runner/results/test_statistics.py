@@ -158,9 +158,7 @@ class TestSummarise:
         """As in runs from before it could take rows."""
         take = "take[rows=100,handle=kept]"
         samples = [
-            make_sample(
-                variant=variant, operation=take, round=number, figures={"wall_ns": wall_ns}, fallback=fallback
-            )
+            make_sample(variant=variant, operation=take, round=number, figures={"wall_ns": wall_ns}, fallback=fallback)
             for number in range(1, 6)
             for variant, wall_ns, fallback in (("raw-io", 1_000, "read-all"), ("lance[engine=pylance]", 10, ""))
         ]
@@ -233,6 +231,30 @@ class TestRanking:
             "instead": "read-all",
         }
         assert [cell.variant for cell in statistics.ranking(summaries.values(), "wall_ns")] == ["own"]
+
+    def test_one_wrong_answer_in_seven_is_no_rank(self) -> None:
+        """Of the operation that gave it; and of the save, where its copy was void by that."""
+        wrong = Failure(kind="mismatch", reason="row 3 came back as None")
+        void = Failure(kind="skipped", reason=f"not verified, because the read failed: {wrong.reason}")
+        late = Failure(kind="timeout", reason="over 600 s")
+        samples = []
+        for number in range(1, 8):
+            for variant, failures in {"quick": (void, wrong), "slow": (None, None), "late": (None, late)}.items():
+                for made, failure in zip((make_save, make_sample), failures, strict=True):
+                    failed = failure if number == 3 else None
+                    figures = {} if failed else {"wall_ns": 1 if variant == "quick" else 2}
+                    seen = made().saw_all and not failed
+                    made_now = made(variant=variant, round=number, figures=figures, failure=failed, saw_all=seen)
+                    samples.append(changed(made_now, fidelity=made_now.fidelity if not failed else None))
+        summaries = statistics.summarise(samples).values()
+        assert {(summary.cell.variant, summary.wrong) for summary in summaries} == {
+            ("quick", True),
+            ("slow", False),
+            ("late", False),
+        }
+        for operation in ("save", "read"):
+            of_one = [summary for summary in summaries if summary.cell.operation == operation]
+            assert {cell.variant for cell in statistics.ranking(of_one, "wall_ns")} == {"slow", "late"}
 
     def test_what_the_probe_cannot_tell_apart_is_tied(self) -> None:
         samples = [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench_runner.results.records import Conditions
+from bench_runner.results.records import Conditions, Failure
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import Candidate, Question, projected, questions
 from reports.analysis.recommendation.levelling import levelled
@@ -139,6 +139,27 @@ def test_the_bandwidth_below_which_the_smaller_wins() -> None:
     assert (change.first, change.then) == ("small", "large")
     # 20 ms more of work against 160 MB less to move.
     assert change.at.median == pytest.approx(160e6 / 20e-3)
+
+
+@pytest.mark.parametrize("kind", ["mismatch", "crash"])
+def test_one_wrong_answer_in_seven_is_not_recommended(kind: str) -> None:
+    """However quick the other rounds are."""
+    quick, slow = candidate("quick", read=1, parts={"take": 1.0}), candidate("slow", read=9, parts={"take": 9.0})
+    failed = Failure(kind=kind, reason="row 3 came back as None")
+    quick.cells["read"].failures = (failed,)  # type: ignore[misc]
+    kept, dropped = sifted([quick, slow], Preferences(), 0)
+    assert [each.variant for each in kept] == ["slow"]
+    assert dropped == [("quick", f"{kind}: row 3 came back as None")]
+    quick.cells["read"].failures, quick.cells["take"].failures = (), (failed,)  # type: ignore[misc]
+    assert quick.reason == ""
+    assert quick.lacks("take") == f"{kind}: row 3 came back as None"
+    assert slow.lacks("take") == ""
+
+
+def test_a_round_that_was_too_slow_or_too_large_is_no_wrong_answer() -> None:
+    quick = candidate("quick")
+    quick.cells["read"].failures = (Failure(kind="timeout", reason="over 600 s"),)  # type: ignore[misc]
+    assert quick.reason == ""
 
 
 def test_needs_drop_what_lacks_them_with_the_reason() -> None:
