@@ -127,12 +127,12 @@ class ParquetNearStorage(Parquet):
         from libraries.near_storage.client import connection
         from libraries.near_storage.parquet import compact
         from libraries.near_storage.predicates import tree
-        from libraries.near_storage.storing import catalog, filling, partitions
+        from libraries.near_storage.storing import catalog, describing, filling, partitions
 
         self._arrow, self._parquet, self._datasets = pyarrow, pyarrow.parquet, pyarrow.dataset
         self._conditions, self._local, self._query, self._connection = conditions, local, query, connection
         self._compact, self._tree = compact, tree
-        self._catalog, self._filling, self._partitions = catalog, filling, partitions
+        self._catalog, self._describing, self._filling, self._partitions = catalog, describing, filling, partitions
         if self.values["reader"] == "duckdb":
             import duckdb
 
@@ -289,16 +289,32 @@ class ParquetNearStorage(Parquet):
 
     def _metadata(self, location: Path, files: int) -> pa.Table:
         """Compact of reader=ranges; of reader=parquet parsed footers, or their bytes where each query parses them."""
-        infos, paths = self._infos(location), self._paths(location)
+        order, paths = self._order(location), self._paths(location)
         held = [number % len(paths) for number in range(files)]
         if self.values["reader"] == "ranges":
-            self._kept = self._compact.together([infos[number].compact for number in held])
+            taken = [self._compact_of(location, order[number]) for number in held[: len(order)]]
+            for number in held[len(order) :]:
+                # Taken in anew each time. What is the same then takes no memory of its own until it is put together.
+                taken[number] = self._compact_of(location, order[number])
+            self._kept = self._compact.together([taken[number] for number in held])
+            counts = [compact.rows.tolist() for compact in taken]
         elif self.values["footers"] == "kept":
             self._kept = [self._parquet.read_metadata(paths[number]) for number in held]
+            counts = [
+                [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
+                for footer in self._kept[: len(paths)]
+            ]
         else:
+            infos = self._infos(location)
             self._kept = [_end(paths[number], infos[number].footer_bytes) for number in held]
-        rows = [count for number in held for count in infos[number].compact.rows.tolist()]
+            counts = [info.compact.rows.tolist() for info in infos]
+        rows = [count for number in held for count in counts[number]]
         return self._arrow.table({"rows": self._arrow.array(rows, self._arrow.int64())})
+
+    def _compact_of(self, location: Path, digest: str) -> Any:
+        """Of one file, from its description."""
+        described = (location / NODE / f"{digest}{self._partitions.INFO}").read_bytes()
+        return self._describing.PartitionInfo.decode(described).compact
 
     def _by_pyarrow(self, location: Path) -> Handle:
         dataset = self._datasets.dataset([str(path) for path in self._paths(location)], format="parquet")

@@ -1,0 +1,45 @@
+"""What the engine near-storage of Parquet holds of its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from formats.registry import FORMATS
+from libraries.near_storage.storing.describing import PartitionInfo
+
+FILES, TAKEN = 2, 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "descriptions", "footers"), [("reader=ranges", TAKEN, 0), ("reader=parquet", 0, TAKEN)]
+)
+def test_metadata_of_each_file_are_taken_in_anew_and_by_one_reader_alone(
+    settings: str, descriptions: int, footers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten files read once, and put together 64 times, are no metadata of 640."""
+    adapter = FORMATS.build(f"parquet[engine=near-storage,codec=snappy,{settings},row_group_rows=100,file_groups=2]")
+    adapter.load_library()
+    location = tmp_path / "copy"
+    adapter.save(pa.table({"i": pa.array(range(350), pa.int64())}), location)
+    handle = adapter.open(location)
+    taken = {"descriptions": 0, "footers": 0}
+    decode, read_metadata = PartitionInfo.decode, pq.read_metadata
+
+    def decoded(data: bytes) -> PartitionInfo:
+        taken["descriptions"] += 1
+        return decode(data)
+
+    def parsed(path: Path) -> pq.FileMetaData:
+        taken["footers"] += 1
+        return read_metadata(path)
+
+    monkeypatch.setattr(PartitionInfo, "decode", staticmethod(decoded))
+    monkeypatch.setattr(adapter._parquet, "read_metadata", parsed)
+    rows = handle.metadata(TAKEN)
+    handle.close()
+    assert taken == {"descriptions": descriptions, "footers": footers}
+    assert rows["rows"].to_pylist() == [100, 100, 100, 50] * FILES + [100, 100]
