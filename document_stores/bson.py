@@ -31,13 +31,24 @@ class Bson(StreamStore):
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
         """Names end with a NUL in BSON."""
-        return (refused("a field's name that holds a NUL: names end with it", Cause.FORMAT, "NUL in a name"),)
+        return (
+            refused("a field's name that holds a NUL: names end with it", Cause.FORMAT, "NUL in a name"),
+            DocumentLoss(
+                "a reference ($ref and $id) loses a $db that is null: bson.decode makes an object of its own of it",
+                "the same reference, which says no database",
+                Cause.CALL,
+                frozenset({"references to no database"}),
+                _without_null_database,
+            ),
+        )
 
     def load_library(self) -> None:
-        """Import bson, and teach it that a 64-bit integer is an int: pymongo's own class marks it otherwise."""
+        """Import bson, and teach it that a 64-bit integer is an int and a reference a dict: pymongo has classes of its
+        own for them."""
         super().load_library()
         import bson
         from bson.codec_options import CodecOptions, TypeDecoder, TypeRegistry
+        from bson.dbref import DBRef
         from bson.int64 import Int64
 
         class PlainInteger(TypeDecoder):
@@ -49,8 +60,19 @@ class Bson(StreamStore):
                 """The same number."""
                 return int(value)
 
+        class PlainReference(TypeDecoder):
+            """DBRef becomes the object that was stored."""
+
+            bson_type = DBRef
+
+            def transform_bson(self, value: DBRef) -> dict[str, Any]:
+                """Its fields, where there is a value for them."""
+                return dict(value.as_doc())
+
         self._bson = bson
-        self._options: CodecOptions[dict[str, Any]] = CodecOptions(type_registry=TypeRegistry([PlainInteger()]))
+        self._options: CodecOptions[dict[str, Any]] = CodecOptions(
+            type_registry=TypeRegistry([PlainInteger(), PlainReference()])
+        )
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
         """A document for each."""
@@ -76,6 +98,19 @@ class Bson(StreamStore):
     def counted(self, file: BinaryIO, location: Path) -> int:
         """From length to length."""
         return sum(1 for _ in _documents(file, location))
+
+
+def _without_null_database(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_null_database(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    is_reference = isinstance(value.get("$ref"), str) and "$id" in value
+    return {
+        name: _without_null_database(inner)
+        for name, inner in value.items()
+        if not (is_reference and name == "$db" and inner is None)
+    }
 
 
 def _documents(file: BinaryIO, location: Path) -> Iterator[bytes]:

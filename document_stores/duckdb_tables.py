@@ -10,12 +10,15 @@ from adapters.contract import Can, Maturity, Stage, Stored
 from adapters.document_store import Batch, DocumentLoss, DocumentOffers, DocumentStoreAdapter, Key
 from adapters.errors import AdapterError
 from document_stores.shared import duckdb_session as session
-from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies, columns_as_document
+from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies, in_columns
 from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.shared.nested_losses import DUCKDB_LOSSES
 from document_stores.shared.structure import bigint_structure
-from document_stores.sql.duckdb_values import JsonValue, Row, VariantValue
+from document_stores.sql.duckdb_values import JsonValue, VariantValue
 from document_stores.sql.values import Quoted
+
+NO_NULLS = "every NULL is a field that is missing"
+"""What the table's comment says if no document had a null: otherwise a NULL is either."""
 
 
 def _nothing() -> None:
@@ -56,13 +59,13 @@ class DuckStore(DocumentStoreAdapter):
             raise AdapterError(f"{location}: there is no such file")
         return session.connect(self._duckdb, location, self.threads)
 
-    def _key_type(self, connection: Any, location: Path, column: str) -> str:
+    def _described(self, connection: Any, location: Path) -> Any:
+        """The columns of the table: for each its name, its type, and more."""
         try:
-            described = connection.execute("SELECT * FROM documents LIMIT 0").description
+            return connection.execute("SELECT * FROM documents LIMIT 0").description
         except self._duckdb.Error as error:
             connection.close()
             raise AdapterError(f"{location}: holds no table of documents ({error})") from None
-        return next((str(type_) for name, type_, *_ in described if name == column), "BIGINT")
 
 
 class KeyedTable(DuckStore):
@@ -96,8 +99,8 @@ class KeyedTable(DuckStore):
     def open(self, location: Path, key: str = "id") -> KeyedHandle:
         """One connection."""
         connection = self._connect(location)
-        type_ = self._key_type(connection, location, "key")
-        return KeyedHandle(self, connection, self.lies(type_), key)
+        types = {name: str(type_) for name, type_, *_ in self._described(connection, location)}
+        return KeyedHandle(self, connection, self.lies(types.get("key", "BIGINT")), key)
 
     def lies(self, key_type: str) -> Lies:
         """In the table `documents`."""
@@ -201,9 +204,11 @@ class DuckNested(DuckStore):
         connection = session.connect(self._duckdb, location, self.threads)
         try:
             with session.refusals(self._duckdb):
-                structure = bigint_structure(connection, session.lines_of(batches), key)
+                structure, holds_nulls = bigint_structure(connection, session.lines_of(batches), key)
                 arriving = f"SELECT unnest(from_json(CAST(line AS JSON), {Quoted.text(structure)})) FROM arriving"
                 connection.execute(f"CREATE TABLE documents AS {arriving}")
+                if not holds_nulls:
+                    connection.execute(f"COMMENT ON TABLE documents IS {Quoted.text(NO_NULLS)}")
             accepted()
         finally:
             connection.close()
@@ -211,11 +216,11 @@ class DuckNested(DuckStore):
     def open(self, location: Path, key: str = "id") -> DuckDocuments:
         """One connection."""
         connection = self._connect(location)
-        type_ = self._key_type(connection, location, key)
-        described = connection.execute("SELECT * FROM documents LIMIT 0").description
-        row = Row(columns_as_document(described, "documents"))
-        lies = Lies("documents", "CAST(to_json(documents) AS VARCHAR)", row, f"documents.{Quoted.name(key)}", type_)
-        return DuckDocuments(self._duckdb, connection, lies, key)
+        described = self._described(connection, location)
+        comments = connection.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'documents'").fetchall()
+        return DuckDocuments(
+            self._duckdb, connection, in_columns("documents", described, key, comments != [(NO_NULLS,)]), key
+        )
 
 
 VARIANT = (DuckVariant,)

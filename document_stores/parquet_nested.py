@@ -24,16 +24,18 @@ from adapters.document_store import (
 from adapters.errors import AdapterError, RefusedData
 from document_stores.shared import arrow_documents, incoming
 from document_stores.shared import duckdb_session as session
-from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies, columns_as_document
+from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, in_columns
 from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.shared.nested_losses import DUCKDB_LOSSES, DUCKDB_PARQUET_LOSSES, PYARROW_LOSSES
-from document_stores.shared.parquet_files import CODECS, codec_of, from_file
+from document_stores.shared.parquet_files import CODECS, codec_of, from_file, said_of
 from document_stores.shared.structure import MOST_ARRAY_LEVELS, array_levels, bigint_structure
-from document_stores.sql.duckdb_values import Row
 from document_stores.sql.values import Quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+NULLS = "documents_hold_nulls"
+"""What a file says of its documents, true or false: if it is true, a NULL is a null or something missing."""
 
 SCAN_DOCUMENTS = 4_096
 """Documents that pyarrow gives at a time."""
@@ -179,12 +181,12 @@ class DuckdbNested(NestedParquet):
         connection = session.connect(self._duckdb, None, self.threads)
         try:
             with session.refusals(self._duckdb):
-                structure = bigint_structure(connection, session.lines_of(batches), key)
+                structure, holds_nulls = bigint_structure(connection, session.lines_of(batches), key)
                 if array_levels(self._msgspec.json.decode(structure)) > MOST_ARRAY_LEVELS:
                     raise RefusedData(f"arrays lie within each other to more than {MOST_ARRAY_LEVELS} levels")
                 arriving = f"SELECT unnest(from_json(CAST(line AS JSON), {Quoted.text(structure)})) FROM arriving"
                 codec = str(self.values["codec"]).replace("none", "uncompressed")
-                options = f"FORMAT parquet, COMPRESSION {codec}"
+                options = f"FORMAT parquet, COMPRESSION {codec}, KV_METADATA {{{NULLS}: '{str(holds_nulls).lower()}'}}"
                 connection.execute(f"COPY ({arriving}) TO {Quoted.text(str(location))} ({options})")
             accepted()
         finally:
@@ -194,11 +196,8 @@ class DuckdbNested(NestedParquet):
         """A connection to memory; the file is read by each query."""
         connection = session.connect(self._duckdb, None, self.threads)
         relation, described = from_file(self._duckdb, connection, location)
-        type_ = next((str(type_) for name, type_, *_ in described if name == key), "BIGINT")
-        row = Row(columns_as_document(described, "documents"))
-        text = "CAST(to_json(documents) AS VARCHAR)"
-        lies = Lies(relation, text, row, f"documents.{Quoted.name(key)}", type_)
-        return DuckDocuments(self._duckdb, connection, lies, key)
+        holds_nulls = said_of(connection, location, NULLS) != "false"
+        return DuckDocuments(self._duckdb, connection, in_columns(relation, described, key, holds_nulls), key)
 
 
 ENGINES = (PyarrowNested, DuckdbNested)

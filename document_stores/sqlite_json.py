@@ -22,7 +22,7 @@ from adapters.document_store import (
     parts,
 )
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import incoming
+from document_stores.shared import incoming, outgoing
 from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.sql.answering import answer
 from document_stores.sql.sqlite_dialect import SqliteDialect
@@ -44,6 +44,16 @@ KEYS_AT_A_TIME = 500
 _CREATE = "CREATE TABLE documents (key PRIMARY KEY NOT NULL, document TEXT NOT NULL)"
 _PUT = "INSERT INTO documents VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET document = excluded.document"
 _ADD = "INSERT INTO documents VALUES (?, ?)"
+
+
+_TOO_MUCH = (
+    "parser stack overflow",
+    "Expression tree is too large",
+    "query string is too large",
+    "too many",
+    "at most",
+)
+"""Words of errors that are about a query, and not about what is read."""
 
 
 def _nothing() -> None:
@@ -144,6 +154,8 @@ class SqliteHandle(DocumentHandle):
         try:
             yield from cursor.execute(query, parameters)
         except self._errors as error:
+            if any(words in str(error) for words in _TOO_MUCH):
+                raise RefusedQuery(f"SQLite: {error}") from None
             raise AdapterError(f"{self._location}: SQLite cannot read the documents ({error})") from None
         finally:
             cursor.close()
@@ -157,12 +169,12 @@ class SqliteHandle(DocumentHandle):
         """Whole texts, or the texts of the parts; where a path cannot be said in SQL, whole ones."""
         if paths is None or not paths or not all(can_name(name) for path in paths for name in path):
             for rows in _grouped(self._rows("SELECT document FROM documents")):
-                documents = incoming.values_of("\n".join(text for (text,) in rows).encode())
+                documents = outgoing.whole(rows)
                 yield documents if paths is None else [parts(document, paths) for document in documents]
             return
         selected = ", ".join(_at(path).canonical() for path in paths)
         for rows in _grouped(self._rows(f"SELECT {selected} FROM documents")):
-            yield _assembled(rows, paths)
+            yield outgoing.assembled(rows, paths)
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """By the primary key."""
@@ -197,7 +209,8 @@ class SqliteHandle(DocumentHandle):
         self.prepare(plan)
         told = self._translation(plan, self._known[plan]).selection()
         ((flags,),) = self._rows("PRAGMA user_version")
-        if flags and "json_extract" in told.text:
+        # Items come by `value`, which ends at a NUL as well.
+        if flags and ("json_extract" in told.text or ".value" in told.text):
             raise RefusedQuery("a text holds a NUL, where SQLite takes it to end")
         return answer(told, self._rows(told.text, told.parameters))
 
@@ -249,19 +262,6 @@ def _grouped(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]
             group = []
     if group:
         yield group
-
-
-def _assembled(rows: list[tuple[Any, ...]], paths: Sequence[FieldPath]) -> list[Document]:
-    documents: list[Document] = [{} for _ in rows]
-    for path, column in zip(paths, zip(*rows, strict=True), strict=True):
-        there = [(document, text) for document, text in zip(documents, column, strict=True) if text is not None]
-        values = incoming.values_of("\n".join(text for _, text in there).encode())
-        for (document, _), value in zip(there, values, strict=True):
-            inner = document
-            for name in path[:-1]:
-                inner = inner.setdefault(name, {})
-            inner[path[-1]] = value
-    return documents
 
 
 ENGINES = (SqliteJson,)

@@ -16,8 +16,9 @@ from document_stores.shared import duckdb_session as session
 from document_stores.shared import incoming
 from document_stores.sql.answering import answer
 from document_stores.sql.duckdb_dialect import DuckdbDialect
+from document_stores.sql.duckdb_values import Row
 from document_stores.sql.translating import Known, Translation, kinds_by_field
-from document_stores.sql.values import Value
+from document_stores.sql.values import Quoted, Value
 from libraries.document_store.queries.spelling import from_json
 
 OPERATORS = frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"})
@@ -36,6 +37,8 @@ class Lies:
     document: Value
     key: str
     key_type: str
+    taken: frozenset[str] = frozenset()
+    """The names of the relation's columns, in small letters, where users gave them."""
 
 
 class DuckDocuments(DocumentHandle):
@@ -122,7 +125,7 @@ class DuckDocuments(DocumentHandle):
         if plan in self._known:
             return
         lies = self._lies
-        asked = Translation(from_json(plan), DuckdbDialect(), lies.relation, lies.document, lies.key)
+        asked = Translation(from_json(plan), DuckdbDialect(lies.taken), lies.relation, lies.document, lies.key)
         questions = tuple(asked.questions()) if lies.document.tells_null else ()
         for _, text in questions:
             if text not in self._found:
@@ -143,8 +146,8 @@ class DuckDocuments(DocumentHandle):
         """By SQL. Raises RefusedQuery for what DuckDB would answer otherwise than the plan means."""
         lies = self._lies
         self.prepare(plan)
-        asked, known = from_json(plan), self._known[plan]
-        told = Translation(asked, DuckdbDialect(), lies.relation, lies.document, lies.key, known).selection()
+        asked, dialect, known = from_json(plan), DuckdbDialect(lies.taken), self._known[plan]
+        told = Translation(asked, dialect, lies.relation, lies.document, lies.key, known).selection()
         try:
             return answer(told, self._execute(told.text, told.parameters).fetchall())
         except self._duckdb.OutOfRangeException as error:
@@ -159,6 +162,14 @@ def _is_kind(key: Key, type_: str) -> bool:
     return type(key) is (int if type_ == "BIGINT" else str)
 
 
-def columns_as_document(description: Any, alias: str) -> dict[str, tuple[str, Any]]:
-    """Field name -> the expression of its column and its type, of a described relation."""
-    return {name: (f"{alias}.{session.Quoted.name(name)}", type_) for name, type_, *_ in description}
+def in_columns(relation: str, described: Any, key: str, holds_nulls: bool) -> Lies:
+    """Documents each of whose fields is a column of a described relation; it goes by the name `documents`."""
+    columns = {name: (f"documents.{Quoted.name(name)}", type_) for name, type_, *_ in described}
+    taken = frozenset(name.lower() for name in columns)
+    text = "CAST(to_json(documents) AS VARCHAR)"
+    if "documents" in taken:
+        # That would be the column.
+        packed = ", ".join(f"{Quoted.name(name)} := {column}" for name, (column, _) in columns.items())
+        text = f"CAST(to_json(struct_pack({packed})) AS VARCHAR)"
+    type_ = str(columns[key][1]) if key in columns else "BIGINT"
+    return Lies(relation, text, Row(columns, text, holds_nulls), f"documents.{Quoted.name(key)}", type_, taken)

@@ -18,12 +18,22 @@ def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
     if not location.is_file():
         connection.close()
         raise AdapterError(f"{location}: there is no such file")
-    relation = f"read_parquet({Quoted.text(_literally(location))}) AS documents"
+    # Otherwise a folder called run=3 on the way is a field of all documents, and replaces one of that name.
+    relation = f"read_parquet({Quoted.text(_literally(location))}, hive_partitioning = false) AS documents"
     try:
         return relation, connection.execute(f"SELECT * FROM {relation} LIMIT 0").description
     except duckdb.Error as error:
         connection.close()
         raise AdapterError(f"{location}: cannot be read as Parquet ({error})") from None
+
+
+def said_of(connection: Any, location: Path, name: str) -> str | None:
+    """What the file's footer says under a name."""
+    found = connection.execute(
+        f"SELECT decode(value) FROM parquet_kv_metadata({Quoted.text(_literally(location))}) WHERE decode(key) = ?",
+        [name],
+    ).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _literally(location: Path) -> str:

@@ -21,8 +21,12 @@ NESTED_ARRAYS = r"(?:\[\s*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
 """A pattern that every text of more levels has; a text within a document may have it too."""
 
 
-def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> str:
-    """Make the table `arriving` of all lines, and give the structure that holds each of them.
+_PERHAPS_NULL = r"[:\[,]\s*null"
+"""A pattern that every text with a null outside its texts has; a text within a document may have it too."""
+
+
+def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> tuple[str, bool]:
+    """Make the table `arriving` of all lines. Give the structure that holds each of them, and whether a null is in any.
 
     All integers are of 64 bits. Raises RefusedData where a document has no key, two kinds of keys, names that differ by
     case alone or a name of nothing."""
@@ -32,7 +36,7 @@ def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> st
     schema = pa.schema([("line", pa.large_string())])
     connection.register("arriving", pa.table([pa.chunked_array(arrays, pa.large_string())], schema=schema))
     if not arrays:
-        return msgspec.json.encode({key: "BIGINT"}).decode()
+        return msgspec.json.encode({key: "BIGINT"}).decode(), False
     found = connection.execute("SELECT json_group_structure(CAST(line AS JSON)) FROM arriving").fetchone()[0]
     structure = msgspec.json.decode(found)
     if not isinstance(structure, dict):
@@ -42,7 +46,20 @@ def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> st
     if type_ not in ("UBIGINT", "BIGINT", "HUGEINT", "VARCHAR"):
         raise RefusedData(f"the key {key!r} has the type {type_ or 'of none'}, int or text is needed")
     _check_keys(connection, key, str(type_))
-    return msgspec.json.encode(_with_bigint(structure)).decode()
+    return msgspec.json.encode(_with_bigint(structure)).decode(), any(map(_holds_null, arrays))
+
+
+def _holds_null(lines: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
+    suspect = lines.filter(pc.match_substring_regex(lines, _PERHAPS_NULL))
+    return any(_has_null(msgspec.json.decode(line.as_py())) for line in suspect)
+
+
+def _has_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_null, value.values()))
+    return value is None or (isinstance(value, list) and any(map(_has_null, value)))
 
 
 def _check_keys(connection: Any, key: str, type_: str) -> None:

@@ -31,6 +31,8 @@ class Selection:
     reading: list[Any]
     plain_keys: tuple[bool, ...] = ()
     """Which keys of a group come as they are, and not as JSON."""
+    merged_keys: tuple[bool, ...] = ()
+    """Of which keys a NULL is a group of nulls, of what is missing, or of both."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
@@ -49,8 +51,10 @@ def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str
 def _group(result: plans.GroupBy, selection: Selection, row: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
     answered: dict[str, Any] = {}
     places = []
-    for key, plain, text in zip(result.keys, selection.plain_keys, row, strict=False):
+    for key, plain, merged, text in zip(result.keys, selection.plain_keys, selection.merged_keys, row, strict=False):
         if text is None:
+            if merged:
+                raise RefusedQuery("missing and null are one group in columns of one schema")
             places.append((0,))
             continue
         if not plain and text[0] in "[{":

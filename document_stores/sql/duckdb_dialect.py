@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 from adapters.document_store import FieldPath
@@ -15,6 +15,16 @@ class DuckdbDialect(Dialect):
     """Values are those of duckdb_values; the relation is called `documents` at each step."""
 
     division = "//"
+
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        """`taken` are the names of columns that the relation has, in small letters."""
+        self._taken = taken
+
+    def _named(self, alias: str) -> str:
+        name = f"{alias} of the plan"
+        while name in self._taken:
+            name += "'"
+        return Quoted.name(name)
 
     def parameter(self, name: str) -> str:
         """Named."""
@@ -32,14 +42,14 @@ class DuckdbDialect(Dialect):
             here, other = (_canonical(arrays.of_item(name), distinct) for name in ("here", "other"))
             first = f"list_position(list_transform({items}, lambda other: {other}), {here})"
             items = f"list_filter({items}, lambda here, place: {first} = place)"
-        name = Quoted.name(f"{alias} of the plan")
+        name = self._named(alias)
         return Unnested(
             f"(SELECT *, unnest({items}) AS {name} FROM {relation}) AS documents", arrays.of_item(f"documents.{name}")
         )
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
         """Another SELECT around the relation."""
-        name = Quoted.name(f"{alias} of the plan")
+        name = self._named(alias)
         column = ColumnValue(f"documents.{name}", kind)
         return Unnested(f"(SELECT *, {expression} AS {name} FROM {relation}) AS documents", column)
 

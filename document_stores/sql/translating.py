@@ -18,6 +18,7 @@ from adapters.document_store import FieldPath, RefusedQuery
 from document_stores.sql.answering import Selection
 from document_stores.sql.known_values import Kinds, KnownValue
 from document_stores.sql.values import Value
+from document_stores.sql.wording import MOST_PARAMETERS, joined, short
 from libraries.document_store.queries import plan as plans
 
 EXACT = 2**53
@@ -25,6 +26,16 @@ EXACT = 2**53
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Operator -> the one that means the same with its sides exchanged."""
+
+_NOTHING = {
+    "double": "CAST(NULL AS DOUBLE PRECISION)",
+    "text": "CAST(NULL AS VARCHAR)",
+    "boolean": "(NULL = 1)",
+}
+"""What a function of whole numbers is as another kind."""
+
+_CANONICAL, _PLAIN = "\0canonical", "\0plain"
+"""What stands for a constant until it is bound: no name in SQL holds a NUL."""
 
 Known = Mapping[plans.Field, Kinds]
 """The kinds that fields have."""
@@ -43,6 +54,10 @@ class Dialect(ABC):
     @abstractmethod
     def prefix(self, text: str, parameter: str) -> str:
         """Whether a text begins so."""
+
+    def extreme(self, function: str, part: str, kind: str) -> str:
+        """The `max` or `min` of values that are all of one kind, or NULL."""
+        return f"{function}({part})"
 
     @abstractmethod
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
@@ -116,6 +131,10 @@ class Translation:
         unnested = self._dialect.unnested(self._relation, value, alias, path)
         self._relation = unnested.relation
         self._values[step.name] = unnested.item
+        if isinstance(distinct, plans.Field):
+            self._refuse_merged(distinct)
+            if self._field(distinct).may_hold():
+                raise RefusedQuery("items that are arrays or objects are compared by their text here")
         if unnested.condition:
             self._conditions.append(unnested.condition)
 
@@ -140,7 +159,18 @@ class Translation:
         value = self._values[expression.of]
         for name in expression.path:
             value = value.step(name)
+            short(value.kind())
         return value
+
+    def _merges(self, expression: plans.Expression) -> bool:
+        """Whether a null and something missing may be the same here."""
+        if not isinstance(expression, plans.Field) or not self._values[""].holds_nulls:
+            return False
+        return not self._field(expression).tells_null
+
+    def _refuse_merged(self, expression: plans.Expression) -> None:
+        if self._merges(expression):
+            raise RefusedQuery("missing and null are one in columns of one schema")
 
     def questions(self) -> Iterator[tuple[plans.Field, str]]:
         """For each field that the plan reads a SELECT of the kinds that it has, one a row. Raises RefusedQuery."""
@@ -161,6 +191,8 @@ class Translation:
                 yield part, f"SELECT DISTINCT {self._reached(part).kind()} FROM {relation}"
 
     def _bound(self, value: Any) -> str:
+        if len(self._parameters) == MOST_PARAMETERS:
+            raise RefusedQuery(f"there are more than {MOST_PARAMETERS:,} constants")
         name = f"bound_{len(self._parameters):03}"
         self._parameters[name] = value
         return self._dialect.parameter(name)
@@ -170,39 +202,57 @@ class Translation:
     def is_true(self, condition: plans.Condition) -> str:
         """True exactly where the condition is; false or NULL for false and for unknown."""
         if isinstance(condition, plans.And):
-            return self._joined(" AND ", map(self.is_true, condition.conditions), "true")
+            return joined(" AND ", map(self.is_true, condition.conditions), "true")
         if isinstance(condition, plans.Or):
-            return self._joined(" OR ", map(self.is_true, condition.conditions), "false")
+            return joined(" OR ", map(self.is_true, condition.conditions), "false")
         if isinstance(condition, plans.In):
-            return self._joined(" OR ", (self._equal(condition.expression, v) for v in condition.values), "false")
+            return joined(" OR ", (self._equal(condition.expression, v) for v in condition.values), "false")
         if isinstance(condition, plans.Compare) and condition.operator == "=":
             if isinstance(condition.right, plans.Constant):
                 return self._equal(condition.left, condition.right.value)
             if isinstance(condition.left, plans.Constant):
                 return self._equal(condition.right, condition.left.value)
+        if isinstance(condition, plans.Compare) and condition.operator in TURNED:
+            if isinstance(condition.right, plans.Constant):
+                return self._found(condition.left, condition.operator, condition.right.value, self.outcome(condition))
+            if isinstance(condition.left, plans.Constant):
+                turned = TURNED[condition.operator]
+                return self._found(condition.right, turned, condition.left.value, self.outcome(condition))
         return self.outcome(condition)
 
     def _equal(self, expression: plans.Expression, value: Any) -> str:
         if isinstance(value, str) and isinstance(expression, plans.Field):
-            canonical = self._bound(msgspec.json.encode(value).decode())
-            return self._field(expression).is_text(canonical, self._bound(value))
-        return self._compared(expression, "=", value)
+            told = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
+        else:
+            told = self._compared(expression, "=", value)
+        return self._found(expression, "=", value, told)
 
-    @staticmethod
-    def _joined(word: str, parts: Iterable[str], none: str) -> str:
-        return f"({word.join(parts) or none})"
+    def _found(self, expression: plans.Expression, operator: str, value: Any, told: str) -> str:
+        """What is told of a comparison, with the words before it by which an engine takes its index."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
+        # Whether a larger number is above another one may depend on how it is written down.
+        if not isinstance(expression, plans.Field) or not (is_number or isinstance(value, str)):
+            return told
+        found = self._field(expression).found_by(operator, _CANONICAL)
+        return told if found is None else f"({self._of_constant(value, found)} AND {told})"
+
+    def _of_constant(self, value: Any, told: str) -> str:
+        """With the constant bound in the spelling that is asked for: engines refuse parameters without a place."""
+        if _CANONICAL in told:
+            told = told.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
+        return told.replace(_PLAIN, self._bound(value)) if _PLAIN in told else told
 
     def outcome(self, condition: plans.Condition) -> str:
         """True, false or NULL, as the condition is true, false or unknown."""
         if isinstance(condition, plans.And):
-            return self._joined(" AND ", map(self.outcome, condition.conditions), "true")
+            return joined(" AND ", map(self.outcome, condition.conditions), "true")
         if isinstance(condition, plans.Or):
-            return self._joined(" OR ", map(self.outcome, condition.conditions), "false")
+            return joined(" OR ", map(self.outcome, condition.conditions), "false")
         if isinstance(condition, plans.Not):
             return f"(NOT {self.outcome(condition.condition)})"
         if isinstance(condition, plans.In):
             parts = (self._compared(condition.expression, "=", value) for value in condition.values)
-            return self._joined(" OR ", parts, "false")
+            return joined(" OR ", parts, "false")
         if isinstance(condition, plans.Compare):
             return self._comparison(condition)
         if isinstance(condition, plans.AnyItem):
@@ -264,7 +314,7 @@ class Translation:
         bound = self._bound(value)
         of_integers, of_doubles = f"{integer} {operator} {bound}", f"{double} {operator} {bound}"
         if abs(value) >= EXACT and isinstance(value, float):
-            of_integers = exactly(integer, operator, f"CAST({bound} AS DOUBLE)")
+            of_integers = exactly(integer, operator, f"CAST({bound} AS DOUBLE PRECISION)")
         elif abs(value) >= EXACT:
             of_doubles = exactly(f"CAST({bound} AS BIGINT)", TURNED.get(operator, operator), double)
         return f"coalesce({of_integers}, {of_doubles})"
@@ -279,7 +329,7 @@ class Translation:
         if isinstance(expression, plans.Constant):
             raise RefusedQuery("constants stand beside fields here")
         if kind != "integer":
-            return {"double": "CAST(NULL AS DOUBLE)", "boolean": "(NULL = 1)"}.get(kind, "CAST(NULL AS VARCHAR)")
+            return _NOTHING[kind]
         return self._call(expression)
 
     def _call(self, call: plans.Call) -> str:
@@ -294,8 +344,9 @@ class Translation:
         whole = self._scalar(first, "integer")
         bound = self._bound(divisor.value)
         if call.function == "floor_divide":
-            return self._floor(whole, bound)
-        return f"(CASE WHEN {whole} >= 0 THEN {whole} % {bound} ELSE {bound} - 1 - ((-1 - {whole}) % {bound}) END)"
+            return short(self._floor(whole, bound))
+        below = f"{bound} - 1 - ((-1 - {whole}) % {bound})"
+        return short(f"(CASE WHEN {whole} >= 0 THEN {whole} % {bound} ELSE {below} END)")
 
     def _floor(self, whole: str, divisor: str) -> str:
         """An integer divided by one above 0, rounded down, without leaving 64 bits on the way."""
@@ -321,15 +372,20 @@ class Translation:
         return f" WHERE {told}" if told else ""
 
     def _projection(self, result: plans.Project) -> Selection:
+        ordered = {order.name for step in self._plan.steps if isinstance(step, plans.TopK) for order in step.by}
+        is_computed = any(isinstance(step, plans.Compute) for step in self._plan.steps)
+        for column in result.columns:
+            if ordered and (is_computed or column.name in ordered):
+                self._refuse_merged(column.expression)
         columns = [self._canonical(column.expression) for column in result.columns]
         selected = ", ".join([self._key, *columns])
         text = f"SELECT {selected} FROM {self._relation}{self._where()}"
-        return Selection(text, self._used(text), self._plan, [column.name for column in result.columns])
+        return Selection(text, self._parameters, self._plan, [column.name for column in result.columns])
 
     def _groups(self, result: plans.GroupBy) -> Selection:
         plain = [self._plain(key.expression) for key in result.keys]
         keys = [told or self._canonical(key.expression) for told, key in zip(plain, result.keys, strict=True)]
-        columns = [f"{key} AS k{place}" for place, key in enumerate(keys)]
+        columns = [f"{told} AS k{place}" for place, told in enumerate(keys)]
         reading: list[Any] = []
         for aggregate in result.aggregates:
             parts = self._aggregate(aggregate)
@@ -337,13 +393,12 @@ class Translation:
             reading.append(len(parts))
         text = f"SELECT {', '.join(columns) or 'count(*)'} FROM {self._relation}{self._where()}"
         if keys:
-            text += f" GROUP BY {', '.join(f'k{place}' for place in range(len(keys)))}"
+            # By number: a column of the user's may have any name, and would be meant.
+            text += f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}"
             text = self._first_of(text, result)
-        return Selection(text, self._used(text), self._plan, reading, tuple(told is not None for told in plain))
-
-    def _used(self, text: str) -> dict[str, Any]:
-        # Some tests take one spelling of a text, some the other; engines refuse parameters without a place.
-        return {name: value for name, value in self._parameters.items() if self._dialect.parameter(name) in text}
+        merged = tuple(self._merges(key.expression) for key in result.keys)
+        are_plain = tuple(told is not None for told in plain)
+        return Selection(text, self._parameters, self._plan, reading, are_plain, merged)
 
     def _first_of(self, text: str, result: plans.GroupBy) -> str:
         """Only the groups that can be among the first by a count: those that rank so, ties and all."""
@@ -358,7 +413,11 @@ class Translation:
             order = [f"a{place}_0"] if counted else order_of_extreme(f"a{place}", aggregate.function == "max")
             told = ", ".join(f"{part} {direction}" for part in order)
             # What would be refused has to be seen.
-            seen = "" if counted else f" OR a{place}_4 > 0"
+            seen = "" if aggregate.function == "count" else f" OR a{place}_{1 if counted else 4} > 0"
+            for number, key in enumerate(result.keys):
+                seen += f" OR k{number} IS NULL" if self._merges(key.expression) else ""
+                if isinstance(key.expression, plans.Field) and self._field(key.expression).may_hold():
+                    seen += f" OR substr(k{number}, 1, 1) IN ('[', '{{')"
             ranked = f"SELECT *, rank() OVER (ORDER BY {told}) AS place FROM ({text}) AS grouped"
             return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {int(top.rows)}{seen}"
         return text
@@ -378,19 +437,15 @@ class Translation:
             canonical = self._canonical(value)
             distinct = f"count(DISTINCT CASE WHEN {canonical} <> 'null' THEN {canonical} END)"
             return [distinct, self._containers(value)]
-        integer = self._scalar(value, "integer")
-        if isinstance(value, plans.Call):
-            double = text = boolean = "NULL"
-            containers = "0"
-        else:
-            double, text, boolean = (self._scalar(value, kind) for kind in ("double", "text", "boolean"))
-            containers = self._containers(value)
+        kinds = ("integer", "double", "text", "boolean")
+        parts = [self._scalar(value, kind) for kind in kinds]
+        integer, double, *_ = parts
         if aggregate.function in ("sum", "avg"):
             # Halves of the bits: no sum of fewer than 2 ** 31 of them leaves 64 bits.
             high = self._floor(integer, "4294967296")
             return [f"sum({high})", f"sum({integer} - {high} * 4294967296)", f"count({integer})", f"count({double})"]
-        function = aggregate.function
-        return [f"{function}({part})" for part in (integer, double, text, boolean)] + [containers]
+        extremes = map(self._dialect.extreme, [aggregate.function] * len(parts), parts, kinds)
+        return [*extremes, self._containers(value)]
 
     def _containers(self, expression: plans.Expression) -> str:
         if not isinstance(expression, plans.Field) or not self._field(expression).may_hold():
@@ -405,7 +460,7 @@ def exactly(integer: str, operator: str, double: str) -> str:
         f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
         f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"
         f" WHEN abs({double}) >= {EXACT}e0 THEN {integer} {operator} CAST({double} AS BIGINT)"
-        f" ELSE CAST({integer} AS DOUBLE) {operator} {double} END)"
+        f" ELSE CAST({integer} AS DOUBLE PRECISION) {operator} {double} END)"
     )
 
 
@@ -416,7 +471,7 @@ def order_of_extreme(name: str, highest: bool) -> list[str]:
     kinds = [(text, 3), (f"coalesce({integer}, {double})", 2), (boolean, 1)]
     cases = " ".join(f"WHEN {part} IS NOT NULL THEN {rank}" for part, rank in (kinds if highest else kinds[::-1]))
     kind = f"(CASE {cases} ELSE 0 END)"
-    whole = f"CAST({integer} AS DOUBLE)"
+    whole = f"CAST({integer} AS DOUBLE PRECISION)"
     number = (
         f"(CASE WHEN {double} IS NULL OR {whole} {'>' if highest else '<'} {double} THEN {whole} ELSE {double} END)"
     )

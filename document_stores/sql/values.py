@@ -17,6 +17,9 @@ class Value(ABC):
     tells_null: ClassVar[bool] = True
     """Whether `kind` tells null from missing."""
 
+    holds_nulls: bool = True
+    """Of a document: whether documents may hold a null anywhere."""
+
     @abstractmethod
     def step(self, name: str) -> Value:
         """The field `name` of it; missing where it is no object."""
@@ -61,6 +64,11 @@ class Value(ABC):
     def may_hold(self) -> bool:
         """Whether it may be an array or an object."""
         return True
+
+    def found_by(self, operator: str, canonical: str) -> str | None:
+        """A condition which an index answers, and which is met wherever this stands so to a number or text, given as an
+        expression in JSON; None where there is no such index, or the other words have it already."""
+        return None
 
     @abstractmethod
     def is_text(self, canonical: str, plain: str) -> str:

@@ -37,6 +37,8 @@ HOSTILE_NAMES = (
         "list",
         "typed_value",
         "metadata",
+        *("documents", "k0", "a0_0", "p0", "item0", "item0 of the plan", "some_item", "here", "other", "place", "line"),
+        *("arriving", "ranked", "grouped", "$bound_000", ":bound_001", "json", "type", "f0", "Documents too"),
         "\u200b",
         "\\u0041",
     ),
@@ -120,6 +122,22 @@ KINDS: dict[str, Documents] = {
     ],
     "empty name": [{"id": 0, "": 1, "a": {"": 2}}, {"id": 1, "": 3, "a": {"": 4}}],
     "names that differ by case": [{"id": 0, "a": 1, "A": 2, "b": {"É": 1, "é": 2}}],
+    "names of ours": [
+        {
+            **{"id": n, "documents": {"id": n + 10, "a": 5, "documents": n}, "a": n, "key": f"k{n}"},
+            **{"document": {"key": n}, "line": n, "item0 of the plan": n},
+        }
+        for n in range(3)
+    ],
+    "references": [
+        {
+            **{"id": n, "$ref": "of the document", "$id": n, "a": {"$ref": "c", "$id": n, "$db": "d"}},
+            "b": [{"$ref": "c", "$id": {"x": {"$ref": "e", "$id": [n]}}, "z": {"$ref": "f", "$id": "g"}}],
+            "c": {"d": {"$ref": n, "$id": n}, "e": {"$ref": "c"}, "f": {"$id": n}, "g": {"$oid": "0" * 24}},
+        }
+        for n in (0, 1)
+    ],
+    "references to no database": [{"id": 0, "a": {"b": [{"$ref": "c", "$id": 1, "$db": None}]}}],
     "changing fields": [{"id": n, **{f"f{n * 7 + m}": m for m in range(7)}} for n in range(30)],
     "changing types": [
         {"id": n, "a": ([n], n, n / 3, str(n), {"b": [n]}, None, True)[n % 7], "c": {"d": (n, {"e": n})[n % 2]}}

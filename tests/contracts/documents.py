@@ -202,6 +202,18 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         with self.stored(adapter, [text], location) as handle:
             assert {part["näme"]["a"] for part in found(handle, [("näme", "a")])} == {"😀/", "x"}
 
+    def test_a_folder_that_says_name_and_value_says_nothing_of_documents(
+        self, adapter: DocumentStoreAdapter, place: Path
+    ) -> None:
+        folder = place / "run=3" / "key=7" / "id=x" / "document=1" / "new=2020-01-01"
+        folder.mkdir(parents=True)
+        documents = [{"id": number, "run": 8 + number, "key": "k", "document": {"a": number}} for number in range(5)]
+        with self.stored(adapter, documents, folder / f"stored{adapter.suffix}") as handle:
+            assert first_difference(documents, found(handle)) is None
+            wanted = [{"id": number, "run": 8 + number} for number in range(5)]
+            assert first_difference(wanted, found(handle, [("id",), ("run",), ("new",)])) is None
+            assert identical(handle.get([3, 7]), [documents[3], None])
+
     def test_an_empty_store(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         with self.stored(adapter, [], location) as handle:
             assert handle.count() == 0
