@@ -307,7 +307,8 @@ class Adapter(ABC):
 
     @property
     def reads_unseen(self) -> bool:
-        """Whether a call reads its file by a mapping or io_uring: the system's counters of read calls do not see it."""
+        """Whether a call reads its file by a mapping, by io_uring or in a process that goes on: counters of read calls
+        do not see it."""
         return self.values.get("mapped") == "true"
 
     @abstractmethod

@@ -74,6 +74,11 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         """What JSON has no notation for, and what decimal numbers and PostgreSQL's texts are not."""
         return (*JSON_TEXT, MINUS_ZERO_AS_ZERO, LARGE_WHOLE_AS_INTEGER, NUL_REFUSED)
 
+    @property
+    def reads_unseen(self) -> bool:
+        """Its server reads."""
+        return True
+
     def load_library(self) -> None:
         """Import psycopg."""
         import psycopg

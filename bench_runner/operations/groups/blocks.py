@@ -8,10 +8,11 @@ Arrow's columns, and no engine.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from adapters.predicate import Kind, Predicate
 from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
+MOST_BELOW = 64
+"""Conditions that no row meets are so many at most, each of a value below all: more than a block has calls."""
 FEW_BLOCKS = 10
 """Of fewer blocks their order tells nothing."""
 Integers = NDArray[np.int64]
@@ -37,6 +40,8 @@ class Blocks:
     lows: Integers
     end: int
     """Above the largest value."""
+    shared: frozenset[int] = frozenset()
+    """The ranks of blocks whose least value the block before ends with."""
 
     @property
     def count(self) -> int:
@@ -44,15 +49,29 @@ class Blocks:
         return len(self.lows)
 
     def condition(self, first: int, blocks: int) -> Predicate:
-        """Met by all rows of so many blocks from the one of this rank on, and by no others; by none where `blocks` is
-        0: then by values below all of them, other ones for each rank."""
+        """Met by the rows of so many blocks from the one of this rank on, but for those of a value that a block beside
+        them has too, and by no others; by none where `blocks` is 0: then by values below all of them, other ones for
+        each rank."""
         if blocks == 0:
             low, high = int(self.lows[0]) - first - 1, int(self.lows[0]) - first
         else:
             behind = first + blocks
-            low, high = int(self.lows[first]), int(self.lows[behind]) if behind < self.count else self.end
-        values = tuple(pa.scalar(value, pa.int64()).cast(self.type).as_py() for value in (low, high))
+            low = int(self.lows[first]) + (first in self.shared)
+            high = int(self.lows[behind]) if behind < self.count else self.end
+        values = tuple(_value(bound, self.type) for bound in (low, high))
         return Predicate(self.column, Kind.RANGE, values)
+
+
+def _value(number: int, of: pa.DataType) -> Any:
+    number = pa.scalar(number, pa.int64())
+    return (number.cast(pa.int32()) if pa.types.is_date32(of) else number).cast(of).as_py()
+
+
+def _can_be(numbers: Iterable[int], of: pa.DataType) -> bool:
+    try:
+        return all(_value(number, of) is not None for number in numbers)
+    except (pa.ArrowException, OverflowError, ValueError):
+        return False
 
 
 @lru_cache(maxsize=1)
@@ -66,16 +85,24 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         column = read_table(dataset, rows, [field.name]).column(0)
         if column.null_count or not rows:
             continue
-        values = integers(column)
+        values = _numbers(column)
+        # What lies beside all values is asked for too.
+        if values is None or not _can_be((int(values.min()) - MOST_BELOW, int(values.max()) + 1), field.type):
+            continue
         least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        # Neighbours may share a value where the table is sorted by it; two blocks of which one is all of it may not.
-        ascending = bool((most[:-1] <= least[1:]).all() and (np.diff(least) > 0).all())
+        # Neighbours may share a value where the table is sorted by it, as long as each block has others too.
+        shared = np.append(False, most[:-1] == least[1:])
+        ends = np.append(least[1:], most[-1] + 1)
+        sizes = np.diff(np.append(starts, len(values)))
+        own = (values >= np.repeat(least + shared, sizes)) & (values < np.repeat(ends, sizes))
+        ascending = bool((most[:-1] <= least[1:]).all() and np.logical_or.reduceat(own, starts).all())
         order = np.argsort(least)
         apart = bool((most[order][:-1] < least[order][1:]).all())
         # Few blocks, as those of a pilot round, may ascend by chance: then the rows within tell that nothing is sorted.
         scattered = apart and (not ascending or (len(starts) < FEW_BLOCKS and bool((np.diff(values) < 0).any())))
         if ascending if place == CLUSTERED else scattered:
-            return Blocks(field.name, field.type, least[order], int(most.max()) + 1)
+            ties = frozenset(np.flatnonzero(shared).tolist()) if place == CLUSTERED else frozenset()
+            return Blocks(field.name, field.type, least[order], int(most.max()) + 1, ties)
     raise RefusedData(
         f"no column has other values in each block of {block_rows:,} rows that lie {place}; scan[selectivity=0.01] "
         "asks for a share of the rows"
@@ -116,6 +143,14 @@ def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Int
     starts = np.arange(0, rows, offers.group_rows)
     may = (np.minimum.reduceat(values, starts) < high) & (np.maximum.reduceat(values, starts) >= low)
     return np.flatnonzero(np.repeat(may, offers.group_rows)[:rows])
+
+
+def _numbers(column: pa.ChunkedArray) -> Integers | None:
+    """None where 64 bits with a sign do not hold them."""
+    try:
+        return integers(column)
+    except pa.ArrowInvalid:
+        return None
 
 
 def integers(column: pa.ChunkedArray) -> Integers:

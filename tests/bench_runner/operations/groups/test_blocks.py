@@ -70,6 +70,45 @@ def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -
     assert found.column == "order"
 
 
+@pytest.mark.parametrize(("rows_of_a_value", "share", "met"), [(3, 0.01, 1), (7, 0.1, 2), (60, 0.25, 5)])
+def test_of_values_that_two_blocks_have_neither_is_asked_for(
+    stored: Stored, rows_of_a_value: int, share: float, met: int
+) -> None:
+    """Else one block more would be read than the share says."""
+    table = pa.table({"order": np.arange(ROWS) // rows_of_a_value})
+    found = blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
+    for each in conditions(found, share, 21 // met, "seed"):
+        rows = np.flatnonzero(predicates.mask(table.column("order"), each).to_numpy())
+        assert len(set(STARTS[rows].tolist())) == met
+        may = given_rows(table.column("order"), each, Offers(sifts=Sifts.GROUPS, group_rows=BLOCK))
+        assert set(STARTS[may].tolist()) == set(STARTS[rows].tolist())
+
+
+def test_blocks_without_a_value_of_their_own_are_not_told_apart(stored: Stored) -> None:
+    table = pa.table({"order": (np.arange(ROWS) + 50) // 100})
+    with pytest.raises(RefusedData):
+        blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [(pa.uint32(), 0), (pa.uint64(), 2**63), (pa.int16(), 2**15 - ROWS), (pa.int64(), 2**63 - ROWS)],
+)
+def test_a_column_whose_type_ends_with_its_values_is_not_asked_for(
+    stored: Stored, kind: pa.DataType, first: int
+) -> None:
+    """What lies below and above all of them could not be said in it."""
+    ends = pa.array(range(first, first + ROWS), kind)
+    table = pa.table({"ends": ends, "when": np.arange(ROWS)})
+    assert blocks_of(stored(table), ROWS, BLOCK, CLUSTERED).column == "when"
+
+
+def test_a_day_tells_blocks_apart(stored: Stored) -> None:
+    table = pa.table({"day": pa.array(np.arange(ROWS, dtype=np.int32)).cast(pa.date32())})
+    (asked,) = conditions(blocks_of(stored(table), ROWS, BLOCK, CLUSTERED), 0.5, 1, "seed")
+    assert int(predicates.mask(table.column("day"), asked).to_numpy().sum()) in (1_000, 1_050)
+
+
 @pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
 def test_data_without_such_a_column_are_refused(stored: Stored, place: str) -> None:
     noise = stored(table_of().select(["noise", "holes", "share"]))
