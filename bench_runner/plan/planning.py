@@ -326,6 +326,8 @@ def _operation_refusal(spelled: str, dataset: Dataset, adapter: Adapter, conditi
 def _refusal(adapter: Adapter, dataset: Dataset, conditions: Conditions) -> str | None:
     if conditions.network and not _has_services(adapter):
         return "it reads files of its own machine, and no service: measure it with --network one-process"
+    if conditions.network and conditions.threads == "1" and adapter.is_served:
+        return "its services have all cores, whatever the client has: measure it with --threads default"
     if isinstance(adapter, DocumentStoreAdapter):
         return None
     if isinstance(adapter, ImageStorage):

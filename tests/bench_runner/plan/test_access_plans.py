@@ -79,6 +79,17 @@ def test_every_point_is_spelled_as_it_is_named(suite: str) -> None:
         assert resolve(base, given).name == name
 
 
+def test_services_are_refused_under_one_thread() -> None:
+    """They have all cores: what they do would be set beside what a client does with one."""
+    request = {"datasets": ("snowset",), "rows": 1_000, "formats": ("parquet",), "operations": ("query",)}
+    for threads in ("default", "1"):
+        made = plan("near-storage", **request, threads=threads, networks=("", "loopback"))
+        served = {chain.conditions.network for chain in made.chains if "reader=ranges" in chain.variant}
+        assert served == ({"", "loopback"} if threads == "default" else {""})
+    reasons = {each.failure.reason for each in made.excluded if "reader=ranges" in each.chain.variant}
+    assert reasons == {"its services have all cores, whatever the client has: measure it with --threads default"}
+
+
 def test_streams_are_refused_under_one_thread_and_for_data_frames() -> None:
     streams = "take[rows=10,handle=kept,streams=16]"
     request = {"datasets": ("values[bytes=64]",), "rows": 1_000, "formats": ("lance",), "operations": (streams,)}
