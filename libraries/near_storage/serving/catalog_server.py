@@ -54,6 +54,7 @@ from libraries.near_storage.serving.security import Role, Tls
 from libraries.near_storage.serving.tickets import LIFETIME_S, Grant, issue, open_receipt
 from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partitions import OTHER_CATALOG
 
 PERMIT_S = 600.0
 """How long a permit to put a partition is good: a client announces all it has, then sends one after the other."""
@@ -259,7 +260,10 @@ class CatalogServer(GuardedServer):
     def _register(self, body: memoryview) -> Registered:
         asked = decode(NodeAddress, body)
         check_location(asked.location)
-        self._catalog.register_node(asked.node, asked.location)
+        # Before the address is kept: a node that is refused has replaced nobody's.
+        if asked.catalog not in (None, self._catalog.identity):
+            raise RequestError(OTHER_CATALOG)
+        self._catalog.register_node(asked.node, asked.location, asked.folder)
         return Registered(self._catalog.identity)
 
 

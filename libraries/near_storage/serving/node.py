@@ -96,7 +96,7 @@ class StorageNode(GuardedServer):
 
         `location` is the address that clients use, if it is another than the node's own. Errors of ours.
         """
-        message = NodeAddress(self.name, location or self.location)
+        message = NodeAddress(self.name, location or self.location, self._store.identity(), self._store.owner())
         registered = self.peers.ask(catalog, "register", message, Registered)
         self._store.claim(registered.catalog)
 

@@ -271,10 +271,15 @@ class Repaired(Message, frozen=True):
 
 
 class NodeAddress(Message, frozen=True):
-    """A storage node tells its name and the address that clients reach it by."""
+    """A storage node tells its name, the address that clients reach it by, and what folder it has.
+
+    `folder` is its identity, `catalog` that of the catalog that it belongs to, if it belongs to one already.
+    """
 
     node: str
     location: str
+    folder: str
+    catalog: str | None
 
 
 class Registered(Message, frozen=True):

@@ -16,7 +16,7 @@ from libraries.near_storage.errors import BusyError, RequestError, UnavailableEr
 from libraries.near_storage.serving.catalog_server import CatalogServer
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
-from libraries.near_storage.serving.security import Tls
+from libraries.near_storage.serving.security import Tls, is_everywhere
 from libraries.near_storage.serving.tickets import LIFETIME_S
 from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.partitions import PartitionStore
@@ -80,6 +80,8 @@ def serve_node(
     catalog and other nodes are trusted. Errors of ours if the folder, the address or the name cannot be used. To be
     called from the main thread.
     """
+    if advertise is None and is_everywhere(host):
+        raise RequestError(f"{host} is no address that clients can call: name the node's own by --advertise")
     stopping = _stop_signals()
     store = PartitionStore(folder)
     server = StorageNode(store, name, secret, host, port, tls, tls_roots, limits)

@@ -114,6 +114,14 @@ def is_loopback(host: str) -> bool:
     return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses)
 
 
+def is_everywhere(host: str) -> bool:
+    """Whether it means all addresses of a machine: one can listen there, and nobody can call it."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return False
+
+
 class Bearer(flight.ServerMiddleware):
     """What is known of the caller of one call."""
 

@@ -21,7 +21,7 @@ from libraries.near_storage.parquet import compact
 from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.storing.database import Database
 from libraries.near_storage.storing.describing import PartitionInfo, decode_schema
-from libraries.near_storage.storing.names import check_digest, check_node, check_table, check_uri
+from libraries.near_storage.storing.names import check_digest, check_folder, check_node, check_table, check_uri
 from libraries.near_storage.storing.recent import Recent
 from libraries.near_storage.storing.upkeep import Upkeep
 from libraries.near_storage.storing.uploads import Node, Uploads
@@ -108,13 +108,31 @@ class Catalog:
 
     # --- nodes -------------------------------------------------------------------------------------------
 
-    def register_node(self, name: str, uri: str) -> None:
-        """A node of this name is at this address from now on."""
-        if Node(check_node(name), check_uri(uri)) in self.nodes():
-            return
+    def register_node(self, name: str, uri: str, folder: str) -> None:
+        """A node of this name is at this address from now on; its folder has this `PartitionStore.identity` for ever.
+
+        `RequestError` if the name is that of another folder, or the folder is known by another name: one of two nodes
+        would take the place of the other, and what that one holds would be found no more.
+        """
+        row = check_node(name), check_uri(uri), check_folder(folder)
+        with self._database.reading() as connection:
+            if connection.execute("SELECT * FROM nodes WHERE name = ? AND uri = ? AND folder = ?", row).fetchone():
+                return
         with self._database.transaction(moves=True) as connection:
+            for known, other in connection.execute(
+                "SELECT name, folder FROM nodes WHERE name = ? OR folder = ?", (name, folder)
+            ).fetchall():
+                if known != name:
+                    raise RequestError(f"This folder is that of node {known}: start it by that name.")
+                if other != folder:
+                    raise RequestError(
+                        f"Node {name} has another folder: start this one by another name (--name). If the other is "
+                        f"gone for good, run 'store repair --forget {name}' first."
+                    )
             connection.execute(
-                "INSERT INTO nodes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET uri = excluded.uri", (name, uri)
+                """INSERT INTO nodes VALUES (?, ?, ?)
+                   ON CONFLICT (name) DO UPDATE SET uri = excluded.uri, folder = excluded.folder""",
+                row,
             )
 
     def nodes(self) -> tuple[Node, ...]:

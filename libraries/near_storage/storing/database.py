@@ -18,7 +18,7 @@ from libraries.durable.calls import FileCalls
 from libraries.near_storage.errors import DamagedError, FullError, NearStorageError
 from libraries.near_storage.storing.disk_errors import own_folder
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION = 0x6E656172
 """Marks the file as ours (PRAGMA application_id): 'near'."""
 
@@ -29,7 +29,10 @@ SETTINGS = (
 
 TABLES = (
     "CREATE TABLE catalog (identity TEXT NOT NULL) STRICT",
-    "CREATE TABLE nodes (name TEXT PRIMARY KEY, uri TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    # The name is for clients, the folder's own identity for telling two nodes of one name apart.
+    """CREATE TABLE nodes (
+        name TEXT PRIMARY KEY, uri TEXT NOT NULL, folder TEXT NOT NULL UNIQUE
+    ) STRICT, WITHOUT ROWID""",
     # What is known of a partition, whoever refers to it.
     """CREATE TABLE partitions (
         digest TEXT PRIMARY KEY, stored_bytes INTEGER NOT NULL, rows INTEGER NOT NULL, info BLOB NOT NULL

@@ -30,7 +30,7 @@ def fill(folder: Path, table: str, paths: Iterable[Path], nodes: int = 1, replic
             stores[name] = PartitionStore(folder / name)
             stores[name].claim(catalog.identity)
             if name not in [node.name for node in catalog.nodes()]:
-                catalog.register_node(name, NOT_SERVED)
+                catalog.register_node(name, NOT_SERVED, stores[name].identity())
         _upload(catalog, stores, table, list(paths))
     finally:
         for store in stores.values():

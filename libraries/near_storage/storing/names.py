@@ -29,6 +29,11 @@ def check_node(name: str) -> str:
     return _checked(_NAME, name, "name of a node", "1 to 128 letters, digits, _ - ., the first no - or .")
 
 
+def check_folder(identity: str) -> str:
+    """What a storage node's folder is called, by the rule for tables; `RequestError` if it breaks it."""
+    return _checked(_NAME, identity, "identity of a folder", "1 to 128 letters, digits, _ - ., the first no - or .")
+
+
 def check_uri(uri: str) -> str:
     """Where Flight finds a node; `RequestError` if it is no address that Flight knows."""
     return _checked(_URI, uri, "address of a node", "grpc://HOST:PORT or grpc+tls://HOST:PORT")

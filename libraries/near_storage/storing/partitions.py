@@ -2,6 +2,7 @@
 
     lock                  held by the process that owns the folder
     catalog               the identity of the catalog whose partitions these are
+    folder                the identity of this folder, wherever it is served and under whatever name
     <digest>.parquet      a partition, byte for byte as it came
     <digest>.info         its description (`describing.PartitionInfo`), which can be rebuilt
     <random>.part         what is being written; removed when the folder is opened
@@ -26,7 +27,12 @@ from libraries.near_storage.storing.disk_errors import disk_error, own_folder
 from libraries.near_storage.storing.names import check_digest
 from libraries.near_storage.storing.recent import Recent
 
-PARTITION, INFO, UNFINISHED, OWNER = ".parquet", ".info", ".part", "catalog"
+PARTITION, INFO, UNFINISHED = ".parquet", ".info", ".part"
+OWNER, IDENTITY = "catalog", "folder"
+OTHER_CATALOG = (
+    "This node's folder holds the partitions of another catalog: start the node with that catalog, or with an empty "
+    "folder."
+)
 READ_BYTES = 1 << 20
 HELD_BYTES = 64 << 20
 
@@ -166,6 +172,9 @@ class PartitionStore:
     def report(self, now_s: float, verify: bool = False) -> NodeReport:
         """What is here, for `checking`; `verify` reads every byte. `now_s` is the time of day, since the epoch."""
         held = self._held(now_s)
+        with self._told("The node's folder"):
+            # A name that a failed `put` left in memory alone would become a replica in the catalog.
+            self._calls.fsync_folder(self._folder)
         if not verify:
             return NodeReport(held)
         return NodeReport(held, frozenset(digest for digest in held if self._is_damaged(digest)))
@@ -175,21 +184,34 @@ class PartitionStore:
 
         The repair of a catalog removes what it does not know: a node that it shared would lose everything.
         """
-        path = self._folder / OWNER
+        if self._kept(OWNER, catalog) != catalog:
+            raise RequestError(OTHER_CATALOG)
+
+    def owner(self) -> str | None:
+        """The identity of the catalog that the folder is bound to, if it is."""
         with self._names, self._told("The node's folder"):
-            owner = self._read_whole(path)
-            if owner is None:
-                with self._unfinished() as unfinished:
-                    self._write(unfinished, [catalog.encode()], None)
-                    self._calls.rename(unfinished, path)
-                    self._calls.fsync_folder(self._folder)
-            elif owner != catalog.encode():
-                raise RequestError(
-                    "This node's folder holds the partitions of another catalog: start the node with that catalog, "
-                    "or with an empty folder."
-                )
+            found = self._read_whole(self._folder / OWNER)
+        return None if found is None else found.decode("ascii", "replace")
+
+    def identity(self) -> str:
+        """What tells this folder from all others: random, and the same for ever from the first call on."""
+        return self._kept(IDENTITY, secrets.token_hex(16))
 
     # --- inside ------------------------------------------------------------------------------------------
+
+    def _kept(self, name: str, text: str) -> str:
+        """What the file of that name says: `text`, durably, if it was not there."""
+        path = self._folder / name
+        with self._names, self._told("The node's folder"):
+            found = self._read_whole(path)
+            if found is None:
+                found = text.encode()
+                with self._unfinished() as unfinished:
+                    self._write(unfinished, [found], None)
+                    self._calls.rename(unfinished, path)
+            # Where it was there too: a call before may have failed at this.
+            self._calls.fsync_folder(self._folder)
+        return found.decode("ascii", "replace")
 
     def _path(self, digest: str) -> Path:
         return self._folder / f"{digest}{PARTITION}"

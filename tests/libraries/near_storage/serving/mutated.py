@@ -173,7 +173,7 @@ def _actions(served: Cluster) -> list[tuple[str, bytes]]:
         ("commit", encode(OfUpload("u" * 32))),
         ("abort", encode(OfUpload("u" * 32))),
         ("delete", encode(OfTable("u"))),
-        ("register", encode(NodeAddress("node0", served.nodes[0].location))),
+        ("register", encode(NodeAddress("node0", served.nodes[0].location, "f" * 32, None))),
         ("tables", b""),
         ("nodes", b""),
         ("check", encode(Check(False))),

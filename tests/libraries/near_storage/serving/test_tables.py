@@ -22,7 +22,7 @@ from libraries.near_storage.errors import (
     RequestError,
     UnavailableError,
 )
-from libraries.near_storage.serving import maintaining
+from libraries.near_storage.serving import maintaining, running
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
 from libraries.near_storage.storing.describing import PartitionInfo
@@ -280,3 +280,40 @@ def test_a_folder_belongs_to_one_catalog(served: Cluster, tmp_path: Path):
         served.nodes[0].peers = other.catalog.peers
         with pytest.raises(RequestError, match="another catalog"):
             served.nodes[0].register(other.uri)
+        assert other.catalog._catalog.nodes() == ()
+
+
+def test_two_nodes_of_one_name(served: Cluster, tmp_path: Path):
+    """The second one is refused, and the first one goes on: its folder has what was acknowledged."""
+    client = served.client()
+    client.put("t", rows(0), 50)
+    nodes = client.nodes()
+    other = StorageNode(PartitionStore(tmp_path / "disk2" / "node0"), "node0", served.secret)
+    try:
+        with pytest.raises(RequestError, match="Node node0 has another folder"):
+            other.register(served.uri)
+        assert client.nodes() == nodes
+        assert client.query("SELECT * FROM t").equals(rows(0))
+        assert client.check().findings == ()
+    finally:
+        other.close()
+
+
+def test_a_node_that_is_started_again_elsewhere(served: Cluster, tmp_path: Path):
+    client = served.client()
+    client.put("t", rows(0), 50)
+    served.nodes[0].close()
+    again = StorageNode(PartitionStore(tmp_path / "node0"), "node0", served.secret)
+    try:
+        again.register(served.uri)
+        assert client.nodes()["node0"] == again.location
+        assert client.check().findings == ()
+    finally:
+        again.close()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]"])
+def test_an_address_that_nobody_can_call_is_not_told(tmp_path: Path, host: str):
+    with pytest.raises(RequestError, match="--advertise"):
+        running.serve_node(tmp_path / "node", b"x" * 32, "node", "grpc://127.0.0.1:1", host)
+    assert not (tmp_path / "node").exists()

@@ -45,7 +45,7 @@ class Cluster:
         self.stores = {name: simulated_store(disks[name]) for name in NODES}
         for name in NODES:
             self.stores[name].claim(self.catalog.identity)
-            self.catalog.register_node(name, f"grpc://{name}:1")
+            self.catalog.register_node(name, f"grpc://{name}:1", f"folder-{name}")
 
     def put(self, table: str, files: Iterable[bytes]) -> int:
         """Upload a table of these partitions; its version."""

@@ -37,7 +37,7 @@ class Stores:
         self.catalog = Catalog(folder / "catalog", 2, GRACE_S, GRACE_S)
         self.nodes = {name: PartitionStore(folder / name, describe=describe_here) for name in NODES}
         for name in NODES:
-            self.catalog.register_node(name, f"grpc://{name}:1")
+            self.catalog.register_node(name, f"grpc://{name}:1", f"folder-{name}")
 
     def close(self) -> None:
         self.catalog.close()

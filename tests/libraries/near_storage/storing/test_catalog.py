@@ -28,7 +28,7 @@ class Shelf:
         self.folder, self.replicas, self.clock = folder, replicas, Clock()
         self.catalog = self.open()
         for name in nodes:
-            self.catalog.register_node(name, f"grpc://{name}:1")
+            self.catalog.register_node(name, f"grpc://{name}:1", f"folder-{name}")
 
     def open(self) -> Catalog:
         return Catalog(self.folder, self.replicas, GRACE_S, 1000.0, self.clock)
@@ -195,7 +195,7 @@ def test_names_are_checked_before_anything_is_asked(shelf, name):
         catalog.uploads.begin,
         catalog.forget_node,
         lambda name: catalog.version(name, 1),
-        lambda name: catalog.register_node(name, "grpc://a:1"),
+        lambda name: catalog.register_node(name, "grpc://a:1", "folder-a"),
     ):
         with pytest.raises(RequestError, match="not allowed"):
             call(name)
@@ -223,16 +223,38 @@ def test_text_from_outside_stays_text(shelf):
 def test_a_node_that_moved_is_found_at_its_new_address(shelf):
     shelf.put("sales", 1)
     shelf.catalog.current("sales")
-    shelf.catalog.register_node("north", "grpc+tls://elsewhere:2")
+    shelf.catalog.register_node("north", "grpc+tls://elsewhere:2", "folder-north")
     assert shelf.catalog.nodes()[0] == Node("north", "grpc+tls://elsewhere:2")
     assert shelf.catalog.current("sales").partitions[0].nodes[0].uri == "grpc+tls://elsewhere:2"
+
+
+def test_a_name_is_that_of_one_folder(shelf):
+    """Another folder of the same name would take the place of the first, which holds what was acknowledged."""
+    shelf.put("sales", 1)
+    before = shelf.catalog.nodes()
+    for name, folder, word in (("north", "folder-other", "another name"), ("other", "folder-north", "node north")):
+        with pytest.raises(RequestError, match=word):
+            shelf.catalog.register_node(name, "grpc://elsewhere:2", folder)
+        assert shelf.catalog.nodes() == before
+    shelf.reopen()
+    with pytest.raises(RequestError, match="store repair --forget north"):
+        shelf.catalog.register_node("north", "grpc://elsewhere:2", "folder-other")
+    shelf.catalog.forget_node("north")
+    shelf.catalog.register_node("north", "grpc://elsewhere:2", "folder-other")
+    assert shelf.catalog.nodes()[0].uri == "grpc://elsewhere:2"
+
+
+@pytest.mark.parametrize("folder", ["", "../x", "a b", "x" * 200])
+def test_the_identity_of_a_folder_is_checked(shelf, folder):
+    with pytest.raises(RequestError, match="not allowed"):
+        shelf.catalog.register_node("east", "grpc://east:1", folder)
 
 
 def test_a_version_is_read_once_while_nothing_moves(shelf):
     shelf.put("sales", 1)
     first = shelf.catalog.current("sales")
     shelf.put("other", 1)
-    shelf.catalog.register_node("north", "grpc://north:1")
+    shelf.catalog.register_node("north", "grpc://north:1", "folder-north")
     assert shelf.catalog.current("sales") is first
 
 

@@ -44,7 +44,9 @@ def test_the_same_file_under_many_names_is_stored_once(tmp_path, paths):
 def test_a_second_table_and_nodes_that_registered_meanwhile(tmp_path, paths):
     fill(tmp_path / "served", "sales", paths[:1])
     catalog = Catalog(tmp_path / "served" / "catalog", 1)
-    catalog.register_node("node-1", "grpc://127.0.0.1:7")
+    store = PartitionStore(tmp_path / "served" / "node-1")
+    catalog.register_node("node-1", "grpc://127.0.0.1:7", store.identity())
+    store.close()
     catalog.close()
     fill(tmp_path / "served", "other", paths[1:2])
     catalog = Catalog(tmp_path / "served" / "catalog", 1)

@@ -4,6 +4,7 @@ import errno
 import os
 import random
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -199,6 +200,18 @@ def test_a_folder_belongs_to_one_catalog(store, tmp_path):
     again.claim("first")
 
 
+def test_a_folder_is_itself_for_ever(store, tmp_path):
+    assert store.owner() is None
+    store.claim("first")
+    identity = store.identity()
+    store.close()
+    again = PartitionStore(tmp_path / "node", describe=describe_here)
+    other = PartitionStore(tmp_path / "other", describe=describe_here)
+    assert (again.owner(), again.identity()) == ("first", identity)
+    assert other.identity() != identity
+    other.close()
+
+
 # --- damage --------------------------------------------------------------------------------------------------
 
 
@@ -357,3 +370,22 @@ def test_a_disk_that_fails_at_any_call_of_a_put(number, there_before):
         put(store)
         store.verify(DIGEST)
     assert failed >= 10
+
+
+@pytest.mark.parametrize("failed", range(24))
+def test_what_a_node_tells_is_durable_though_a_call_before_failed(failed):
+    """Names are there where their folder alone could not be synced: they are, before anybody builds on them."""
+    disk = SimulatedDisk()
+    store = simulated_store(disk)
+    disk.fail(failed, errno.EIO)
+    for work in (lambda: store.claim("ours"), lambda: put(store)):
+        with suppress(NearStorageError):
+            work()
+    disk.heal()
+    store.claim("ours")
+    held = {f"{digest}.parquet" for digest in store.report(0.0).held}
+    for seed in range(8):
+        lost = disk.lost(random.Random(seed))
+        files = lost.files(lost.root / "node")
+        assert held <= files.keys()
+        assert files["catalog"] == b"ours"
