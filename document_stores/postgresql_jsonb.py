@@ -36,6 +36,9 @@ from libraries.document_store.queries.spelling import from_json
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""
 
+_LIMITS = "54"
+"""How the codes of errors begin that are about a statement's size, or a document's, and not about what is stored."""
+
 _SPACE = "documents"
 """A tablespace of the table's own: its folder holds the documents and nothing else."""
 
@@ -152,20 +155,15 @@ class PostgresqlJsonb(DocumentStoreAdapter):
     @contextmanager
     def refusals(self) -> Iterator[None]:
         """What the server says against documents as RefusedData; all else that it says as AdapterError."""
-        errors = self._psycopg.errors
         try:
             yield
-        except (
-            self._psycopg.DataError,
-            self._psycopg.IntegrityError,
-            errors.ProgramLimitExceeded,
-            errors.StatementTooComplex,
-        ) as error:
-            raise RefusedData(f"PostgreSQL refuses a document ({_first_line(error)})") from None
         except UnicodeEncodeError as error:
             raise RefusedData(f"a key is no UTF-8: {error}") from None
         except self._psycopg.Error as error:
-            raise AdapterError(f"PostgreSQL cannot do it ({_first_line(error)})") from None
+            told, of_data = _first_line(error), (self._psycopg.DataError, self._psycopg.IntegrityError)
+            if isinstance(error, of_data) or (error.sqlstate or "").startswith(_LIMITS):
+                raise RefusedData(f"PostgreSQL refuses a document ({told})") from None
+            raise AdapterError(f"PostgreSQL cannot do it ({told})") from None
 
     def open(self, location: Path, key: str = "id") -> PostgresqlHandle:
         """One connection, to the server that runs already or to one that is started for it."""
@@ -191,7 +189,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
 
 class PostgresqlHandle(DocumentHandle):
-    """A connection that is open, and the server behind it where it was started for it."""
+    """Connections that are open, and the server behind them where it was started for it."""
 
     def __init__(
         self, store: PostgresqlJsonb, server: servers.Server, location: Path, key: str, *, stops: bool
@@ -199,7 +197,8 @@ class PostgresqlHandle(DocumentHandle):
         """`stops`: the server is stopped with it. Raises AdapterError where there is no table of documents."""
         self._store, self._server, self._location, self._key, self._stops = store, server, location, key, stops
         self._psycopg = store._psycopg
-        self._connection = server.connect(self._psycopg)
+        self._connections = [server.connect(self._psycopg)]
+        self._idle = list(self._connections)
         self._known: dict[Plan, Known] = {}
         self._found: dict[str, list[tuple[Any, ...]]] = {}
         """What the questions about kinds gave: plans that differ in their constants ask the same."""
@@ -211,8 +210,20 @@ class PostgresqlHandle(DocumentHandle):
             )
             self._indexed = self._paths_with_an_index()
         except BaseException:
-            self._connection.close()
+            self._connections[0].close()
             raise
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        """One that nobody uses: a scan that is not at its end has one, and no write may be part of its transaction."""
+        if not self._idle:
+            self._connections.append(self._server.connect(self._psycopg))
+            self._idle.append(self._connections[-1])
+        connection = self._idle.pop()
+        try:
+            yield connection
+        finally:
+            self._idle.append(connection)
 
     def _paths_with_an_index(self) -> frozenset[FieldPath]:
         rows = self._rows(
@@ -226,13 +237,14 @@ class PostgresqlHandle(DocumentHandle):
         try:
             yield
         except self._psycopg.Error as error:
-            raise AdapterError(
-                f"{self._location}: PostgreSQL cannot read the documents ({_first_line(error)})"
-            ) from None
+            told = _first_line(error)
+            if isinstance(error, self._psycopg.DataError) or (error.sqlstate or "").startswith(_LIMITS):
+                raise RefusedQuery(f"PostgreSQL: {told}") from None
+            raise AdapterError(f"{self._location}: PostgreSQL cannot read the documents ({told})") from None
 
     def _rows(self, text: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-        with self._reading():
-            found: list[tuple[Any, ...]] = self._connection.execute(text, parameters).fetchall()
+        with self._reading(), self._connection() as connection:
+            found: list[tuple[Any, ...]] = connection.execute(text, parameters).fetchall()
         return found
 
     def count(self) -> int:
@@ -252,10 +264,10 @@ class PostgresqlHandle(DocumentHandle):
             yield outgoing.assembled(rows, paths)
 
     def _some_at_a_time(self, text: str) -> Iterator[list[Any]]:
-        """By a cursor on the server, on a connection of its own: writes meanwhile are not part of its transaction."""
+        """By a cursor on the server."""
         with (
             self._reading(),
-            self._server.connect(self._psycopg) as connection,
+            self._connection() as connection,
             connection.transaction(),
             connection.cursor(name="scanned") as cursor,
         ):
@@ -304,13 +316,7 @@ class PostgresqlHandle(DocumentHandle):
         """By SQL. Raises RefusedQuery for what PostgreSQL would answer otherwise than the plan means."""
         self.prepare(plan)
         told = self._translation(plan, self._known[plan]).selection()
-        try:
-            rows = self._connection.execute(as_psycopg_takes_it(told.text), told.parameters).fetchall()
-        except self._psycopg.DataError as error:
-            raise RefusedQuery(f"PostgreSQL: {_first_line(error)}") from None
-        except self._psycopg.Error as error:
-            raise AdapterError(f"{self._location}: PostgreSQL cannot answer ({_first_line(error)})") from None
-        return answer(told, rows)
+        return answer(told, self._rows(as_psycopg_takes_it(told.text), told.parameters))
 
     def upsert(self, batch: Batch) -> None:
         """One INSERT ... ON CONFLICT, synced when this returns; of two documents of one key the last one stays."""
@@ -345,8 +351,8 @@ class PostgresqlHandle(DocumentHandle):
         self._known.clear()
         self._found.clear()
         self._unsettled = True
-        with self._store.refusals():
-            self._connection.execute(text, parameters)
+        with self._store.refusals(), self._connection() as connection:
+            connection.execute(text, parameters)
 
     def index(self, path: FieldPath) -> None:
         """A B-tree of what lies there as JSONB, which has an order whatever the kinds; its comment is the path."""
@@ -354,23 +360,24 @@ class PostgresqlHandle(DocumentHandle):
             return
         told = json.dumps(path)
         name = f"by_{hashlib.blake2b(told.encode(), digest_size=8).hexdigest()}"
-        with self._reading(), self._connection.transaction():
-            self._connection.execute(f"CREATE INDEX {name} ON documents ({_at(path).indexed()}) TABLESPACE {_SPACE}")
-            self._connection.execute(f"COMMENT ON INDEX {name} IS {literal(told)}")
+        with self._reading(), self._connection() as connection, connection.transaction():
+            connection.execute(f"CREATE INDEX {name} ON documents ({_at(path).indexed()}) TABLESPACE {_SPACE}")
+            connection.execute(f"COMMENT ON INDEX {name} IS {literal(told)}")
             # Without statistics of what is indexed it would not be known when the index pays.
-            self._connection.execute("ANALYZE documents")
+            connection.execute("ANALYZE documents")
         self._indexed |= {path}
 
     def settle(self) -> None:
         """What replaced documents have left behind, statistics, and a checkpoint."""
         if self._unsettled:
-            with self._reading():
-                settled(self._connection)
+            with self._reading(), self._connection() as connection:
+                settled(connection)
             self._unsettled = False
 
     def close(self) -> None:
-        """Close the connection, and stop the server where it was started for it."""
-        self._connection.close()
+        """Close the connections, and stop the server where it was started for it."""
+        for connection in self._connections:
+            connection.close()
         if self._stops:
             self._server.stop()
 

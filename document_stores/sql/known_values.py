@@ -10,7 +10,7 @@ from document_stores.sql.values import Value
 Kinds = frozenset[str | None]
 """The kinds that a field has in all documents; None where it is missing in some."""
 
-_EMPTY: dict[str, str] = {"BIGINT": "CAST(NULL AS BIGINT)", "DOUBLE": "CAST(NULL AS DOUBLE)"}
+_EMPTY: dict[str, str] = {"BIGINT": "CAST(NULL AS BIGINT)", "DOUBLE": "CAST(NULL AS DOUBLE PRECISION)"}
 
 
 class KnownValue(Value):
@@ -72,6 +72,10 @@ class KnownValue(Value):
     def is_text(self, canonical: str, plain: str) -> str:
         """A comparison of the cast alone."""
         return f"({self.text()} = {plain})" if self._only("text") else self._value.is_text(canonical, plain)
+
+    def found_by(self, operator: str, canonical: str) -> str | None:
+        """As it is."""
+        return self._value.found_by(operator, canonical)
 
     def unguarded(self, type_: str) -> str:
         """As it is."""

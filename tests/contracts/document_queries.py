@@ -334,7 +334,8 @@ class DocumentQueries:
                 *("exists", "missing", "null", "is null", "number's name", "within", "items' fields", "null items"),
                 "scalar groups",
             }
-        wrong, refused = self._answered(adapter, documents, ON_MIXED, location, losses)
+        of_doubles = [loss for loss in adapter.losses if "doubles" in loss.kinds]
+        wrong, refused = self._answered(adapter, documents, ON_MIXED, location, [*losses, *of_doubles])
         assert wrong == {}, wrong
         assert set(refused) <= allowed, refused
 

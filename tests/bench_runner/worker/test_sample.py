@@ -14,7 +14,7 @@ import pytest
 from adapters.contract import Native, Records, Stored, TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.machine import linux
-from bench_runner.operations import PRIMER_ROWS, READ_ALL, Stage, operation_of, targets
+from bench_runner.operations import PRIMER_ROWS, READ_ALL, Operation, Stage, operation_of, targets
 from bench_runner.operations.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.worker import sample as worker
@@ -167,6 +167,27 @@ def test_the_life_of_a_read(order: Order, task: dict[str, Any], phase: mmap.mmap
     parts = ("engine_ns", "convert_ns", "touch_ns")
     assert all(answer["figures"][part] > 0 for part in parts)
     assert sum(answer["figures"][part] for part in parts) <= answer["figures"]["wall_ns"]
+
+
+def test_a_server_runs_from_before_the_machine_comes_to_rest_until_behind_the_clock(
+    order: Order, task: dict[str, Any], phase: mmap.mmap
+) -> None:
+    for name in ("begin", "end"):
+        order.spy(Operation, name)
+    list(worker.measure(task, phase))
+    around = ("begin", "end", "settle", "start", "stop", "fsync_all")
+    assert [(what, when) for what, when in order.seen if what in around] == [
+        ("begin", PHASE_PREPARE),
+        ("start", PHASE_PREPARE),
+        ("stop", PHASE_PREPARE),
+        ("end", PHASE_PREPARE),
+        ("begin", PHASE_PREPARE),
+        ("settle", PHASE_PREPARE),
+        ("start", PHASE_CLOCK),
+        ("stop", PHASE_CLOCK),
+        ("end", PHASE_AFTER),
+        ("fsync_all", PHASE_AFTER),
+    ]
 
 
 class Keeping(TabularFormat):

@@ -65,6 +65,41 @@ def test_the_suite_spells_operations_as_they_are_named(spelled: str) -> None:
     assert operation.refusal(pa.schema([("a", pa.int64())]), 10**6) is not None or operation.name in ("save", "read")
 
 
+class Serving:
+    """Says when its server is begun and ended."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, Path]] = []
+
+    def begin(self, location: Path) -> None:
+        self.seen.append(("begin", location))
+
+    def end(self, location: Path) -> None:
+        self.seen.append(("end", location))
+
+
+@pytest.mark.parametrize(
+    ("spelled", "place"),
+    [
+        *(("save", "stored/table"), ("read", "stored/table")),
+        ("ingest[updates=0.5,indexes=2]", "stored-ingested/table"),
+        *(("get[documents=1]", None), ("fields[paths=1]", None), ("ask[query=q1]", None)),
+    ],
+)
+def test_a_server_runs_before_what_would_start_it_inside_the_clock(
+    spelled: str, place: str | None, stage: Stage, tmp_path: Path
+) -> None:
+    """What is asked of an open store has it from opening on, which is before the clock."""
+    served, operation = Serving(), operation_of(spelled)
+    asked = replace(stage, adapter=cast(TabularFormat, served))
+    operation.begin(asked, tmp_path / "stored/table")
+    operation.end(asked, tmp_path / "stored/table")
+    around = [] if place is None else [("begin", tmp_path / place), ("end", tmp_path / place)]
+    assert served.seen == around
+    operation.begin(replace(asked, target=Target("arrow")), tmp_path / "stored/table")
+    assert served.seen == around
+
+
 def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: Stage) -> None:
     asked = Get(documents=50).inputs(stage, stage.rows, 3)
     known = source.lines_by_key(stage).keys()
