@@ -395,8 +395,8 @@ class CsvDuckdb(_Csv, DuckdbCopies):
         return "FORMAT csv, HEADER"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The file, types guessed by the call."""
-        return connection.read_csv(str(location))
+        """The file, types guessed by the call. A folder called name=value on the way would be a column by default."""
+        return connection.read_csv(str(location), hive_partitioning=False)
 
 
 ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb)

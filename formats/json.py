@@ -325,7 +325,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
         """The file, types guessed by the call."""
-        return connection.read_json(str(location), format="newline_delimited")
+        return connection.read_json(str(location), format="newline_delimited", hive_partitioning=False)
 
 
 ENGINES = (JsonPandas, JsonPolars, JsonDuckdb)
