@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.types as of
 
 from bench_runner.clock import Laps
+from bench_runner.machine.pages.touching import touch_table
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Stage
 from data_generator.cache import read_rows
@@ -42,6 +43,8 @@ def note(laps: Laps, batches: int, size_bytes: int) -> None:
 def touch(table: pa.Table) -> None:
     """Read one byte in each page of its rows (method rule 7), and of these alone: pieces of a larger batch share its
     buffers, which are not to be touched anew with each of them."""
+    if touch_table(table) is not None:
+        return
     for column in table.columns:
         for chunk in column.chunks:
             for address, size_bytes in _places(chunk):

@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 
 from adapters.contract import Images, Native, Records
+from bench_runner.machine.pages.touching import touch_table
 from bench_runner.operations import document_target, image_target
 from bench_runner.operations.document_target import Documents, Text
 from bench_runner.operations.image_target import PAGE_BYTES
@@ -278,9 +279,12 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
 
 
 def touch(held: Any) -> int:
-    """Read one byte in each 4 KiB page of every buffer (method rule 7); the sum of those bytes."""
+    """Read one byte in each 4 KiB page of every buffer (method rule 7), of an Arrow table of those parts that its rows
+    lie on; the sum of those bytes."""
     if isinstance(held, Images):
         return image_target.touch(held)
+    if isinstance(held, pa.Table) and (touched := touch_table(held)) is not None:
+        return touched
     return sum(touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
 
 

@@ -1,8 +1,8 @@
 """The reference run: what the whole suites have shown on machines of ours, in the package: an answer without measuring.
 
 One folder for each suite below reference_runs, made by `python -m tests.selfbench.reference`; what it took to measure
-each cell lies beside them, for telling how long runs take elsewhere. All bear the same name of a machine, and not all the
-same processor: one suite is of one machine, two may be of two. This module knows no suite and draws no conclusion.
+each cell lies beside them, for telling how long runs take elsewhere. All bear the same name of a machine, and not all
+the same processor: one suite is of one machine, two may be of two. This module knows no suite and draws no conclusion.
 """
 
 from __future__ import annotations

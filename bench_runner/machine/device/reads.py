@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from bench_runner.clock import now_ns, thread_cpu_ns
-from bench_runner.machine.device.build import LIBRARY_NAME, PACKAGE
+from bench_runner.machine.build import library_of
 
 MOST_IN_FLIGHT = 1024
 """So many reads may be under way at once."""
@@ -62,7 +62,7 @@ class Reads:
 def library() -> ctypes.CDLL | None:
     """The compiled loop; None where it was not built for this machine."""
     try:
-        loaded = ctypes.CDLL(str(PACKAGE / LIBRARY_NAME), use_errno=True)
+        loaded = ctypes.CDLL(str(library_of("device")), use_errno=True)
         loaded.fb_reads.restype = loaded.fb_cached_reads.restype = ctypes.c_int64
     except (OSError, AttributeError):
         return None

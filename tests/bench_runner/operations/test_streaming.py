@@ -12,6 +12,7 @@ import pytest
 
 from bench_runner import clock
 from bench_runner.clock import Laps
+from bench_runner.machine.pages import touching
 from bench_runner.operations import streaming, targets
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.stream_save import StreamSave
@@ -122,6 +123,7 @@ def test_every_kind_of_column_has_a_digest_and_is_touched(kind: str) -> None:
 def test_a_piece_is_touched_within_its_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"i": np.arange(100_000), "s": [f"text {row:08}" for row in range(100_000)]})
     touched: list[tuple[int, int]] = []
+    monkeypatch.setattr(touching, "library", lambda: None)
     monkeypatch.setattr(targets, "touch_pages", lambda address, size_bytes: touched.append((address, size_bytes)))
     piece = table.slice(50_000, 1_000)
     streaming.touch(piece)

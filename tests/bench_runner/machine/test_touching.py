@@ -1,0 +1,97 @@
+"""Every page that a table's rows lie on is read, and none beside them, of all types; a wrong layout is refused."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench_runner.machine.linux import PAGE_BYTES
+from bench_runner.machine.pages import touching
+from bench_runner.machine.pages.touching import layout_of, touch_table
+from data_generator.generated.kinds import KINDS
+
+UNKNOWN = (
+    pa.dense_union([pa.field("a", pa.int8())]),
+    pa.run_end_encoded(pa.int16(), pa.int8()),
+    pa.list_view(pa.int8()),
+)
+
+
+@pytest.fixture(autouse=True)
+def _built() -> None:
+    assert touching.library() is not None, "python -m bench_runner.machine.build"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_column_is_touched_whole_and_in_pieces(kind: str) -> None:
+    for nulls in KINDS[kind].nulls:
+        table = KINDS[kind].table(nulls)
+        for piece in (table, table.slice(1, table.num_rows // 2), table.slice(table.num_rows), table.slice(3, 1)):
+            assert touch_table(piece) is not None
+
+
+def test_all_pages_of_the_rows_are_read_and_no_others() -> None:
+    """By a mapping of nothing, whose pages the system gives when they are read."""
+    pages = 64
+    mapping = mmap.mmap(-1, pages * PAGE_BYTES)
+    values = np.frombuffer(mapping, np.int64)
+    table = pa.table({"i": pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])})
+    rows = PAGE_BYTES // 8
+    assert touch_table(table.slice(8 * rows, 16 * rows)) == 0
+    assert resident(mapping, pages) == [8 <= page < 24 for page in range(pages)]
+
+
+def resident(mapping: mmap.mmap, pages: int) -> list[bool]:
+    """Which pages somebody has asked for, as /proc/self/pagemap tells it."""
+    address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+    with open("/proc/self/pagemap", "rb") as told:
+        told.seek(address // PAGE_BYTES * 8)
+        return [bool(entry >> 63) for entry in np.frombuffer(told.read(8 * pages), np.uint64).tolist()]
+
+
+def test_the_sum_is_of_the_first_byte_and_of_each_pages() -> None:
+    values = np.zeros(10 * PAGE_BYTES, np.uint8)
+    values[5] = 7
+    values[-values.ctypes.data % PAGE_BYTES :: PAGE_BYTES] = 1
+    array = pa.array(values)
+    begins = len(range(-(values.ctypes.data + 5) % PAGE_BYTES + 5, len(values), PAGE_BYTES))
+    assert touch_table(pa.table({"u": array}).slice(5)) == begins + 7
+
+
+def test_chunks_and_dictionaries_are_touched() -> None:
+    words = pa.array(["a", "b"]).dictionary_encode()
+    table = pa.table({"w": pa.chunked_array([words, words]), "i": pa.chunked_array([[1], [2, 3, 4]])})
+    # 'a' of the dictionary and offsets of 0, in three batches; codes 0, 1 and 0; 1, 2 and 3: of each first byte.
+    assert touch_table(table) == 3 * ord("a") + (0 + 1 + 0) + (1 + 2 + 3)
+
+
+def test_tables_without_columns_rows_or_chunks() -> None:
+    assert touch_table(pa.table({})) == 0
+    assert touch_table(pa.table({"a": pa.chunked_array([], pa.string())})) == 0
+
+
+@pytest.mark.parametrize("kind", UNKNOWN, ids=str)
+def test_types_that_are_not_known_are_left_to_python(kind: pa.DataType) -> None:
+    assert layout_of(pa.schema({"a": pa.int8(), "u": kind})) is None
+    assert touch_table(pa.table({"u": pa.array([], kind)})) is None
+
+
+@pytest.mark.parametrize(
+    "other", [pa.schema({"a": pa.string()}), pa.schema({}), pa.schema({"a": pa.int8(), "b": pa.int8()})]
+)
+def test_a_layout_of_another_table_is_refused(other: pa.Schema, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a crash: a wrong one would read memory that is not the table's."""
+    monkeypatch.setattr(touching, "_layout", lambda schema: layout_of(other))
+    with pytest.raises(AssertionError, match="not as its types say"):
+        touch_table(pa.table({"a": pa.array([1, 2], pa.int8())}))
+
+
+def test_tables_of_other_types_in_turn_have_their_own_layouts() -> None:
+    texts, numbers = pa.table({"a": ["x", "y"]}), pa.table({"a": [1, 2]})
+    for _ in range(3):
+        assert touch_table(texts) == ord("x")
+        assert touch_table(numbers) == 1
