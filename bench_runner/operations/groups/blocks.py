@@ -63,8 +63,8 @@ class Blocks:
 
 
 def _value(number: int, of: pa.DataType) -> Any:
-    number = pa.scalar(number, pa.int64())
-    return (number.cast(pa.int32()) if pa.types.is_date32(of) else number).cast(of).as_py()
+    # Days are no 64 bits to Arrow.
+    return pa.scalar(number, pa.int32() if pa.types.is_date32(of) else pa.int64()).cast(of).as_py()
 
 
 def _can_be(numbers: Iterable[int], of: pa.DataType) -> bool:
