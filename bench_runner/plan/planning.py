@@ -274,7 +274,7 @@ def _parts(
     elif not availability.installed:
         missing = ", ".join(availability.missing)
         yield Excluded(chain, Failure(kind="not installed", reason=f"needs {missing}: {availability.install}"))
-    elif (reason := _refusal(adapter, dataset, conditions)) is not None:
+    elif (reason := _refusal(adapter, dataset, conditions) or _too_few(suite, dataset, candidate, request)) is not None:
         yield Excluded(chain, Failure(kind="refused", reason=reason))
     else:
         lacking = {name: reason for name in operations if (reason := _missing(name))}
@@ -321,6 +321,18 @@ def _operation_refusal(spelled: str, dataset: Dataset, adapter: Adapter, conditi
     if operation.changes and conditions.cache != "warm":
         return f"{operation.name} changes a copy made for it, which lies in the page cache: measure it warm"
     return operation.refusal(dataset.schema, dataset.rows) or operation.unfit(cast(TabularFormat, adapter))
+
+
+def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Request) -> str | None:
+    """Why a variant shows nothing on as many rows as were asked for."""
+    whole = CATALOGUE[parse(dataset.name)[0]].default_rows
+    if whole is None or dataset.rows >= whole:
+        return None
+    settings = {f"{name}={value}" for name, value in parse(candidate.variant)[1].items()}
+    for setting, reason in suite.of_whole_data.items():
+        if setting in settings and not any(setting in text for text in request.formats):
+            return f"{reason}: measure it with all {whole:,} documents"
+    return None
 
 
 def _refusal(adapter: Adapter, dataset: Dataset, conditions: Conditions) -> str | None:

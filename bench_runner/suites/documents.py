@@ -60,6 +60,7 @@ SUITE = Suite(
         "json-lines[engine=msgspec]",
         "json-lines[engine=msgspec,codec=zstd]",
     ),
+    of_whole_data={"merges=late": "so few documents may be one component, and nothing waits to become one"},
     reasons={
         "document-store in three layouts": "one tree around rows, compacted rows and columns: the paper's question",
         "way=columns, way=rows": "what interpretation costs beside generated code, which is the way of the others",

@@ -48,6 +48,9 @@ class Suite:
     formats: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    of_whole_data: Mapping[str, str] = field(default_factory=dict)
+    """Settings that show nothing on fewer rows than a data set has by itself, with why: there their variants are left
+    out, unless the user spells the setting."""
     fewest_engines: int = 1
     """A format that `variants` do not name takes part with each of its engines when it has so many; else it is left
     out, without being named."""

@@ -51,6 +51,27 @@ def test_a_store_that_cannot_change_documents_says_so() -> None:
     assert "ask[query=q2]" not in found
 
 
+@pytest.mark.parametrize("few", [{"quick": True}, {"rows": 11_999}])
+def test_late_merges_are_left_out_where_nothing_may_wait(few: dict[str, int | bool]) -> None:
+    """So few documents are written once: with and without the setting the same is measured."""
+    asked = {"datasets": ("wos",), "formats": ("document-store",), "operations": ("save",)}
+    made = make_plan([SUITES["documents"]], Request(**asked, **few))  # type: ignore[arg-type]
+    late = [each for each in made.excluded if "merges=late" in each.chain.variant]
+    assert {each.chain.variant for each in late} == {
+        "document-store[layout=amax,merges=late]",
+        "document-store[layout=vector,merges=late]",
+    }
+    assert all("one component" in each.failure.reason and "12,000" in each.failure.reason for each in late)
+    assert not any("merges=late" in chain.variant for chain in made.chains)
+    assert any(chain.variant.startswith("document-store") for chain in made.chains)
+
+
+@pytest.mark.parametrize("asked", [{}, {"quick": True, "formats": ("document-store[merges=late]",)}])
+def test_late_merges_take_part_with_all_documents_and_where_they_are_spelled(asked: dict[str, object]) -> None:
+    made = make_plan([SUITES["documents"]], Request(datasets=("wos",), operations=("save",), **asked))  # type: ignore[arg-type]
+    assert "document-store[layout=amax,merges=late]" in {chain.variant for chain in made.chains}
+
+
 @pytest.mark.parametrize(
     "asked",
     [
