@@ -10,7 +10,7 @@ typedef struct {
 
 enum { FEW_NAMES = 8 };
 
-static int check_value(reader *from, unsigned level, buffer *scratch);
+static int check_value(reader *from, unsigned level, uint64_t owed, buffer *scratch);
 
 /* Notes a name in a table of `room` entries (a power of two, or fewer than FEW_NAMES in a row). */
 static int note(seen_name *names, uint64_t room, uint64_t known, const token *name) {
@@ -30,8 +30,10 @@ static int note(seen_name *names, uint64_t room, uint64_t known, const token *na
     return FINE;
 }
 
-static int check_object(reader *from, uint64_t fields, unsigned level, buffer *scratch) {
-    if (fields > (uint64_t)(from->end - from->at) / 2) return FAULTY;
+/* `owed`: the bytes that what encloses it needs at least behind it. So all tables together are bound by the row. */
+static int check_object(reader *from, uint64_t fields, unsigned level, uint64_t owed, buffer *scratch) {
+    uint64_t left = (uint64_t)(from->end - from->at);
+    if (owed > left || fields > (left - owed) / 2) return FAULTY;
     seen_name few[FEW_NAMES];
     uint64_t room = 0, start = scratch->size;
     if (fields > FEW_NAMES)
@@ -47,21 +49,21 @@ static int check_object(reader *from, uint64_t fields, unsigned level, buffer *s
         /* The table may have moved: values below it have tables of their own. */
         seen_name *names = room ? (seen_name *)(void *)(scratch->data + start) : few;
         if (note(names, room, field, &name)) return FAULTY;
-        int fault = check_value(from, level + 1, scratch);
+        int fault = check_value(from, level + 1, owed + 2 * (fields - field - 1), scratch);
         if (fault) return fault;
     }
     scratch->size = start;
     return FINE;
 }
 
-static int check_value(reader *from, unsigned level, buffer *scratch) {
+static int check_value(reader *from, unsigned level, uint64_t owed, buffer *scratch) {
     token found;
     if (level > DEEPEST || next_token(from, &found)) return FAULTY;
     if (found.kind == TEXT) return is_utf8(found.bytes, found.size) ? FINE : FAULTY;
-    if (found.kind == OBJECT) return check_object(from, found.size, level, scratch);
+    if (found.kind == OBJECT) return check_object(from, found.size, level, owed, scratch);
     if (found.kind != ARRAY) return FINE;
     for (uint64_t item = 0; item < found.size; item++) {
-        int fault = check_value(from, level + 1, scratch);
+        int fault = check_value(from, level + 1, owed + (found.size - item - 1), scratch);
         if (fault) return fault;
     }
     return FINE;
@@ -72,7 +74,7 @@ int check_row(const uint8_t *row, uint64_t size, buffer *scratch) {
     token found;
     scratch->size = 0;
     if (next_token(&from, &found) || found.kind != OBJECT) return FAULTY;
-    int fault = check_object(&from, found.size, 0, scratch);
+    int fault = check_object(&from, found.size, 0, 0, scratch);
     if (fault) return fault;
     return from.at == from.end ? FINE : FAULTY;
 }
@@ -96,7 +98,8 @@ static int skip_value(reader *from, unsigned level) {
     if (level > DEEPEST + 1 || next_token(from, &found)) return FAULTY;
     if (found.kind != OBJECT && found.kind != ARRAY) return FINE;
     for (uint64_t i = 0; i < found.size; i++) {
-        if (found.kind == OBJECT && skip_value(from, level)) return FAULTY;
+        token name;
+        if (found.kind == OBJECT && (next_token(from, &name) || name.kind != TEXT)) return FAULTY;
         if (skip_value(from, level + 1)) return FAULTY;
     }
     return FINE;

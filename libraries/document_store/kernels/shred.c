@@ -140,7 +140,8 @@ static int skip_value(reader *from, unsigned depth) {
     if (depth > DEEPEST || next_token(from, &found)) return FAULTY;
     if (!is_nested(found.kind)) return FINE;
     for (uint64_t i = 0; i < found.size; i++) {
-        if (found.kind == OBJECT && skip_value(from, depth)) return FAULTY;
+        token name;
+        if (found.kind == OBJECT && (next_token(from, &name) || name.kind != TEXT)) return FAULTY;
         if (skip_value(from, depth + 1)) return FAULTY;
     }
     return FINE;
