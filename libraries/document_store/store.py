@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from libraries.document_store.queries.plan import Condition, Plan
 
 MEMTABLE_BYTES = 32 << 20
+MOST_ROW_BYTES = 32 << 20
+"""Of one document as MessagePack, of which a byte makes two levels of a column at most: so a leaf of many documents and
+this one is within the limits of a chunk."""
 SYNCS = ("batch", "none")
 MERGES = ("soon", "late")
 
@@ -136,6 +139,9 @@ class DocumentStore:
             rows = rows_of(bytes(documents))
         else:
             rows = encode_all([dict(document) for document in documents])
+        for number, row in enumerate(rows):
+            if len(row) > MOST_ROW_BYTES:
+                raise DocumentError(f"takes more than {MOST_ROW_BYTES >> 20} MiB; split it", number)
         keys = keys_of(rows, self._key)
         self._check_keys(keys)
         self._write(dict(zip(keys, rows, strict=True)))
@@ -287,7 +293,7 @@ class DocumentStore:
             kind = type(key)
             if kind is int and MIN_INTEGER <= key <= MAX_INTEGER and type(keys[0]) is int:  # type: ignore[operator]
                 continue
-            if kind is str and len(key) * 4 <= KEY_BYTES and type(keys[0]) is str:  # type: ignore[arg-type]
+            if kind is str and key.isascii() and len(key) <= KEY_BYTES and type(keys[0]) is str:  # type: ignore
                 continue
             self._check_key(key, keys[0], number)
 
@@ -296,8 +302,13 @@ class DocumentStore:
             raise DocumentError(f"the key must be an integer of 64 bits or a text, not {key!r}", number, self._key)
         if type(key) is not type(first):
             raise DocumentError("the key is of another kind than that of the documents before", number, self._key)
-        if isinstance(key, str) and len(key.encode(errors="surrogatepass")) > KEY_BYTES:
-            raise DocumentError(f"the key takes more than {KEY_BYTES} bytes as UTF-8", number, self._key)
+        if isinstance(key, str):
+            try:
+                size_bytes = len(key.encode())
+            except UnicodeEncodeError:
+                raise DocumentError("the key has surrogates, which UTF-8 has not", number, self._key) from None
+            if size_bytes > KEY_BYTES:
+                raise DocumentError(f"the key takes more than {KEY_BYTES} bytes as UTF-8", number, self._key)
 
     def _text_keys(self) -> bool:
         return self._tree.key_kind() == "text"

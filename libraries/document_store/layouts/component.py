@@ -129,7 +129,8 @@ class StoredComponent:
     def leaves_of(self, keys: Keys) -> np.ndarray:
         """As `Component` has it."""
         min_keys, max_keys = self._bounds
-        if not len(min_keys):
+        if not len(min_keys) or min_keys.dtype != keys.dtype:
+            # Keys of the other kind are in no leaf.
             return np.full(len(keys), -1, np.int64)
         leaves = np.searchsorted(min_keys, keys, side="right") - 1
         inside = np.asarray(keys <= max_keys[np.maximum(leaves, 0)], np.bool_)

@@ -113,9 +113,9 @@ class Merger:
             self.raise_error()
 
     def wait_for_room(self, most: int) -> None:
-        """Return when there are fewer than `most` components. Raises what a merge ended with."""
+        """Return when documents and each index have fewer than `most` files. Raises what a merge ended with."""
         with self._tree.state:
-            while self._error is None and len(self._tree.version.components) >= most:
+            while self._error is None and self._tree.version.most_files >= most:
                 self._tree.state.wait()
             self.raise_error()
 

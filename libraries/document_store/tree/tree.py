@@ -249,7 +249,7 @@ class Tree:
             self._memtable.apply(batch)
 
     def flush(self) -> None:
-        """What the memtable holds becomes one component. Waits for merges while there are too many components.
+        """What the memtable holds becomes one component. Waits for merges while there are too many files.
 
         Raises as `write`; then the memtable and its log stay as they are.
         """

@@ -68,6 +68,11 @@ class Version:
     components: tuple[Held[StoredComponent], ...] = ()
     indexes: dict[str, tuple[Held[IndexFile], ...]] = field(default_factory=dict)
 
+    @property
+    def most_files(self) -> int:
+        """Of the documents or of an index, whichever has more."""
+        return max(len(files) for files in (self.components, *self.indexes.values()))
+
     def files(self) -> Iterator[Held[StoredComponent] | Held[IndexFile]]:
         """All of its files."""
         yield from self.components

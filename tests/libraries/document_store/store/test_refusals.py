@@ -1,0 +1,64 @@
+"""Keys and documents that a store cannot hold are refused before anything is stored, and found nowhere."""
+
+import pytest
+
+from libraries.document_store import store as store_module
+from libraries.document_store.encodings import chunk
+from libraries.document_store.errors import DocumentError
+from libraries.document_store.layouts import LAYOUTS
+from libraries.document_store.layouts.layout import LEAF_BYTES
+from libraries.document_store.messagepack import encode
+from libraries.document_store.schema import Schema
+from libraries.document_store.shredding.shredder import shred
+from libraries.document_store.store import MOST_ROW_BYTES, DocumentStore
+from libraries.document_store.values import Kind
+
+INTEGERS = list(range(1_000))
+TEXTS = [f"key {number}" for number in range(1_000)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("stored", "asked"), [(INTEGERS, TEXTS), (TEXTS, INTEGERS)])
+def test_keys_of_the_other_kind_are_not_there(tmp_path, layout, stored, asked):
+    """So many that the filters of keys let some of them pass."""
+    with DocumentStore.open(tmp_path, layout=layout) as store:
+        store.upsert([{"id": key} for key in stored])
+        store.flush()
+        store.upsert([{"id": stored[0], "a": 1}])
+        assert store.get_many(asked) == [None] * len(asked)
+        assert store.get(asked[0]) is None
+        assert store.get(stored[0]) == {"id": stored[0], "a": 1}
+
+
+def test_a_key_with_surrogates_is_refused(tmp_path):
+    with DocumentStore.open(tmp_path) as store:
+        store.upsert([{"id": "é"}])
+        store.flush()
+        for call in (store.get, lambda key: store.delete([key]), lambda key: store.upsert([{"id": key}])):
+            with pytest.raises(DocumentError):
+                call("a\ud800")
+        assert store.get("é") == {"id": "é"}
+        assert store.count() == 1
+
+
+@pytest.mark.parametrize("given", [{"a": "x" * 2_000}, {"a": [["x"], []] * 600}])
+def test_a_document_that_no_leaf_could_hold_is_refused(tmp_path, monkeypatch, given):
+    """Else it would be in the log, and no flush would succeed any more."""
+    monkeypatch.setattr(chunk, "MOST_TEXT_BYTES", 1_500)
+    monkeypatch.setattr(chunk, "MOST_TOKENS", 1_500)
+    monkeypatch.setattr(store_module, "MOST_ROW_BYTES", 1_000)
+    with DocumentStore.open(tmp_path, layout="amax") as store:
+        with pytest.raises(DocumentError, match="takes more than"):
+            store.upsert([{"id": 1}, {"id": 2, **given}])
+        store.upsert([{"id": 3}])
+        store.flush()
+        assert store.count() == 1
+
+
+def test_the_limit_of_a_document_keeps_a_leaf_within_those_of_a_chunk():
+    assert MOST_ROW_BYTES + LEAF_BYTES <= chunk.MOST_TEXT_BYTES
+    assert 2 * (MOST_ROW_BYTES + LEAF_BYTES) <= chunk.MOST_TOKENS
+    for dense in ([[]] * 1_000, [[[]]] * 1_000, [[[], []]] * 1_000, [0] * 1_000, [[0], []] * 1_000, [{}, []] * 1_000):
+        row = encode({"id": 1, "a": dense})
+        columns = shred([row], Schema.new("id", Kind.INTEGER)).columns
+        assert max(len(column.levels) for column in columns) <= 2 * len(row)
