@@ -80,7 +80,7 @@ def note_bits(number: int, index: int, bit: int) -> Fault:
 def _changed_notes() -> list[tuple[str, int, int, int]]:
     """Ways, numbers of a note, bytes and bits in it: all bits where V1 says the place, of all else one in fifty."""
     rng = random.Random(5)
-    places = [("v1", number, index, bit) for number in range(1, 4) for index in range(9, 18) for bit in range(8)]
+    places = [("v1", number, index, bit) for number in (1, 2) for index in range(9, 18) for bit in range(8)]
     others = [
         (way, number, index, bit)
         for way in ("v1", "v2", "all")
