@@ -64,7 +64,7 @@ fuzz-near-storage: $(VENV)/.ready  ## 10,000 broken footers, requests and filter
 fuzz-documents: $(VENV)/.ready  ## 40,000 broken rows, lines, schemas and chunks of documents, under gcc's address sanitiser; about a minute
 	$(RUN) -m tests.libraries.document_store.fuzzing 10000
 
-$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/build.py libraries/*/*/*.[ch] bench_runner/machine/*/*.c bench_runner/machine/build.py)
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/build.py libraries/*/*/*.[ch] bench_runner/build.py bench_runner/*/*/*.c)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Format Bench needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
 	@echo "Setting up $(VENV), once: about 550 MB of libraries are downloaded, 1.8 GB on the disk, in two to four minutes."

@@ -13,7 +13,7 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-COMPILERS = (Path("libraries"), Path("bench_runner") / "machine")
+COMPILERS = (Path("libraries"), Path("bench_runner"))
 """Folders with a build.py: it says what there is to compile, and what is so where that fails."""
 
 

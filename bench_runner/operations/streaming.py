@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.types as of
 
 from bench_runner.clock import Laps
-from bench_runner.machine.pages.touching import touch_table
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Stage
+from bench_runner.operations.pages.touching import touch_table
 from data_generator.cache import read_rows
 
 

@@ -20,10 +20,10 @@ import pandas as pd
 import pyarrow as pa
 
 from adapters.contract import Images, Native, Records
-from bench_runner.machine.pages.touching import touch_table
 from bench_runner.operations import document_target, image_target
 from bench_runner.operations.document_target import Documents, Text
 from bench_runner.operations.image_target import PAGE_BYTES
+from bench_runner.operations.pages.touching import touch_table
 
 RECORDS_PER_BATCH = 65_536
 """Rows that are Python objects at once while a table is turned into records, or back."""
@@ -295,5 +295,5 @@ def touch_pages(address: int, size_bytes: int) -> int:
         ends = address, address + size_bytes - 1
         return sum(ctypes.c_uint8.from_address(place).value for place in ends)
     memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
-    to_next_page = -address % PAGE_BYTES
+    to_next_page = -address % PAGE_BYTES or PAGE_BYTES
     return int(memory[0]) + int(memory[to_next_page::PAGE_BYTES].sum())

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench_runner.build import library_of
 from bench_runner.clock import now_ns, thread_cpu_ns
-from bench_runner.machine.build import library_of
 
 MOST_IN_FLIGHT = 1024
 """So many reads may be under way at once."""

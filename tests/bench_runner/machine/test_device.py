@@ -49,7 +49,7 @@ def everywhere(count: int = SIZE // PAGE) -> np.ndarray:
 
 
 def test_the_loop_was_built() -> None:
-    assert reads.library() is not None, "python -m bench_runner.machine.build"
+    assert reads.library() is not None, "python -m bench_runner.build"
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -12,9 +12,9 @@ import pytest
 
 from bench_runner import clock
 from bench_runner.clock import Laps
-from bench_runner.machine.pages import touching
 from bench_runner.operations import streaming, targets
 from bench_runner.operations.operation import Stage
+from bench_runner.operations.pages import touching
 from bench_runner.operations.stream_save import StreamSave
 from bench_runner.operations.targets import Target
 from data_generator.generated.kinds import KINDS

@@ -35,6 +35,7 @@ static void touch(struct walk *walk, const void *buffer, int64_t begin, int64_t 
     if (!bytes || begin >= end) return;
     int64_t sum = bytes[begin];
     int64_t at = begin + (int64_t)(-(uintptr_t)(bytes + begin) % PAGE);
+    if (at == begin) at += PAGE;
     for (; at < end; at += PAGE) sum += bytes[at];
     walk->sum += sum;
 }
@@ -43,7 +44,7 @@ static void touch_bits(struct walk *walk, const void *buffer, int64_t begin, int
     touch(walk, buffer, begin / 8, (end + 7) / 8);
 }
 
-/* The first byte of a piece is read once more where a page begins there. 0, or -1 where array and layout do not fit each other. */
+/* 0, or -1 where array and layout do not fit each other. */
 static int visit(struct walk *walk, const struct ArrowArray *array) {
     if (walk->next >= walk->count) return -1;
     const struct node *node = &walk->nodes[walk->next++];

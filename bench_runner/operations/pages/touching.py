@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as of
 
-from bench_runner.machine.build import library_of
+from bench_runner.build import library_of
 
 _ARRAY_BYTES = 80
 """Of struct ArrowArray, on machines of 64 bits."""

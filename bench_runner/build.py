@@ -1,4 +1,4 @@
-"""Compile what the harness has in C: `python -m bench_runner.machine.build` in place; setup.py when it is installed.
+"""Compile what the harness has in C: `python -m bench_runner.build` in place; setup.py when it is installed.
 
 The compiler comes with the package `ziglang`, as for the kernels of F3. This file imports nothing of ours: setup.py
 runs it by path.
@@ -12,12 +12,13 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent
 
+FOLDERS = {"device": "machine/device", "pages": "operations/pages"}
+"""What is compiled here, of the one C file of that name, and where."""
 WITHOUT = {
     "device": "the loop that reads devices is not built; Python reads them, slower",
     "pages": "the walk through tables is not built; Python touches results, and the shortest calls cannot be told",
 }
-"""What is compiled here, and what is so where that fails; setup.py asks every build.py for it. The source of each is
-the one C file in the folder of its name."""
+"""What is so where that fails; setup.py asks every build.py for it."""
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -25,7 +26,7 @@ _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 
 def library_of(name: str, package: Path = PACKAGE) -> Path:
     """Where the library of one of them lies."""
-    return package / name / f"lib{name}.so"
+    return package / FOLDERS[name] / f"lib{name}.so"
 
 
 def build(into: Path, name: str) -> None:
@@ -35,7 +36,7 @@ def build(into: Path, name: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     # Beside it first: a process that has the file open keeps what it has.
     fresh = target.with_name(f"{target.name}.new")
-    command = [*_COMPILER, *_SHARED, "-o", str(fresh), f"{name}/{name}.c"]
+    command = [*_COMPILER, *_SHARED, "-o", str(fresh), f"{FOLDERS[name]}/{name}.c"]
     subprocess.run(command, cwd=PACKAGE, check=True, capture_output=True, text=True)
     fresh.replace(target)
 
