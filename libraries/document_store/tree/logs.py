@@ -39,9 +39,13 @@ class Logs:
     ) -> None:
         """`found` are those that the store was opened with; nothing is made before something is to be written."""
         self._calls, self._folder, self._next_number, self._synced = calls, folder, next_number, synced
-        self._unsynced = [log.number for log in found]
+        self.holds_found = any(log.payloads for log in found)
+        """Whether frames that were found are nowhere else. They may lie in memory that no sync reaches any more, where
+        one had failed before the process died: so they are flushed before anything is appended."""
         self._numbers = [log.number for log in found]
-        self._before = _Before(found[-1].number, found[-1].valid_bytes, synced=True) if found else None
+        # One without frames need not have its name for certain, unless it is the first, which the manifest names.
+        last = next((log for log in reversed(found) if log.payloads), found[0]) if found else None
+        self._before = _Before(last.number, last.valid_bytes, synced=False) if last else None
         self._writer: LogWriter | None = None
         self._bytes_before = sum(log.valid_bytes for log in found)
 
@@ -76,6 +80,7 @@ class Logs:
 
     def flushed(self, log: int) -> None:
         """Components have what lies in the logs before that one: they are removed. Raises `OSError`."""
+        self.holds_found = False
         gone = [number for number in self._numbers if number < log]
         self._numbers = [number for number in self._numbers if number >= log]
         self._bytes_before = 0
@@ -96,7 +101,6 @@ class Logs:
 
     def _begin(self) -> None:
         """The old one stays until the new one is there."""
-        self._sync_found()
         before = self._place()
         header = Header(
             secrets.randbits(64),
@@ -121,16 +125,4 @@ class Logs:
     def _place(self) -> _Before | None:
         if self._writer is None:
             return self._before
-        return _Before(self._writer.number, self._writer.valid_bytes, self._synced)
-
-    def _sync_found(self) -> None:
-        """What was found may lie in the operating system's memory only: the next log calls it durable."""
-        for number in self._unsynced:
-            descriptor = self._calls.open(log_path(self._folder, number))
-            try:
-                self._calls.fsync(descriptor)
-            finally:
-                self._calls.close(descriptor)
-        if self._unsynced:
-            self._calls.fsync_folder(self._folder)
-        self._unsynced = []
+        return _Before(self._writer.number, self._writer.valid_bytes, self._synced and not self.holds_found)

@@ -238,7 +238,8 @@ class Tree:
         self._check_usable()
         size = self._memtable.size_bytes + batch.size_bytes()
         limit = self._settings.memtable_bytes
-        if self._memtable.rows and (size > limit or self._logs.size_bytes > LOGS_FOR_MEMTABLE * limit):
+        full = size > limit or self._logs.size_bytes > LOGS_FOR_MEMTABLE * limit
+        if self._memtable.rows and (full or self._logs.holds_found):
             # Before the batch, so that a flush that fails leaves nothing of it.
             self.flush()
         if self._in_doubt:

@@ -119,3 +119,25 @@ def test_a_thread_that_cannot_be_had_costs_no_file_and_is_told(monkeypatch):
     assert store.stats().components == 1
     assert differs(store, model) is None
     store.close()
+
+
+@pytest.mark.parametrize("failing", ["upsert", "flush"])
+def test_what_was_found_after_a_failed_sync_and_the_end_of_the_process_survives_a_cut_then(failing):
+    """A later sync of the same file says nothing of it: what the next process builds on is written anew."""
+    for after in range(MOST_CALLS // 2):
+        disk = Disk()
+        store = opened(disk, disk.root / "store", "open")
+        store.upsert([{"id": 1}])
+        disk.fail(after, errno.EIO)
+        with suppress(DocumentStoreError):
+            store.flush() if failing == "flush" else store.upsert([{"id": 2}])
+        store._tree._merger.stop()
+        disk = disk.restarted()
+        with reopened(disk) as store:
+            model = {found["id"]: found for found in store.scan()}
+            assert 1 in model
+            store.upsert([{"id": 3}])
+            model[3] = {"id": 3}
+        for seed in range(4):
+            with reopened(disk.lost(random.Random(seed))) as again:
+                assert differs(again, model) is None, f"call {after}"
