@@ -305,7 +305,7 @@ def library_versions() -> dict[str, str]:
     Nothing is imported but the modules of the registered formats and storages, which load their libraries later.
     """
     names = set(HARNESS_LIBRARIES)
-    programs = {}
+    programs: dict[str, str | None] = {}
     for _, engine in registries.all_engines():
         programs |= {program.name: program.version() for program in engine.programs}
         names.update((*engine.distributions, *engine.codec_distributions.values()))

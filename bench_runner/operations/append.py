@@ -54,13 +54,13 @@ class Append(Operation):
         """The rows, as the target has them."""
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
-    def place(self, location: Path) -> Path:
+    def works_at(self, location: Path) -> Path:
         """Where the copy lies that is changed: beside the folder of the stored one, which no reader looks into."""
         return location.parent.with_name(f"{location.parent.name}-appended") / location.name
 
     def prepare(self, location: Path) -> None:
         """Before the clock: a copy of what is stored."""
-        place = self.place(location)
+        place = self.works_at(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
         if location.is_dir():
@@ -71,7 +71,7 @@ class Append(Operation):
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Path:
         """Convert to what the engine takes, and add it. Returns where the larger copy lies."""
         adapter = cast(TabularFormat, stage.adapter)
-        place = self.place(location)
+        place = self.works_at(location)
         if self.fallback(adapter):
             before = targets.from_native(adapter.read(place), stage.target, adapter.native_read)
             both = pa.concat_tables([before, held.cast(before.schema)])

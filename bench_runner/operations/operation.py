@@ -154,7 +154,7 @@ class Operation(ABC):
     def take_input(self, stage: Stage, rows: int) -> Any:
         """Before the clock: what the user holds, in private memory."""
 
-    def place(self, location: Path) -> Path:
+    def works_at(self, location: Path) -> Path:
         """Where it works: on the stored copy, or where it makes one of its own."""
         return location
 
@@ -165,12 +165,12 @@ class Operation(ABC):
     def begin(self, stage: Stage, location: Path) -> None:
         """Before the clock: a server that users have running before they store documents, or read them."""
         if stage.target.is_documents:
-            cast(DocumentStoreAdapter, stage.adapter).begin(self.place(location))
+            cast(DocumentStoreAdapter, stage.adapter).begin(self.works_at(location))
 
     def end(self, stage: Stage, location: Path) -> None:
         """Behind the clock: it ends, and its files are whole."""
         if stage.target.is_documents:
-            cast(DocumentStoreAdapter, stage.adapter).end(self.place(location))
+            cast(DocumentStoreAdapter, stage.adapter).end(self.works_at(location))
 
     @abstractmethod
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:

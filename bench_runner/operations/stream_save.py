@@ -53,20 +53,20 @@ class StreamSave(Operation):
             pass
         return rows
 
-    def place(self, location: Path) -> Path:
+    def works_at(self, location: Path) -> Path:
         """Where it stores them: beside the folder of the stored copy, which no reader looks into."""
         return location.parent.with_name(f"{location.parent.name}-streamed") / location.name
 
     def prepare(self, location: Path) -> None:
         """Before the clock: an empty folder."""
-        place = self.place(location)
+        place = self.works_at(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
 
     def run(self, stage: Stage, held: int, location: Path, laps: Laps) -> Path:
         """Convert each batch to what the engine takes, as it asks for it, and store it. Returns where they lie."""
         adapter = cast(TabularFormat, stage.adapter)
-        place = self.place(location)
+        place = self.works_at(location)
         schema = stage.schema.remove_metadata()
         batches = streaming.source(stage, held, self.rows, laps)
         try:

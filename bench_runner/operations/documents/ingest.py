@@ -62,19 +62,19 @@ class Ingest(DocumentOperation):
         lines = lines_of(stage.table(rows))
         return list(calls(lines, source.key_field(stage), self.updates, PIECE_BYTES))
 
-    def place(self, location: Path) -> Path:
+    def works_at(self, location: Path) -> Path:
         """Where it stores them: beside the folder of the stored copy, which no reader looks into."""
         return location.parent.with_name(f"{location.parent.name}-ingested") / location.name
 
     def prepare(self, location: Path) -> None:
         """Before the clock: an empty folder."""
-        place = self.place(location)
+        place = self.works_at(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
 
     def run(self, stage: Stage, held: Sequence[Call], location: Path, laps: Laps) -> Path:
         """The first call makes the store, the others add to it. Returns where it lies."""
-        store, key, place = store_of(stage), source.key_field(stage), self.place(location)
+        store, key, place = store_of(stage), source.key_field(stage), self.works_at(location)
         store.ingest([held[0].upserts], place, key)
         handle = store.open(place, key)
         try:
