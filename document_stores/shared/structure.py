@@ -91,12 +91,11 @@ def _with_bigint(structure: Any) -> Any:
     return "BIGINT" if structure in ("UBIGINT", "HUGEINT") else structure
 
 
-def array_levels(structure: Any) -> int:
-    """How many arrays lie directly within each other, at most."""
-    if isinstance(structure, dict):
-        return max(map(array_levels, structure.values()), default=0)
-    levels = 0
-    while isinstance(structure, list):
-        levels += 1
-        structure = structure[0]
-    return max(levels, array_levels(structure) if isinstance(structure, dict) else 0)
+def array_levels(value: Any, around: int = 0) -> int:
+    """How many arrays lie directly within each other, at most, in a structure or a document; `around` are those that
+    the value itself lies in."""
+    if isinstance(value, dict):
+        return max(around, *map(array_levels, value.values())) if value else around
+    if isinstance(value, list):
+        return max((array_levels(item, around + 1) for item in value), default=around + 1)
+    return around

@@ -144,7 +144,7 @@ class Translation:
             plain = self._field(part).plain() if part.of == "" and part not in self._columns else None
             if plain is None:
                 continue
-            kind = "text" if "text" in kinds else "integer"
+            kind = "integer" if "integer" in kinds else "text"
             column = self._dialect.with_column(self._relation, plain, f"field{len(self._columns)}", kind)
             if column is not None:
                 self._relation, self._columns[part] = column.relation, column.item

@@ -3,6 +3,7 @@ that are words, and expressions within each other. See tests/contracts/document_
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -132,6 +133,17 @@ def texts_with_nul() -> Documents:
     """Fields of texts alone."""
     texts = ("a\0b", "a", "a\0c", "\0", "a\0b", "", "b")
     return [{"id": n, "t": text, "texts": [text, "a", *texts[:n]]} for n, text in enumerate(texts)]
+
+
+def without_what_json_lacks(value: Any) -> Any:
+    """The same document, with other values for those that JSON has no notation for."""
+    if isinstance(value, dict):
+        return {name: without_what_json_lacks(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_what_json_lacks(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return 3.25
+    return "bytes" if isinstance(value, bytes) else value
 
 
 def _deep(depth: int) -> dict[str, Plan]:
