@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -162,11 +163,17 @@ class OSCalls:
 def ensure_folder(calls: FileCalls, folder: Path) -> None:
     """Make the folder and those above it where they are missing, durably."""
     try:
-        calls.listdir(folder)
+        names = calls.listdir(folder)
     except FileNotFoundError:
         ensure_folder(calls, folder.parent)
         calls.mkdir(folder)
         calls.fsync_folder(folder.parent)
+        return
+    if not names:
+        # A call before may have made it and died, or failed, before its name was durable. The folder above may be one
+        # that others own, who let nobody read it: then they made this one too.
+        with suppress(PermissionError):
+            calls.fsync_folder(folder.parent)
 
 
 def own_folder(calls: FileCalls, folder: Path) -> int:

@@ -36,13 +36,16 @@ class Logs:
         next_number: Callable[[], int],
         *,
         synced: bool,
+        numbers: Sequence[int] = (),
     ) -> None:
-        """`found` are those that the store was opened with; nothing is made before something is to be written."""
+        """`found` are those that the store was opened with, and `numbers` those that lie there: what a cut left of
+        others stays until a flush, since of several that follow each other none may go before the next. Nothing is
+        made before something is to be written."""
         self._calls, self._folder, self._next_number, self._synced = calls, folder, next_number, synced
         self.holds_found = any(log.payloads for log in found)
         """Whether frames that were found are nowhere else. They may lie in memory that no sync reaches any more, where
         one had failed before the process died: so they are flushed before anything is appended."""
-        self._numbers = [log.number for log in found]
+        self._numbers = list(numbers)
         # One without frames need not have its name for certain, unless it is the first, which the manifest names.
         last = next((log for log in reversed(found) if log.payloads), found[0]) if found else None
         self._before = _Before(last.number, last.valid_bytes, synced=False) if last else None
@@ -51,7 +54,7 @@ class Logs:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The logs that hold what no component has."""
+        """The logs that hold what no component has, and what a cut left of others."""
         return tuple(self._numbers)
 
     @property

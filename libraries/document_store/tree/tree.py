@@ -92,7 +92,8 @@ class Tree:
         else:
             self._check_settings(manifest)
             self._numbers = count(max(manifest.next_number, highest_number(names) + 1))
-            logs = self._new_logs(found := read_logs(self.calls, self.folder, manifest.log))
+            there = [number for number in log_numbers(names) if number >= manifest.log]
+            logs = self._new_logs(found := read_logs(self.calls, self.folder, manifest.log), there)
             self._memtable = self._replayed(found)
         self._manifest, self._logs = manifest, logs
         options = ComponentOptions(compression=manifest.compression)
@@ -113,7 +114,7 @@ class Tree:
                 raise CorruptError("the store's manifest is missing, but a log is there. Restore it from a copy.")
         for name in leftovers(names, None, set()):
             self.calls.unlink(self.folder / name)
-        logs = self._new_logs([])
+        logs = self._new_logs([], [])
         try:
             manifest = Manifest(
                 key=self._settings.key,
@@ -129,8 +130,8 @@ class Tree:
         self._memtable = Memtable()
         return manifest, logs
 
-    def _new_logs(self, found: list[ReadLog]) -> Logs:
-        return Logs(self.calls, self.folder, found, self.next_number, synced=self._settings.synced)
+    def _new_logs(self, found: list[ReadLog], numbers: list[int]) -> Logs:
+        return Logs(self.calls, self.folder, found, self.next_number, synced=self._settings.synced, numbers=numbers)
 
     def _check_settings(self, manifest: Manifest) -> None:
         asked = {"key": self._settings.key, "layout": self._settings.layout, "compression": self._settings.compression}

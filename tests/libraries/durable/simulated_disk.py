@@ -13,6 +13,7 @@ import errno
 import os
 import random
 import sqlite3
+import sys
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
@@ -41,6 +42,10 @@ class Power:
         self.calls += 1
         self.out = self.out or self.calls == self.cut_at
         self.check()
+
+    def cut(self) -> None:
+        """The power goes out in place of the next call."""
+        self.cut_at = self.calls + 1
 
     def check(self) -> None:
         """Raises `PowerLoss` if the power is out."""
@@ -149,6 +154,7 @@ class Folder:
                 [],
                 self.pending,
                 self.pending[:some],
+                [change for number, change in enumerate(self.pending, 1) if number != some],
                 [change for change in self.pending if chance.random() < 0.5],
             ]
         )
@@ -191,13 +197,16 @@ class SimulatedDisk:
         self._locks: dict[int, Path] = {}
         self._descriptors = count(1_000_000)
         self._failing: tuple[int, int] | None = None
+        self._failures_left = 0
         DISKS[self.root.parts[1]] = self
 
     # --- what happens to it ------------------------------------------------------------------------------
 
-    def fail(self, after_calls: int, number: int) -> None:
-        """After `after_calls` more calls, all raise error `number`; without space, those alone that need some."""
+    def fail(self, after_calls: int, number: int, most: int = sys.maxsize) -> None:
+        """After `after_calls` more calls, all raise error `number`, or so many of them; without space, those alone that
+        need some."""
         self._failing = (self.power.calls + after_calls, number)
+        self._failures_left = most
 
     def copied(self, power: Power) -> SimulatedDisk:
         """Another disk with the same on it."""
@@ -284,6 +293,9 @@ class SimulatedDisk:
         above.change({name: None})
 
     def fsync_folder(self, folder: Path) -> None:
+        if folder == self.root.parent:
+            # The root itself was not made by a call, and does not go.
+            return
         self._step(may_fail=self._failing is not None and self._failing[1] == errno.EIO)
         self._folder(folder).sync()
 
@@ -335,7 +347,15 @@ class SimulatedDisk:
     def _step(self, may_fail: bool = False) -> None:
         self.power.step()
         if may_fail and self._failing is not None and self.power.calls > self._failing[0]:
-            raise OSError(self._failing[1], os.strerror(self._failing[1]))
+            self._fail_now()
+
+    def _fail_now(self) -> None:
+        assert self._failing is not None
+        number = self._failing[1]
+        self._failures_left -= 1
+        if self._failures_left == 0:
+            self.heal()
+        raise OSError(number, os.strerror(number))
 
     def _descriptor(self, file: File) -> int:
         descriptor = next(self._descriptors)

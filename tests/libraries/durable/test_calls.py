@@ -1,6 +1,8 @@
 """The operating system's calls, and a folder that one process owns."""
 
+import errno
 import os
+import random
 import subprocess
 import sys
 
@@ -51,10 +53,35 @@ def test_files_are_for_their_owner_alone(tmp_path):
 def test_a_folder_is_made_with_those_above_it_and_each_is_synced():
     disk = SimulatedDisk()
     ensure_folder(disk, disk.root / "a" / "b")
-    before = disk.power.calls
+    assert disk.power.calls == 4
+    disk.create(disk.root / "a" / "b" / "c")
     ensure_folder(disk, disk.root / "a" / "b")
-    assert before == 4
-    assert disk.power.calls == before
+    assert disk.power.calls == 5, "one that is in use is left alone"
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_folder_that_was_made_and_not_synced_is_synced_by_the_next_call(after):
+    disk = SimulatedDisk()
+    disk.fail(after, errno.EIO)
+    with pytest.raises(OSError, match="Input/output"):
+        ensure_folder(disk, disk.root / "a" / "b")
+    disk.heal()
+    ensure_folder(disk, disk.root / "a" / "b")
+    for seed in range(8):
+        lost = disk.lost(random.Random(seed))
+        assert lost.listdir(lost.root / "a") == ["b"]
+
+
+def test_a_folder_below_one_that_nobody_may_read_is_of_use():
+    class Closed(SimulatedDisk):
+        """Others own what lies above."""
+
+        def fsync_folder(self, folder):
+            raise PermissionError(errno.EACCES, "closed")
+
+    disk = Closed()
+    disk.mkdir(disk.root / "a")
+    ensure_folder(disk, disk.root / "a")
 
 
 def test_another_process_cannot_have_the_folder(tmp_path):

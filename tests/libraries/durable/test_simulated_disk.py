@@ -12,7 +12,7 @@ from libraries.durable.calls import OSCalls
 from libraries.near_storage.storing.database import SETTINGS
 from tests.libraries.durable.simulated_disk import BLOCK_BYTES, Power, PowerLoss, SimulatedDisk
 
-LIVES = 200
+LIVES = 400
 OLD, NEW = b"o" * 3 * BLOCK_BYTES, b"n" * 3 * BLOCK_BYTES
 
 

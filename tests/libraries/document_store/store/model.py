@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +106,24 @@ def _within(value: Any, low: Any, high: Any) -> bool:
     return (low is None or low <= value) and (high is None or value <= high)
 
 
+@dataclass
+class Trap:
+    """What happens before a call that changes something, `later` such calls from now; one of that name, if any."""
+
+    act: Callable[[], None]
+    later: int
+    name: str | None = None
+
+
 class Disk(SimulatedDisk):
-    """The simulated disk for a store that merges in a thread of its own."""
+    """The simulated disk for a store that merges in a thread of its own. One that fails neither reads nor removes.
+
+    `traps` are named; healing takes away that of the name 'fail'.
+    """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.traps: dict[str, Trap] = {}
         self._one_call = threading.RLock()
 
     def __getattribute__(self, name: str) -> Any:
@@ -117,14 +133,34 @@ class Disk(SimulatedDisk):
 
         def one_at_a_time(*arguments: Any) -> Any:
             with self._one_call:
+                if name in _CHANGES:
+                    self._spring(name)
+                failing = self._failing
+                if name in _READS and failing and failing[1] == errno.EIO and self.power.calls >= failing[0]:
+                    self._fail_now()
                 return found(*arguments)
 
         return one_at_a_time
 
+    def _spring(self, name: str) -> None:
+        for key, trap in list(self.traps.items()):
+            if trap.name in (None, name):
+                trap.later -= 1
+                if trap.later < 0:
+                    del self.traps[key]
+                    trap.act()
 
+    def heal(self) -> None:
+        """As `SimulatedDisk` has it, and no call begins to fail."""
+        super().heal()
+        self.traps.pop("fail", None)
+
+
+_CHANGES = frozenset(("mkdir", "create", "write", "fsync", "rename", "unlink", "fsync_folder"))
+_READS = frozenset(("listdir", "status", "open", "read", "unlink"))
 _CALLS = frozenset(
     (
         *("lock", "mkdir", "listdir", "status", "create", "open", "read", "write", "fsync", "close"),
-        *("rename", "unlink", "fsync_folder"),
+        *("rename", "unlink", "fsync_folder", "copied", "lost"),
     )
 )

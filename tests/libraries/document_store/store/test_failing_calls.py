@@ -8,7 +8,8 @@ import pytest
 
 from libraries.document_store.errors import DocumentStoreError
 from libraries.document_store.tree import merging
-from tests.libraries.document_store.store.model import Disk, differs, document, opened
+from libraries.document_store.tree.log import log_path
+from tests.libraries.document_store.store.model import Disk, Trap, differs, document, opened
 from tests.libraries.durable.simulated_disk import Power, PowerLoss
 
 MOST_CALLS = 26
@@ -141,3 +142,32 @@ def test_what_was_found_after_a_failed_sync_and_the_end_of_the_process_survives_
         for seed in range(4):
             with reopened(disk.lost(random.Random(seed))) as again:
                 assert differs(again, model) is None, f"call {after}"
+
+
+def test_logs_behind_a_torn_one_do_not_go_one_by_one():
+    """A store whose log is not synced, and two that follow: a cut while it opens leaves it one that opens."""
+    disk = Disk()
+    store = opened(disk, disk.root / "store", "open", synced=False)
+    store.upsert([{"id": 1}])
+    for _ in range(2):
+        disk.traps["fail"] = Trap(lambda: disk.fail(0, errno.EIO, 1), 0, "rename")
+        with pytest.raises(DocumentStoreError):
+            store.flush()
+        disk.heal()
+    store._tree._merger.stop()
+    file = disk.file(log_path(disk.root / "store", store._tree.manifest.log))
+    del file.content[-1:]
+    file.durable = bytes(file.content)
+    file.pending.clear()
+    for calls in range(1, 6):
+        power = Power()
+        cut = disk.copied(power)
+        power.cut_at = calls
+        with suppress(PowerLoss), reopened(cut) as again:
+            assert again.count() == 0
+        for seed in range(4):
+            with reopened(cut.lost(random.Random(seed))) as again:
+                assert again.count() == 0
+                again.upsert([{"id": 2}])
+                again.flush()
+                assert again.count() == 1
