@@ -35,8 +35,8 @@ MOST_REMARKS = 15
 """Lines of remarks that fit beside the charts."""
 BESIDE = 2
 """Further operations that share a page."""
-LONG_TITLE = 42
-"""Titles of more characters are set smaller, so that they end with their chart."""
+LONG_TITLE, LONGEST_TITLE = 42, 54
+"""Titles of more characters are set smaller, so that they end with their chart; of still more, the smaller the more."""
 _APART_COLOUR = "#d9d9d9"
 
 
@@ -117,11 +117,16 @@ def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> Non
     axes.set_ylim(max(len(rows), FEWEST_ROWS) - 0.4, -0.6)
     scale = ", logarithmic" if logarithmic else ""
     title = f"{column.title} ({unit.name}{scale})"
-    axes.set_title(title, fontsize=8.5 if len(title) <= LONG_TITLE else 7, fontweight="bold", loc="left", pad=4)
+    axes.set_title(title, fontsize=title_points(title), fontweight="bold", loc="left", pad=4)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#eeeeee", linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
     axes.tick_params(axis="x", labelsize=6, colors=FAINT)
+
+
+def title_points(title: str) -> float:
+    """The size of a chart's title with which it ends where its chart does."""
+    return 8.5 if len(title) <= LONG_TITLE else min(7.0, 7.0 * LONGEST_TITLE / len(title))
 
 
 def _value(table: Table, row: Row, column: Column, unit: Unit) -> float:

@@ -28,6 +28,8 @@ ACROSS, DOWN = 2, 3
 WIDTH, HEIGHT = 0.285, 0.180
 """Of one chart, as shares of the page; the labels stand to its right."""
 _LEFTS, _TOPS = (0.065, 0.545), (0.905, 0.635, 0.365)
+CHARACTER_SHARE = 0.022
+"""How wide a character of the values along the foot is at most, as a share of the chart."""
 _LABEL_GAP = 0.058
 """How far apart labels stand, as a share of the chart."""
 _LABEL_WIDTH, _SMALL_WIDTH = 25, 32
@@ -147,10 +149,28 @@ def _set_values(axes: Axes, chart: Chart) -> None:
         margin = (values[-1] - values[0]) * 0.03
         axes.set_xlim(values[0] - margin, values[-1] + margin)
     axes.xaxis.set_major_locator(FixedLocator(values))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: value_text(value)))
+    texts = [value_text(value) for value in values]
+    places = axes.xaxis.get_transform().transform(values)
+    ends = axes.xaxis.get_transform().transform(axes.get_xlim())
+    shown = readable([(place - ends[0]) / (ends[1] - ends[0]) for place in places], texts)
+    told = {value: text for number, (value, text) in enumerate(zip(values, texts, strict=True)) if number in shown}
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: told.get(value, "")))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
+
+
+def readable(places: Sequence[float], texts: Sequence[str]) -> set[int]:
+    """Which of the texts centred at these shares of the foot, rising, can stand there without touching each other: the
+    last one, and those before it from left to right."""
+    halves = [CHARACTER_SHARE * (len(text) + 1) / 2 for text in texts]
+    last = len(texts) - 1
+    shown, end = {last}, -1.0
+    for number in range(last):
+        if places[number] - halves[number] >= end and places[number] + halves[number] <= places[last] - halves[last]:
+            shown.add(number)
+            end = places[number] + halves[number]
+    return shown
 
 
 def _line(axes: Axes, chart: Chart, line: Line, colour: str, dash: Dash, marker: str) -> None:
