@@ -36,9 +36,9 @@ def encode(document: dict[str, Any], number: int | None = None) -> bytes:
 def encode_all(documents: Iterable[dict[str, Any]], first: int | None = 0) -> list[bytes]:
     """The rows of documents, checked; the first is called document number `first`.
 
-    What msgspec writes by itself is not refused: tuples and sets become arrays, dataclasses objects, enums their values,
-    and UUIDs, decimals, dates and times without a time zone texts. To ask each value for its type would take as long as
-    all else here, at the least.
+    What msgspec writes by itself is not refused: tuples and sets become arrays, dataclasses objects, enums their
+    values, and UUIDs, decimals, dates and times without a time zone texts. To ask each value for its type would take as
+    long as all else here, at the least.
     """
     rows = []
     for number, document in enumerate(documents, start=first or 0):
