@@ -19,6 +19,7 @@ DOCUMENT_STORES: Registry[DocumentStoreAdapter] = Registry(
         "messagepack": Entry("document_stores.messagepack:ENGINES", "documents"),
         "parquet-nested": Entry("document_stores.parquet_nested:ENGINES", "documents"),
         "parquet-variant": Entry("document_stores.parquet_variant:ENGINES", "documents"),
+        "postgresql-jsonb": Entry("document_stores.postgresql_jsonb:ENGINES", "documents"),
         "sqlite-json": Entry("document_stores.sqlite_json:ENGINES", "documents"),
     },
     entry_point_group="format_bench.document_stores",

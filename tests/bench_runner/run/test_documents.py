@@ -22,6 +22,7 @@ from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from document_stores.registry import DOCUMENT_STORES
+from document_stores.shared import postgresql_server
 from tests.bench_runner.conftest import PLUGINS, WORKER_TIMEOUT_S
 
 pytestmark = pytest.mark.usefixtures("at_rest")
@@ -204,3 +205,23 @@ def test_documents_that_come_back_otherwise_leave_no_figures_of_the_save(run: Ru
 def test_a_wrong_answer_to_a_question_is_found(run: Runner, fault: str) -> None:
     samples = run(f"faulty-documents[fault={fault}]", "ask[query=q1]", "read", dataset="bluesky-events")
     assert [sample.failure and sample.failure.kind for sample in samples] == [None, "mismatch", None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_a_store_behind_a_server_is_measured_like_any_other(run: Runner, cache: str, tmp_path: Path) -> None:
+    if postgresql_server.version() is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no PostgreSQL here")
+    if cache == "cold":
+        refuse_without_cold(tmp_path)
+    asked = (*READING, "ask[query=q1]", *RANGES, INGEST)
+    samples = run("postgresql-jsonb", *asked, dataset="bluesky-events", cache=cache)
+    assert [sample.failure for sample in samples] == [None] * len(samples)
+    assert {sample.fidelity for sample in samples[1:]} == {"exact"}
+    save, read, ingest = (samples[place].figures for place in (0, 1, -1))
+    assert 0 < save["accepted_ns"] < save["engine_ns"] <= save["wall_ns"]
+    # An empty server's files are 40 MB, and its processes are the worker's own.
+    assert 100_000 < save["size_bytes"] < 4_000_000
+    assert 0 < ingest["growth_bytes"] < 8_000_000
+    assert read["cpu_ns"] > 0
+    assert (read["device_read_bytes"] > 0.9 * save["size_bytes"]) == (cache == "cold")
