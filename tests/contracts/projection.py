@@ -111,9 +111,7 @@ class ProjectionContract(AdapterContract):
         for each in (got, again):
             assert verify.compare(mixed_table().select(columns), each, target, projecting.losses).problems == ()
 
-    def test_a_handle_that_is_kept_gives_other_columns_each_time(
-        self, projecting: TabularFormat, place: Path
-    ) -> None:
+    def test_a_handle_that_is_kept_gives_other_columns_each_time(self, projecting: TabularFormat, place: Path) -> None:
         if not projecting.offers.keeps_columns:
             pytest.skip("its call opens the file anew each time")
         location, target = place / f"t{projecting.suffix}", Target("arrow")
@@ -160,10 +158,7 @@ class ProjectionContract(AdapterContract):
     ) -> None:
         taken = [record for record in outcomes[target.kind] if record.outcome in (fidelity.EXACT, fidelity.LOSSY)]
         table = pa.table(
-            {
-                f"{record.kind}-{record.nulls}": KINDS[record.kind].table(record.nulls)["value"]
-                for record in taken
-            }
+            {f"{record.kind}-{record.nulls}": KINDS[record.kind].table(record.nulls)["value"] for record in taken}
         )
         location = place / f"t{projecting.suffix}"
         self.stored_table(projecting, target, table, location)

@@ -112,10 +112,7 @@ def test_it_can_be_pasted_as_it_is(tmp_path: Path) -> None:
     assert max(map(len, lines.splitlines())) <= 120
     tree = ast.parse(lines)
     imported = {
-        alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     assert imported == {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"losses", "frozenset"}
 
