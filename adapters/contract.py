@@ -221,6 +221,8 @@ class Adapter(ABC):
     """What has to be installed, by distribution name; the first one's version stands for the engine."""
     programs: ClassVar[tuple[Program, ...]] = ()
     """What has to be installed besides; where there is one, its version stands for the engine."""
+    server_cache_bytes: ClassVar[int] = 0
+    """In so much memory a server of its own keeps what it has read, which the worker's memory does not show."""
     native: ClassVar[Native]
     suffix: ClassVar[str]
     """Ending of the location that the harness hands out, with its dot: some calls refuse others."""

@@ -71,6 +71,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         operators=frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"}),
     )
     syncs_on_save = True
+    server_cache_bytes = servers.BUFFERS_BYTES
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:

@@ -227,9 +227,9 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         answer["no_private_memory"] = True
     answer["device_bytes_of_all"] = linux.io_bytes().device_read - before.device_read
     figures |= _distinct(task, ready)
-    answer["cached"] = kept and block.is_cached(
+    answer["cached"] = kept and not task["cold"] and block.is_cached(
         halves,
-        held_bytes,
+        held_bytes + stage.adapter.server_cache_bytes,
         _size_bytes(stage, location),
         sees_reads=task.get("served") is None and not stage.adapter.reads_unseen,
         # Raw I/O keeps nothing, and reads of a narrow row no byte beside its values.

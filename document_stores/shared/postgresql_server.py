@@ -30,6 +30,9 @@ START_LOOK_S = 0.01
 STOP_LIMIT_S = 60.0
 """A server that stops writes what is in memory; one that takes longer is stopped without."""
 
+BUFFERS_BYTES = 128 << 20
+"""PostgreSQL's own default: in so much memory it keeps what it has read."""
+
 LOG, SIZES = "server.log", "sizes.json"
 """What the server says; what its files held when it stopped."""
 
@@ -43,6 +46,7 @@ _SETTINGS = {
     "unix_socket_permissions": "0700",
     "port": "5432",
     # All memory that processes share is their own, or a file in the folder.
+    "shared_buffers": f"{BUFFERS_BYTES // 2**20}MB",
     "shared_memory_type": "mmap",
     "dynamic_shared_memory_type": "mmap",
     "allow_in_place_tablespaces": "on",
