@@ -11,6 +11,7 @@ import pytest
 
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
+from bench_runner.registries import REGISTRIES
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run import chains
 from bench_runner.run.chains import Bench, execute
@@ -53,9 +54,12 @@ def faulty() -> Iterator[None]:
         patch.syspath_prepend(PLUGINS)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
         importlib.invalidate_caches()
-        FORMATS.__dict__.pop("entries", None)
+        for registry in REGISTRIES:
+            registry.__dict__.pop("entries", None)
         yield
-    FORMATS.__dict__.pop("entries", None)
+    # All of them: whichever was asked first meanwhile has found what lies in this folder.
+    for registry in REGISTRIES:
+        registry.__dict__.pop("entries", None)
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ from libraries.document_store.queries import (
 )
 from libraries.document_store.queries.plan import Field
 from libraries.document_store.queries.steps import MOST_NESTING
+from libraries.document_store.values import MAX_DEPTH
 
 Documents = list[dict[str, Any]]
 
@@ -158,7 +159,7 @@ def _deep(depth: int) -> dict[str, Plan]:
         f"calls {depth}": Plan((GroupBy((Named("k", call),), (_COUNT, Aggregate("sum", "sum", call))),)),
         f"conditions {depth}": _counted(condition),
         f"numbers as names {depth}": _counted(IsMissing(Field(path))),
-        f"names {depth}": _counted(IsMissing(Field(("a",) * depth * 20))),
+        f"names {depth}": _counted(IsMissing(Field(("a",) * min(20 * depth, MAX_DEPTH)))),
     }
 
 

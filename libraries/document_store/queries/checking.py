@@ -47,6 +47,7 @@ from libraries.document_store.queries.steps import (
     arrays_in,
     step_place,
 )
+from libraries.document_store.values import MAX_DEPTH
 
 _STEPS = (Unnest, Filter, Project, GroupBy, Count, Compute, TopK, Limit)
 
@@ -248,6 +249,9 @@ def _check_constant(value: Any, where: str) -> None:
 def _check_path(path: Any, where: str) -> None:
     if not isinstance(path, tuple) or not all(isinstance(name, str) for name in path):
         raise QueryError(f"{where}: a path is a tuple of field names, not {path!r}")
+    if len(path) > MAX_DEPTH:
+        told = f"a path of {len(path)} names reaches nothing, documents are {MAX_DEPTH} deep at most"
+        raise QueryError(f"{where}: {told}")
     for name in path:
         _check_text(name, f"{where}: the field name")
 

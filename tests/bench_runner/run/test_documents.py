@@ -15,6 +15,7 @@ from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.operations import READ_ALL
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
+from bench_runner.registries import REGISTRIES
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
@@ -40,9 +41,12 @@ def plugin() -> Iterator[None]:
         patch.syspath_prepend(PLUGINS)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
         importlib.invalidate_caches()
-        DOCUMENT_STORES.__dict__.pop("entries", None)
+        for registry in REGISTRIES:
+            registry.__dict__.pop("entries", None)
         yield
-    DOCUMENT_STORES.__dict__.pop("entries", None)
+    # All of them: whichever was asked first meanwhile has found what lies in this folder.
+    for registry in REGISTRIES:
+        registry.__dict__.pop("entries", None)
 
 
 @pytest.fixture(scope="module")

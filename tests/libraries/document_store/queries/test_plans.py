@@ -20,6 +20,7 @@ from libraries.document_store.queries.plan import (
     Filter,
     GroupBy,
     In,
+    IsMissing,
     IsType,
     Limit,
     Named,
@@ -35,6 +36,7 @@ from libraries.document_store.queries.plan import (
     paths_of,
 )
 from libraries.document_store.queries.spelling import from_json, to_json
+from libraries.document_store.values import MAX_DEPTH
 
 A = field("a")
 ONE = Compare(A, "=", Constant(1))
@@ -134,3 +136,11 @@ def test_paths_of_a_plan_are_absolute_and_end_where_the_plan_reads():
     assert paths_of(plan) == (parse("a.b[*].c[*].d.e"), parse("f"), parse("unread[*]"))
     assert paths_of(Plan((Filter(ONE),))) is None
     assert paths_of(Plan((Count(),))) == ()
+
+
+def test_a_path_beyond_what_documents_hold_is_refused():
+    """Not a stack that overflows: all that walks along paths goes as deep as they are long."""
+    plan = Plan((Filter(IsMissing(Field(("a",) * MAX_DEPTH))), Count()))
+    assert from_json(to_json(plan)) == plan
+    with pytest.raises(QueryError, match="a path of 65 names reaches nothing, documents are 64 deep at most"):
+        Plan((Filter(IsMissing(Field(("a",) * (MAX_DEPTH + 1)))), Count()))
