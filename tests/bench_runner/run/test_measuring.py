@@ -220,7 +220,7 @@ def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
     with signals_stop(heeding):
         heeding.step("before", None)
         with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         with pytest.raises(Stopped, match="SIGINT"):
             heeding.step("after", None)
         heeding.stage("end")
