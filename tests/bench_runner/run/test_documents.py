@@ -3,7 +3,6 @@ it, leaves no figures, and costs nothing else."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.operations import READ_ALL
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
-from bench_runner.registries import REGISTRIES
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
@@ -24,7 +22,7 @@ from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from document_stores.registry import DOCUMENT_STORES
 from document_stores.shared import postgresql_server
-from tests.bench_runner.conftest import PLUGINS, WORKER_TIMEOUT_S
+from tests.bench_runner.conftest import WORKER_TIMEOUT_S
 
 pytestmark = pytest.mark.usefixtures("at_rest")
 
@@ -36,21 +34,7 @@ Runner = Callable[..., list[Sample]]
 
 
 @pytest.fixture(scope="module")
-def plugin() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(PLUGINS)
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
-        importlib.invalidate_caches()
-        for registry in REGISTRIES:
-            registry.__dict__.pop("entries", None)
-        yield
-    # All of them: whichever was asked first meanwhile has found what lies in this folder.
-    for registry in REGISTRIES:
-        registry.__dict__.pop("entries", None)
-
-
-@pytest.fixture(scope="module")
-def workers(plugin: None) -> Iterator[Launcher]:
+def workers(faulty: None) -> Iterator[Launcher]:
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty-documents"])
     yield made
     made.close()
