@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -102,9 +103,9 @@ class KeyedTable(DuckStore):
         types = {name: str(type_) for name, type_, *_ in self._described(connection, location)}
         return KeyedHandle(self, connection, self.lies(types.get("key", "BIGINT")), key)
 
+    @abstractmethod
     def lies(self, key_type: str) -> Lies:
         """In the table `documents`."""
-        raise NotImplementedError
 
 
 class KeyedHandle(DuckDocuments):
