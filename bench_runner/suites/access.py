@@ -62,6 +62,7 @@ SUITE = Suite(
         "parquet[engine=datafusion,codec=none,page_rows=1024,dictionary=false]",
         "sqlite-table[engine=sqlite3]",
         "vortex[engine=vortex-data]",
+        "vortex[engine=vortex-data,library_cache=off]",
     ),
     left_out={
         "excel, xml": "take minutes to be read whole, which each use would ask for anew",
@@ -72,6 +73,7 @@ SUITE = Suite(
         "fallbacks once": "what is read whole for one row is read whole for a hundred",
         "row groups, batches and units": "the settings that decide what a row costs; smaller ones make larger files",
         "quick: 50,000 rows": "a first look in three minutes: as many as have no pilot round",
+        "library_cache=off": "Vortex keeps whole segments by itself: later takes would find their rows in memory",
         "events": "core's columns of all kinds of workload, a time that ascends and a unique key, for filters",
         "vectors, texts, blobs": "values of 4 and 10 KB, of which one row is a read of its own: up to 1 GB each",
     },

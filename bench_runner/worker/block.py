@@ -36,7 +36,7 @@ LOOK_BYTES = 128
 """A call that asks for fewer bytes than this reads no values (rule 19): in each statement SQLite looks whether its
 file is still the same, at 16 of them, and threads that wake each other read 8."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
-"""So does a handle that holds more than this, and than this share of the copy (rule 19)."""
+"""So does a handle that holds more than both, where its reads are not seen or began with so much more (rule 19)."""
 
 
 @dataclass
@@ -182,16 +182,22 @@ def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]
     return block
 
 
-def is_cached(block: Block, held_bytes: int, copy_bytes: int, *, sees_reads: bool, needs_values: bool) -> bool:
+def is_cached(
+    block: Block, held_bytes: int, copy_bytes: int, before_bytes: int, *, sees_reads: bool, needs_values: bool
+) -> bool:
     """Whether these calls found what opening or earlier calls had read in the library's own memory.
 
-    `sees_reads`: the counters see what is read of the copy; where they do not, what is held alone can tell.
-    `needs_values`: no call can be answered by metadata alone, which may be kept."""
-    if held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):
+    `before_bytes`: what opening and the first call have asked for, of each handle. `sees_reads`: the counters see what
+    is read of the copy; where they do not, what is held alone can tell. `needs_values`: no call can be answered by
+    metadata alone, which may be kept."""
+    calls = len(block.laps)
+    # What is held may be a footer decoded, or buffers of the last call: pyarrow holds both, and reads all again.
+    read_ahead_bytes = before_bytes - sum(block.asked_bytes) / calls
+    may_be_values = not sees_reads or read_ahead_bytes > HELD_SHARE * copy_bytes
+    if may_be_values and held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):
         return True
     if not sees_reads:
         return False
-    calls = len(block.laps)
     first, *rest = block.asked_bytes
     # An odd number of calls has one more in the first half.
     first_of_each = first / ((calls + 1) // 2 if rest else calls)

@@ -177,7 +177,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     def call(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
         return block.one_call(operation, stage, handle, held, location)
 
-    inputs, first, early, late = ready.held, block.Block(), block.Block(), block.Block()
+    inputs, first, early, late, before_bytes = ready.held, block.Block(), block.Block(), block.Block(), 0
     handles, threads = opened.of_calls, operation.threads_at_once
     figures = {**ready.first_call, **opened.figures}
     once = task["cold"] or (task.get("served") or {"fresh": False})["fresh"]
@@ -186,6 +186,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         inputs = inputs[:threads]
     else:
         first = block.call_all(call, handles, inputs[: len(handles)])
+        before_bytes = linux.io_bytes().asked_since(before) // len(handles)
         figures["first_ns"] = first.walls_ns[0]
         size_bytes = first.results[0].nbytes
         kept = opened.kept and not operation.may_be_long
@@ -227,13 +228,12 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         answer["no_private_memory"] = True
     answer["device_bytes_of_all"] = linux.io_bytes().device_read - before.device_read
     figures |= _distinct(task, ready)
+    held_bytes += stage.adapter.server_cache_bytes
+    seen_reads = task.get("served") is None and not stage.adapter.reads_unseen
+    # Raw I/O keeps nothing, and reads of a narrow row no byte beside its values.
+    values = operation.needs_values(ready.held[0]) and not is_raw_io(stage.adapter.format)
     answer["cached"] = kept and not task["cold"] and block.is_cached(
-        halves,
-        held_bytes + stage.adapter.server_cache_bytes,
-        _size_bytes(stage, location),
-        sees_reads=task.get("served") is None and not stage.adapter.reads_unseen,
-        # Raw I/O keeps nothing, and reads of a narrow row no byte beside its values.
-        needs_values=operation.needs_values(ready.held[0]) and not is_raw_io(stage.adapter.format),
+        halves, held_bytes, _size_bytes(stage, location), before_bytes, sees_reads=seen_reads, needs_values=values
     )
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
     answer["figures"] = figures

@@ -11,6 +11,8 @@ from reports.sources.findings import ACROSS, Pair, Subject
 
 F3, F3_WASM = "f3[codec=none]", "f3[codec=none,decoder=wasm]"
 LANCE, VORTEX = "lance[engine=pylance]", "vortex[engine=vortex-data]"
+VORTEX_READING = "vortex[engine=vortex-data,library_cache=off]"
+"""Which reads what it is asked for: a handle that is kept finds whole segments in its library's memory otherwise."""
 PARQUET, ORC = "parquet[engine=pyarrow,codec=none]", "orc[engine=pyarrow,codec=none]"
 PARQUET_USUAL = "parquet[engine=pyarrow,codec=snappy]"
 """What pyarrow's bare call writes: the paper has every format in its default configuration."""
@@ -87,7 +89,7 @@ CLAIMS = (
         "lance-first",
         "section 7.4, figure 10c",
         "Lance takes a row faster than F3, Vortex, Parquet and ORC",
-        below(_ONE, LANCE, [F3, VORTEX, PARQUET, ORC]),
+        below(_ONE, LANCE, [F3, VORTEX_READING, PARQUET, ORC]),
         _RANDOM,
         command=_ACCESS,
         differs=f"{_OURS}; {_COLD}",
@@ -96,7 +98,7 @@ CLAIMS = (
         "f3-second",
         "section 7.4, figure 10c",
         "F3 takes a row faster than Vortex, Parquet and ORC",
-        below(_ONE, F3, [VORTEX, PARQUET, ORC]),
+        below(_ONE, F3, [VORTEX_READING, PARQUET, ORC]),
         _RANDOM,
         command=_ACCESS,
         differs=f"they note that Vortex has since changed what slowed it; {_OURS}; {_COLD}",
@@ -105,7 +107,7 @@ CLAIMS = (
         "parquet-last",
         "section 7.4, figure 10c",
         "Parquet takes a row slower than Lance, F3, Vortex and ORC",
-        [pair for other in (LANCE, F3, VORTEX, ORC) for pair in below(_ONE, other, [PARQUET])],
+        [pair for other in (LANCE, F3, VORTEX_READING, ORC) for pair in below(_ONE, other, [PARQUET])],
         _RANDOM,
         command=_ACCESS,
         differs=_COLD,

@@ -80,11 +80,18 @@ def test_a_copy_that_is_replaced_meanwhile_is_no_copy_to_measure(run_faulty: Exe
     assert "was replaced or changed while it was read" in sample.failure.reason
 
 
-@pytest.mark.parametrize("fault", ["take_holds", "take_keeps_what_it_has_read", "take_keeps_what_the_first_call_read"])
+@pytest.mark.parametrize("fault", ["take_keeps_what_it_has_read", "take_keeps_what_the_first_call_read"])
 def test_a_handle_that_keeps_what_it_has_read_is_marked(run_faulty: Executor, fault: str) -> None:
     sample = only(run_faulty, fault, TAKE)
     assert sample.failure is None
     assert sample.cached
+
+
+def test_a_handle_that_holds_memory_and_reads_all_again_is_no_cache(run_faulty: Executor) -> None:
+    """As pyarrow's Parquet does: a footer, and what the last call has read."""
+    sample = only(run_faulty, "take_holds", TAKE)
+    assert sample.failure is None
+    assert not sample.cached
 
 
 def test_a_handle_that_maps_the_copy_asks_for_nothing_and_is_no_cache(run_faulty: Executor) -> None:

@@ -133,36 +133,55 @@ def test_each_input_is_asked_for_once_and_in_order() -> None:
         ([LOOK_BYTES * 15, LOOK_BYTES * 15], 30, 0, False),
         ([LOOK_BYTES * 2, LOOK_BYTES], 3, 0, False),
         ([100_000], 1, 0, False),
-        ([100_000, 100_000], 30, HELD_BYTES + 1, True),
-        ([100_000, 100_000], 30, HELD_BYTES, False),
+        # What is held alone, be it metadata or the last call's buffers, is no cache of values: all is read again.
+        ([100_000, 100_000], 30, HELD_BYTES + 1, False),
     ],
 )
-def test_reading_less_and_less_or_holding_much_is_a_cache(
+def test_reading_less_and_less_or_nothing_is_a_cache(
     asked_bytes: list[int], calls: int, held_bytes: int, cached: bool
 ) -> None:
     block = Block(laps=[{"wall_ns": 1}] * calls, asked_bytes=asked_bytes)
-    assert is_cached(block, held_bytes, 10 * HELD_BYTES, sees_reads=True, needs_values=True) == cached
+    assert is_cached(block, held_bytes, 10 * HELD_BYTES, 100_000, sees_reads=True, needs_values=True) == cached
+
+
+@pytest.mark.parametrize(
+    ("before_bytes", "held_bytes", "cached"),
+    [
+        # A footer, then a whole copy by each call.
+        (HELD_BYTES + 60_000, 3 * HELD_BYTES, False),
+        # A tenth of the copy more than a call reads later.
+        (HELD_BYTES + HELD_BYTES // 10 + 1, HELD_BYTES + 1, True),
+        (HELD_BYTES + HELD_BYTES // 10, HELD_BYTES + 1, False),
+        (2 * HELD_BYTES, HELD_BYTES, False),
+        (2 * HELD_BYTES, HELD_BYTES + 1, True),
+    ],
+)
+def test_what_is_held_is_a_cache_where_that_much_was_read_before(
+    before_bytes: int, held_bytes: int, cached: bool
+) -> None:
+    block = Block(laps=[{"wall_ns": 1}] * 2, asked_bytes=[HELD_BYTES, HELD_BYTES])
+    assert is_cached(block, held_bytes, HELD_BYTES, before_bytes, sees_reads=True, needs_values=True) == cached
 
 
 @pytest.mark.parametrize("asked_bytes", [[0, 0], [116, 0], [0], [5_000, 8]])
 def test_what_reads_by_a_mapping_asks_for_nothing_and_is_no_cache(asked_bytes: list[int]) -> None:
     """Nor is what a service reads: what is held tells alone."""
     block = Block(laps=[{"wall_ns": 1}] * (30 if len(asked_bytes) > 1 else 1), asked_bytes=asked_bytes)
-    assert not is_cached(block, HELD_BYTES, HELD_BYTES, sees_reads=False, needs_values=True)
-    assert is_cached(block, HELD_BYTES + 1, HELD_BYTES, sees_reads=False, needs_values=True)
+    assert not is_cached(block, HELD_BYTES, HELD_BYTES, 0, sees_reads=False, needs_values=True)
+    assert is_cached(block, HELD_BYTES + 1, HELD_BYTES, 0, sees_reads=False, needs_values=True)
 
 
 def test_an_answer_of_metadata_alone_needs_no_reads() -> None:
     """Which the first call may have taken in, as pyarrow's data sets do."""
     block = Block(laps=[{"wall_ns": 1}] * 30, asked_bytes=[0, 0])
-    assert not is_cached(block, 0, 1, sees_reads=True, needs_values=False)
+    assert not is_cached(block, 0, 1, 0, sees_reads=True, needs_values=False)
     block.asked_bytes = [9_000, 0]
-    assert is_cached(block, 0, 1, sees_reads=True, needs_values=False)
+    assert is_cached(block, 0, 1, 0, sees_reads=True, needs_values=False)
 
 
 def test_a_handle_may_hold_a_tenth_of_a_large_copy() -> None:
     block = Block(laps=[{"wall_ns": 1}] * 2, asked_bytes=[1, 1])
-    assert not is_cached(block, 5 * HELD_BYTES, 100 * HELD_BYTES, sees_reads=True, needs_values=False)
+    assert not is_cached(block, 5 * HELD_BYTES, 100 * HELD_BYTES, 90 * HELD_BYTES, sees_reads=True, needs_values=False)
 
 
 def test_an_empty_call_takes_something() -> None:

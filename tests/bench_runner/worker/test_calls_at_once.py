@@ -69,8 +69,8 @@ def test_fewer_calls_than_streams_are_made_once_each() -> None:
 
 def test_calls_before_and_after_are_the_halves_by_which_a_cache_is_told() -> None:
     before, after = (Block(laps=[{"wall_ns": 1}] * 3, asked_bytes=[each, each]) for each in (100_000, 40_000))
-    assert is_cached(both_sides(before, after), 0, 1, sees_reads=True, needs_values=True)
-    assert not is_cached(both_sides(before, before), 0, 1, sees_reads=True, needs_values=True)
+    assert is_cached(both_sides(before, after), 0, 1, 0, sees_reads=True, needs_values=True)
+    assert not is_cached(both_sides(before, before), 0, 1, 0, sees_reads=True, needs_values=True)
 
 
 def test_empty_calls_take_something_and_little() -> None:

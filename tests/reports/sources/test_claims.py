@@ -48,7 +48,7 @@ def of(key: str, source: Source, *runs: Run) -> Judged:
 ROW = {
     (ONE, "lance[engine=pylance]", "events"): 0.5,
     (ONE, "f3[codec=none]", "events"): 1.0,
-    (ONE, "vortex[engine=vortex-data]", "events"): 2.0,
+    (ONE, "vortex[engine=vortex-data,library_cache=off]", "events"): 2.0,
     (ONE, "orc[engine=pyarrow,codec=none]", "events"): 8.0,
     (ONE, "parquet[engine=pyarrow,codec=none]", "events"): 9.0,
 }
@@ -68,7 +68,7 @@ def test_a_claim_does_not_hold_where_one_relation_is_contradicted() -> None:
     other = {**ROW, (ONE, "f3[codec=none]", "events"): 3.0}
     found = of("f3-second", f3.SOURCE, run_of(other))
     assert found.verdict is Verdict.DOES_NOT
-    assert found.ours == ("events: f3[codec=none] 3.01 ms, vortex[engine=vortex-data] 2.01 ms",)
+    assert found.ours == ("events: f3[codec=none] 3.01 ms, vortex[engine=vortex-data,library_cache=off] 2.01 ms",)
     assert of("lance-first", f3.SOURCE, run_of(other)).verdict is Verdict.HOLDS
 
 
@@ -115,7 +115,7 @@ def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
 def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
     found = of("f3-second", f3.SOURCE, run_of(ROW, fallback="read-all"))
     assert found.verdict is Verdict.NOT_TESTABLE
-    assert "vortex[engine=vortex-data]" in found.reason
+    assert "vortex[engine=vortex-data,library_cache=off]" in found.reason
     assert "(no call of its own: read-all)" in found.reason
 
 
@@ -126,7 +126,7 @@ def test_what_a_library_had_in_its_own_memory_is_told() -> None:
     run = both(run_of(rest), run_of(quick, cached=True))
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     for found in (of("f3-second", f3.SOURCE, run), of("f3-second", f3.SOURCE, nothing, run)):
-        names = "vortex[engine=vortex-data], parquet[engine=pyarrow,codec=none]"
+        names = "vortex[engine=vortex-data,library_cache=off], parquet[engine=pyarrow,codec=none]"
         assert found.verdict is Verdict.NOT_TESTABLE
         assert f"events: no figure of {names} (answered from the library's own memory)" in found.reason
         told = f"{found.claim.command} measures take 1 row time of the others, where there may be no figure either"
@@ -248,7 +248,8 @@ def test_both_forms_tell_every_claim(capsys: pytest.CaptureFixture[str]) -> None
         for claim in source.claims:
             assert claim.statement in out
             assert f"| {claim.statement} |" in text
-    told = "f3[codec=none] 1.00 ms, vortex[engine=vortex-data] 2.01 ms (take 1 row time, cache warm, target arrow)"
+    slower = "vortex[engine=vortex-data,library_cache=off] 2.01 ms"
+    told = f"f3[codec=none] 1.00 ms, {slower} (take 1 row time, cache warm, target arrow)"
     show([run], "f3", Console(width=100))
     assert f"ours: events: {told}" in " ".join(capsys.readouterr().out.split())
     assert f"| events: {told} |" in markdown([run], "f3")
