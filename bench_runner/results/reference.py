@@ -18,6 +18,7 @@ COSTS = PLACE / "costs.json"
 ORDER = (
     *("tabular", "access", "image", "engines", "compression"),
     *("wide", "encodings", "training", "writing", "sweep"),
+    *("near-storage", "documents"),
 )
 """The suites as they are shown, the main question first; one that is not named here comes last."""
 

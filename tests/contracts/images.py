@@ -272,30 +272,31 @@ class ImageStorageContract(AdapterContract):
         assert callable(handle.batches) == adapter.offers.batches
         assert set(adapter.offers.names) <= {"take (by rows)", "take (by groups)", "batches"}
 
-    @pytest.mark.parametrize("numbers", NUMBERS.values(), ids=NUMBERS)
     @pytest.mark.parametrize("images", [colour, mixed])
     def test_images_come_in_the_order_asked(
-        self, images: Callable[[], Images], numbers: list[int], adapter: ImageStorage, location: Path
+        self, images: Callable[[], Images], adapter: ImageStorage, location: Path, subtests: pytest.Subtests
     ) -> None:
         if adapter.offers.take is None:
             pytest.skip("has no call of its own for some images")
         self.save(adapter, images(), location)
-        handle = adapter.open(location)
-        assert handle.take is not None
-        found = [handle.take(np.array(numbers, np.int64)) for _ in range(2)]
-        handle.close()
         held = images()
-        wanted = Images([held.arrays[number] for number in numbers], [held.labels[number] for number in numbers])
-        for each in found:
-            same(wanted, each, adapter.least_psnr_db)
-            assert all(array.flags.owndata and array.flags.writeable for array in each.arrays)
+        for name, numbers in NUMBERS.items():
+            wanted = Images([held.arrays[number] for number in numbers], [held.labels[number] for number in numbers])
+            with subtests.test(name):
+                handle = adapter.open(location)
+                assert handle.take is not None
+                found = [handle.take(np.array(numbers, np.int64)) for _ in range(2)]
+                handle.close()
+                for each in found:
+                    same(wanted, each, adapter.least_psnr_db)
+                    assert all(array.flags.owndata and array.flags.writeable for array in each.arrays)
 
-    @pytest.mark.parametrize("numbers", WRONG_NUMBERS.values(), ids=WRONG_NUMBERS)
-    def test_a_number_that_no_image_has_is_an_error(self, numbers: list[int], handle: ImageHandle) -> None:
+    def test_a_number_that_no_image_has_is_an_error(self, handle: ImageHandle, subtests: pytest.Subtests) -> None:
         if handle.take is None:
             pytest.skip("has no call of its own for some images")
-        with pytest.raises(IndexError, match=str(numbers[-1])):
-            handle.take(np.array(numbers, np.int64))
+        for name, numbers in WRONG_NUMBERS.items():
+            with subtests.test(name), pytest.raises(IndexError, match=str(numbers[-1])):
+                handle.take(np.array(numbers, np.int64))
 
     @pytest.mark.parametrize("images", [colour, mixed, many, one, none])
     @pytest.mark.parametrize("count", [1, 7, 5_000])

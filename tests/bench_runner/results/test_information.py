@@ -68,11 +68,12 @@ def test_every_part_is_tried() -> None:
     assert {f"$.request.{field.name}" for field in msgspec.structs.fields(RequestInfo)} <= places
 
 
-@pytest.mark.parametrize(("place", "shape"), WRONG, ids=[place for place, _ in WRONG])
-def test_a_wrong_type_is_named_with_its_place(place: str, shape: dict[str, Any]) -> None:
-    with pytest.raises(msgspec.ValidationError) as raised:
-        information(shape)
-    assert f"`{place}`" in str(raised.value)
+def test_a_wrong_type_is_named_with_its_place(subtests: pytest.Subtests) -> None:
+    for place, shape in WRONG:
+        with subtests.test(place):
+            with pytest.raises(msgspec.ValidationError) as raised:
+                information(shape)
+            assert f"`{place}`" in str(raised.value)
 
 
 def test_a_reader_names_the_file_too(tmp_path: Path) -> None:

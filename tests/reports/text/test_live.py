@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import pytest
 from rich.console import Console
@@ -101,16 +102,14 @@ def test_a_narrow_terminal_has_fewer_columns_and_a_wide_one_more_operations() ->
     assert line_of(at[30], "format").split() == ["format", "ms"], "the read time stays the longest"
 
 
-@pytest.mark.parametrize("width", [1, 5, 20, 37, 60, 80, 100, 250])
-@pytest.mark.parametrize("height", [1, 2, 4, 7, 8, 15, 17, 24, 38, 70])
-def test_it_is_never_wider_nor_higher_than_the_terminal(width: int, height: int) -> None:
-    run = make_run(datasets=("eq", "core", "str", "int"), rounds=1, project=True)
-    for most in (0, 40, None):
-        so_far = fed(run, most)
-        for place in so_far.names:
-            screen = Screens(so_far).screen(place, width, height)
-            assert len(screen.lines) <= height
-            assert max((line.cell_len for line in screen.lines), default=0) <= width
+@pytest.mark.parametrize("most", [0, 40, None])
+def test_it_is_never_wider_nor_higher_than_the_terminal(most: int | None) -> None:
+    so_far = fed(make_run(datasets=("eq", "core", "str", "int"), rounds=1, project=True), most)
+    sizes = itertools.product([1, 5, 20, 37, 60, 80, 100, 250], [1, 2, 4, 7, 8, 15, 17, 24, 38, 70])
+    for (width, height), place in itertools.product(sizes, so_far.names):
+        screen = Screens(so_far).screen(place, width, height)
+        assert len(screen.lines) <= height
+        assert max((line.cell_len for line in screen.lines), default=0) <= width
 
 
 def test_the_table_in_front_is_whole_first_then_others_and_the_rest_a_line_each() -> None:
@@ -173,9 +172,7 @@ def test_the_line_above() -> None:
     assert status_line("round 3, 2:10 min left", 0.25, 12).plain == "round 3, 2:…"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(44.6, "45 s"), (59.7, "1:00 min"), (200, "3:20 min"), (3900, "1:05 h")]
-)
+@pytest.mark.parametrize(("seconds", "text"), [(44.6, "45 s"), (59.7, "1:00 min"), (200, "3:20 min"), (3900, "1:05 h")])
 def test_times_left_for_people(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text
 

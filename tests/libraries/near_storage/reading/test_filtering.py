@@ -20,15 +20,15 @@ def batch(type_):
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-@pytest.mark.parametrize("rows", [[], [0], [5], [1, 2, 4], [0, 1, 2, 3, 5]])
-def test_the_rows_where_the_mask_is_true(type_, rows):
+def test_the_rows_where_the_mask_is_true(type_):
     data = batch(type_)
-    mask = pa.array([True if row in rows else (None, False)[row % 2] for row in range(ROWS)])
-    found = matching(data, mask)
-    assert found["row"].to_pylist() == rows
-    assert found.schema == data.schema
-    values = python_values(pa.chunked_array([data["column"]]))
-    assert python_values(pa.chunked_array([found["column"]])) == [values[row] for row in rows]
+    for rows in ([], [0], [5], [1, 2, 4], [0, 1, 2, 3, 5]):
+        mask = pa.array([True if row in rows else (None, False)[row % 2] for row in range(ROWS)])
+        found = matching(data, mask)
+        assert found["row"].to_pylist() == rows
+        assert found.schema == data.schema
+        values = python_values(pa.chunked_array([data["column"]]))
+        assert python_values(pa.chunked_array([found["column"]])) == [values[row] for row in rows]
 
 
 def test_nothing_is_copied_where_all_match():
