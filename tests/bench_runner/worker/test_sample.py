@@ -53,6 +53,7 @@ class SpyAdapter:
 
     native = native_read = Native.ARROW
     losses = ()
+    server_cache_bytes = 0
 
     def __init__(self, order: Order) -> None:
         self._order = order
