@@ -54,6 +54,8 @@ class SpyAdapter:
     native = native_read = Native.ARROW
     losses = ()
     server_cache_bytes = 0
+    reads_unseen = False
+    format = "spy"
 
     def __init__(self, order: Order) -> None:
         self._order = order
