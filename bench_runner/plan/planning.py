@@ -74,11 +74,11 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
 
 
 def _offered(suites: Sequence[Suite]) -> list[str]:
-    """The names of all formats and storages that could take part."""
+    """The names of all formats and storages that could take part. Raw I/O comes with them by itself."""
     names: dict[str, None] = {}
     for suite in sorted(suites, key=lambda suite: suite.images):
         left_out = names_left_out(suite)
-        names |= {name: None for name in registry_for(suite) if name not in left_out}
+        names |= {name: None for name in registry_for(suite) if not (name in left_out or is_raw_io(name))}
     return list(names)
 
 

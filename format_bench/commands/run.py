@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_runner.clock import now_ns
+from bench_runner.conditions import Conditions
 from format_bench.errors import Interrupted
 from format_bench.options import BETWEEN, HOW, UNDER, WHERE, WHICH
 from format_bench.terminal import FAILED, console, errors_told, forget_output
 
 if TYPE_CHECKING:
     from bench_runner.results.records import Run
+
+NOTHING = {"network": "one-process", "service": "none"}
+"""How plans name it that nothing lies between, as --network has it, and that no service answers."""
 
 
 @click.command()
@@ -127,10 +131,13 @@ def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[st
     options = Options(**how)
     if told := length_text(run_length(plan, options), options.budget_s):
         click.echo(told, err=True)
+    asked = [chain.conditions for chain in plan.chains]
+    differs = [name for name in Conditions.__struct_fields__ if len({getattr(each, name) for each in asked}) > 1]
     for chain in plan.chains:
-        threads = "  threads=1" if chain.conditions.threads == "1" else ""
+        conditions = {name: getattr(chain.conditions, name) or NOTHING[name] for name in ("track", *differs)}
+        under = [f"{name}={value}" for name, value in conditions.items()]
         for operation in chain.operations:
-            click.echo(f"{chain.label(operation)}  track={chain.conditions.track}{threads}")
+            click.echo("  ".join([chain.label(operation), *under]))
     for excluded in plan.excluded:
         for operation in excluded.chain.operations:
             label = excluded.chain.label(operation)

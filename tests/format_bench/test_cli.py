@@ -53,6 +53,15 @@ def test_the_thesis_flag_is_the_run_command(capsys: pytest.CaptureFixture[str]) 
     assert "tabular/save/eq/csv[engine=pandas]  track=plain" in out
 
 
+def test_a_plan_tells_every_condition_in_which_its_chains_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "run", "near-storage", "--formats", "parquet", "--list")
+    lines = out.splitlines()
+    assert code == 0
+    assert len(lines) == len(set(lines)) > 3
+    assert {"network=one-process", "network=loopback"} <= {word for line in lines for word in line.split()}
+    assert "cache=" not in out
+
+
 WRONG = [
     (["run"], "name a suite"),
     (["run", "tabluar"], "did you mean 'tabular'"),
