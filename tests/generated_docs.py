@@ -16,13 +16,15 @@ from bench_runner.registries import all_engines
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
-from tests import access_table, constants_table, findings_table
+from reports.analysis.columns import Role
+from tests import access_table, constants_table, findings_table, grids_table
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
 PAGES = (
     "README.md",
     "docs/access.md",
+    "docs/encodings.md",
     "docs/findings.md",
     "docs/known-faults.md",
     "docs/operations.md",
@@ -30,6 +32,7 @@ PAGES = (
     "docs/reproduction.md",
     "docs/rules-and-tests.md",
     "docs/what-is-measured.md",
+    "docs/writing.md",
 )
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->)(.*?)(<!-- end: \2 -->)", re.DOTALL)
@@ -143,6 +146,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reference": findings_table.measured,
     "wins": findings_table.wins,
     "uses": access_table.uses,
+    "encodings-take": lambda: grids_table.encodings("take[rows=10,handle=kept]"),
+    "encodings-streams": lambda: grids_table.encodings("take[rows=10,handle=kept,streams=16]"),
+    "encodings-read": lambda: grids_table.encodings("read"),
+    "encodings-size": lambda: grids_table.encodings("save", Role.SIZE),
+    "writing-events": lambda: grids_table.writing("events"),
+    "writing-vectors": lambda: grids_table.writing("vectors"),
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
     "answer": findings_table.answer,

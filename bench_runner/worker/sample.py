@@ -249,8 +249,8 @@ def _training(ready: Ready, operation: Batches, task: Mapping[str, Any], phase: 
     laps = Laps()
 
     phase[0] = PHASE_CLOCK
-    laps.start()
     started = now_ns()
+    laps.start()
     source = operation.open(stage, location)
     first = operation.epoch(stage, source, ready.held[0], laps, started)
     between = linux.io_bytes()

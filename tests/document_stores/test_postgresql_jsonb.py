@@ -59,10 +59,26 @@ def adapter(installed: None) -> PostgresqlJsonb:
     return made
 
 
+@pytest.fixture(scope="module")
+def empty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    location = tmp_path_factory.mktemp("cluster") / "empty"
+    if servers.version() is not None:
+        servers.make(location)
+        with (location / "postgresql.conf").open("a") as settings:
+            settings.write("fsync = off\n")
+    return location
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 class TestPostgresql(DocumentStoreContract):
     variant = "postgresql-jsonb[engine=psycopg]"
+
+    @pytest.fixture(autouse=True)
+    def _initialised_once(self, empty_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """initdb and waiting for the disk take longer than the tests: those below have both as users do."""
+        copy = ["cp", "--archive", "--", str(empty_cluster)]
+        monkeypatch.setattr(servers, "make", lambda location: subprocess.run([*copy, str(location)], check=True))
 
 
 def _eventually(met: Callable[[], bool]) -> bool:

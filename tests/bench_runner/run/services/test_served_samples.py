@@ -56,7 +56,7 @@ def test_what_a_service_does_while_the_clock_runs_is_told(served: Served, networ
     assert figures["node_peak_memory_bytes"] == pytest.approx(plugin.TAKES_BYTES, rel=0.25), "of all, not divided"
     assert figures["node_memory_bytes"] > 10_000_000, "an interpreter with Arrow"
     assert figures["result_bytes"] < figures["wire_bytes"] < 1.3 * figures["result_bytes"] + 20_000
-    assert figures["node_device_bytes"] == 0
+    assert figures["node_device_bytes"] < figures["result_bytes"] / 20, "of the copy nothing: of code a page perhaps"
     assert figures["cpu_ns"] < figures["node_cpu_ns"], "the worker's own is another figure"
     assert figures["first_ns"] > 0
 
