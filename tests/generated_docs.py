@@ -31,6 +31,7 @@ PAGES = (
     "docs/recommend.md",
     "docs/reproduction.md",
     "docs/rules-and-tests.md",
+    "docs/training.md",
     "docs/what-is-measured.md",
     "docs/writing.md",
 )
@@ -152,6 +153,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "encodings-size": lambda: grids_table.encodings("save", Role.SIZE),
     "writing-events": lambda: grids_table.writing("events"),
     "writing-vectors": lambda: grids_table.writing("vectors"),
+    "training": lambda: grids_table.training("training"),
+    "training-images": lambda: grids_table.training("training-images"),
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
     "answer": findings_table.answer,

@@ -6,17 +6,20 @@ It knows the reference run and how reports rank and mark; it writes no page.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
-from bench_runner.results.statistics import Interval, is_apart, is_raw_io
+from bench_runner.results.statistics import Interval, is_apart, is_raw_io, summarise
 from bench_runner.variants import format_name
+from reports.analysis.access.loaders import has_loaders, orders_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import short_labels
+from reports.analysis.labels import network_text, short_labels
+from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.near_storage.ways import labels_of, network_place
 from reports.analysis.tables import Row, Table, tables, unit_of, value_text
 
 READS_ALL, FROM_MEMORY = "†", "‡"
@@ -45,10 +48,11 @@ def suite_tables(suite: str) -> list[Table]:
     return [each for run in _runs() if suite in run.info.suites for each in tables(run) if each.suite == suite]
 
 
-def grid(heads: Sequence[Head]) -> str:
-    """One row for each variant, one column for each head; the best is bold, and marks are explained below."""
+def grid(heads: Sequence[Head], named: Callable[[Iterable[str]], Mapping[str, str]] = short_labels) -> str:
+    """One row for each variant, one column for each head; the best is bold, and marks are explained below. `named`
+    gives variants their names."""
     variants = [row.variant for head in heads for row in head.table.rows]
-    names = short_labels(each for each in dict.fromkeys(variants) if not (is_raw_io(each) or is_apart(each)))
+    names = named(each for each in dict.fromkeys(variants) if not (is_raw_io(each) or is_apart(each)))
     units = [unit_of(head.table, head.column) for head in heads]
     titles = [f"{head.title}, {unit.name}" for head, unit in zip(heads, units, strict=True)]
     lines = [f"| | {' | '.join(titles)} |", f"|{' --- |' * (1 + len(heads))}"]
@@ -98,7 +102,22 @@ def _machine_of(suite: str) -> str:
     return next((run.info.machine.cpu or "an unknown processor" for run in _runs() if suite in run.info.suites), "")
 
 
-ENCODINGS, WRITING = "encodings", "writing"
+ENCODINGS, WRITING, NEAR_STORAGE, DOCUMENTS = "encodings", "writing", "near-storage", "documents"
+QUERIES = re.compile(r"query\[groups=([\d.]+)\]")
+TITLES = {
+    "save": "ingest",
+    "get[documents=100]": "get 100",
+    "fields[paths=2]": "2 fields of all",
+    "range[selectivity=0.001,paths=1,by=scan]": "0.1 % by scan",
+    "range[selectivity=0.001,paths=1,by=index]": "0.1 % by index",
+    "ingest[updates=0.5,indexes=none]": "half updates",
+    "ingest[updates=0.5,indexes=2]": "with 2 indexes",
+    **{f"ask[query=q{number}]": f"question {number}" for number in range(1, 6)},
+}
+"""What pages call the operations on documents."""
+WAITS = {"first batch ms": 4, "p99 gap ms": 5}
+"""What a training loop waits for, by its place among the texts of a loader."""
+_NOT_MEASURED = "The reference run has no `{0}` yet. `python main.py run {0}` gives yours.\n"
 VALUES = re.compile(r"values\[bytes=(\d+)(,kind=fixed)?\]")
 
 
@@ -145,10 +164,76 @@ def writing(dataset: str) -> str:
     return _told(WRITING, heads)
 
 
+def training(suite: str) -> str:
+    """Rows a second in each order, for each data set of a suite of training loops; waits of the most shuffled."""
+    told = []
+    for run in _runs():
+        for table in tables(run):
+            if table.suite == suite and has_loaders(table):
+                told += [f"`{table.dataset}`, {table.amount}, on {run.info.machine.cpu}:", "", _orders(run, table)]
+    return "\n" + "\n".join(told or [_NOT_MEASURED.format(suite)])
+
+
+def _orders(run: Run, table: Table) -> str:
+    orders = list(orders_of(run, table))
+    titles = [f"{order.title.rpartition(', ')[2]}, rows/s" for order in orders]
+    lines = [f"| | {' | '.join([*titles, *WAITS])} |", f"|{' --- |' * (1 + len(titles) + len(WAITS))}"]
+    names = dict.fromkeys(loader.label for order in orders for loader in order.loaders)
+    for name in names:
+        found = [next((each for each in order.loaders if each.label == name), None) for order in orders]
+        cells = [f"{each.texts[0]} {each.texts[1]}".strip() if each else "-" for each in found]
+        waits = [found[0].texts[place] if found[0] else "-" for place in WAITS.values()]
+        lines.append(f"| {name} | {' | '.join([*cells, *waits])} |")
+    return "\n".join([*lines, ""])
+
+
+def near_storage() -> str:
+    """What queries take by the share of row groups that they read, a grid for each network; and from when it pays."""
+    told = []
+    for run in _runs():
+        summaries = summarise(run.samples)
+        found = [table for table in tables(run, summaries) if table.suite == NEAR_STORAGE]
+        for table in sorted(found, key=lambda each: network_place(each.conditions.network)):
+            heads = [
+                Head(f"{_percent(column.operation)} %", table, column)
+                for column in table.columns.times
+                if QUERIES.fullmatch(column.operation)
+            ]
+            about = f"`{table.dataset}`, {table.amount}, {network_text(table.conditions.network)}"
+            told += [f"{about}, on {run.info.machine.cpu}:", "", grid(heads, labels_of)]
+        told += [f"- {each[0].upper()}{each[1:]}." for each in sentences(paying(summaries))] if found else []
+    return "\n" + "\n".join([*told, ""] if told else [_NOT_MEASURED.format(NEAR_STORAGE)])
+
+
+def _percent(operation: str) -> str:
+    found = QUERIES.fullmatch(operation)
+    return f"{100 * float(found[1]):g}" if found else operation
+
+
+def documents(dataset: str) -> str:
+    """What each store takes for one data set: ingestion, size, look-ups and questions."""
+    heads = [
+        Head(TITLES.get(operation, operation), table, column)
+        for table in suite_tables(DOCUMENTS)
+        if table.dataset == dataset
+        for operation in table.columns.operations
+        for column in (table.columns.find(operation, Role.TIME),)
+        if column is not None
+    ]
+    sizes = [
+        Head("size", table, column)
+        for table in suite_tables(DOCUMENTS)
+        if table.dataset == dataset
+        for column in (table.columns.find(SAVE, Role.SIZE),)
+        if column is not None
+    ]
+    return _told(DOCUMENTS, [*sizes, *heads])
+
+
 def _told(suite: str, heads: Sequence[Head]) -> str:
     """A grid with its machine; where nothing was measured, how to."""
     if not heads:
-        return f"\nThe reference run has no `{suite}` yet. `python main.py run {suite}` gives yours.\n"
+        return f"\n{_NOT_MEASURED.format(suite)}"
     return f"\n{heads[0].table.amount}, cache warm, on {_machine_of(suite)}:\n\n{grid(heads)}"
 
 

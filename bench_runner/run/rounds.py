@@ -208,6 +208,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
                 ranked = _in_front(ranked, schedule, due, costs_s, (deadline_ns - now_ns()) / 1e9, number)
             schedule.let_run(ranked)
         due = wanted = schedule.due(number)
+        limit_ns = None
         if ends_ns is not None and number > first:
             # What is kept for slow variants waits until the others have the rounds that a verdict needs.
             limit_ns = deadline_ns if deadline_ns is not None and number <= EARLY_STOP_ROUNDS else ends_ns
@@ -232,6 +233,9 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             continue
         session.stage(f"round {number}")
         for index, chain in enumerate(due):
+            if race is None and limit_ns is not None and now_ns() + costs_s[chain] * 1e9 > limit_ns:
+                # Others of this round took longer than the last time.
+                continue
             session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
             started = now_ns()
             dataset = session.datasets[chain.dataset]

@@ -129,6 +129,15 @@ def test_what_came_before_the_rounds_is_spent_of_the_budget(
     assert ran(executed, "csv") == counted
 
 
+def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes behind the rounds has its share of the time: of a second round that takes 38 s too long two are left."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: (2 * len(executed) + 38 * (len(executed) > 4)) * SECOND)
+    rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
+    assert [number for _, number, _ in executed] == [1, 1, 1, 1, 2, 2]
+
+
 def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:
     rounds.count_rounds(session(None, rounds=6), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
