@@ -34,6 +34,7 @@ from bench_runner.run.schedule import (
     late,
     looks,
     racing,
+    with_verdicts,
     within_budget,
 )
 from bench_runner.run.session import Session
@@ -76,9 +77,7 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
 
 def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
     """What each operation of the chain took in earlier runs, scaled; 0 where nothing is known."""
-    found = {
-        operation: session.costs.expected(operation, chain, rows) for operation in chain.operations
-    }
+    found = {operation: session.costs.expected(operation, chain, rows) for operation in chain.operations}
     return {operation: each.cost.timed_ns if each else 0 for operation, each in found.items()}
 
 
@@ -212,6 +211,9 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         if ends_ns is not None and number > first:
             # What is kept for slow variants waits until the others have the rounds that a verdict needs.
             limit_ns = deadline_ns if deadline_ns is not None and number <= EARLY_STOP_ROUNDS else ends_ns
+            if race is None and number < EARLY_STOP_ROUNDS:
+                needed_s = {each: costs_s[each] * _rounds_to_verdict(schedule, each, number) for each in due}
+                due = with_verdicts(due, needed_s, (limit_ns - now_ns()) / 1e9)
             due = within_budget(due, costs_s, (limit_ns - now_ns()) / 1e9)
         elif first > 1:
             # One round of everything, whatever it takes: in a resumed run many have had theirs.
@@ -255,6 +257,11 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
             schedule.learn(chain, samples)
             used[chain] = max(used[chain], used_bytes(samples))
+
+
+def _rounds_to_verdict(schedule: Schedule, chain: Chain, number: int) -> int:
+    """This round included; fewer for what has fewer in all."""
+    return max(min(EARLY_STOP_ROUNDS - number + 1, schedule.remaining_rounds(chain)), 1)
 
 
 def _learn_of_earlier(session: Session, schedule: Schedule, chains: Sequence[Chain], number: int) -> None:

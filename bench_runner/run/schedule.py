@@ -257,3 +257,12 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
             break
         chosen.add(chain)
     return [chain for chain in chains if chain in chosen]
+
+
+def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
+    """Those that can have every round that a verdict needs in the seconds left, the cheapest first, and raw I/O; all
+    where these are under half of them. `needed_s` is what those rounds take."""
+    fitting = set(within_budget(chains, needed_s, left_s))
+    if 2 * len(fitting) < len(chains):
+        return list(chains)
+    return [chain for chain in chains if chain in fitting or chain.is_raw_io]

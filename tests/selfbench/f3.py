@@ -6,13 +6,14 @@ process. Every ratio is taken within a round, so that a machine whose speed drif
 
 from __future__ import annotations
 
+import hashlib
 import io
 import multiprocessing
 import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,29 @@ def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
     found = in_turns({"one": partial(read, 1), "two": partial(read, 2)}, 3 * rounds)
     yield compared("all of eq: two threads/one", found["two"], found["one"], 1 / 1.6)
+    yield from _what_two_threads_give(folder, table, rounds)
+
+
+def _what_two_threads_give(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
+    """What the machine gives two threads: cores of a virtual machine may be halves of one, and share their memory."""
+    pq.write_table(table, folder / "threads.parquet", compression="none")
+    halves = [np.zeros(table.nbytes // 2, np.uint8) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        for what, call in (
+            ("digests of as many bytes", lambda half: hashlib.sha256(half).digest()),
+            ("copies of as many bytes into fresh memory", np.copy),
+        ):
+            found = in_turns(
+                {
+                    "one": lambda call=call: [call(half) for half in halves],  # type: ignore[misc]
+                    "two": lambda call=call: list(pool.map(call, halves)),  # type: ignore[misc]
+                },
+                3 * rounds,
+            )
+            yield compared(f"  {what}: two threads/one", found["two"], found["one"], None)
+    read = partial(pq.read_table, folder / "threads.parquet")
+    found = in_turns({"one": partial(read, use_threads=False), "two": partial(read, use_threads=True)}, 3 * rounds)
+    yield compared("  Parquet by pyarrow: two threads/one", found["two"], found["one"], None)
 
 
 def _row_group(path: Path, row: int) -> pa.Table:
