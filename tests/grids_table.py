@@ -234,7 +234,9 @@ def _told(suite: str, heads: Sequence[Head]) -> str:
     """A grid with its machine; where nothing was measured, how to."""
     if not heads:
         return f"\n{_NOT_MEASURED.format(suite)}"
-    return f"\n{heads[0].table.amount}, cache warm, on {_machine_of(suite)}:\n\n{grid(heads)}"
+    tables_of = sorted({head.table for head in heads}, key=lambda table: table.data_rows)
+    amounts = dict.fromkeys(table.amount for table in (tables_of[0], tables_of[-1]))
+    return f"\n{' to '.join(amounts)}, cache warm, on {_machine_of(suite)}:\n\n{grid(heads)}"
 
 
 def _runs() -> list[Run]:
