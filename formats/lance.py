@@ -29,6 +29,8 @@ def _without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return column.cast(pa.dictionary(column.type.index_type, column.type.value_type))
 
 
+_REFUSALS = ("Invalid user input: ", "Not supported: ")
+"""How Lance begins what it says of data that a version of its files does not hold."""
 _CATEGORIES_WITHOUT_ORDER = Loss(
     "ordered categoricals lose their order",
     "the same values",
@@ -140,9 +142,15 @@ class LancePylance(TabularFormat):
         try:
             self._lance.write_dataset(data, str(location), data_storage_version=version)
         except OSError as error:
-            if "too wide for miniblock" not in str(error):
+            told = str(error)
+            if "too wide for miniblock" in told:
+                raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
+            sign = next((sign for sign in _REFUSALS if told.startswith(sign)), None)
+            if sign is None:
                 raise
-            raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
+            # Behind it stands a place in Lance's own sources.
+            reason = told.removeprefix(sign).rpartition(", /")[0]
+            raise RefusedData(f"version={version}: {reason or told}") from error
         if self.values["index"] != "none":
             # Which column a condition will be on is not known when a table is saved.
             dataset = self._lance.dataset(str(location))
