@@ -25,11 +25,13 @@ from reports.analysis.tables import Row, Table, tables, unit_of, value_text
 READS_ALL, FROM_MEMORY = "†", "‡"
 """As in the reports: what reads all and selects, and what the library answered from its own memory."""
 STREAMS = ("stream-save[rows=8192]", "stream-read[rows=8192]")
+LESS = "<"
 MARKS = {
     "=": "`=`: cannot be told from the fastest",
     NO_VERDICT: f"`{NO_VERDICT}`: under five rounds in common with the fastest, so no verdict",
     READS_ALL: f"`{READS_ALL}`: no call of its own",
     FROM_MEMORY: f"`{FROM_MEMORY}`: answered from the library's own memory",
+    LESS: f"`{LESS}`: less than can be told",
     "±": "`±`: the larger half of the 95 % interval",
 }
 
@@ -75,7 +77,8 @@ def _cell(head: Head, variant: str) -> str:
     if row is None or interval is None or row.wrong(head.column.operation):
         return "-"
     value = value_text(head.table, row, head.column, unit_of(head.table, head.column)) or "-"
-    told = f"{value}{_half(interval)}{_mark(head, row)}"
+    half = "" if value.startswith(LESS) else _half(interval)
+    told = f"{value}{half}{_mark(head, row)}"
     return f"**{told}**" if head.table.mark(head.column, variant) == "*" else told
 
 
