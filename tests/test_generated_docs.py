@@ -6,7 +6,8 @@ import pytest
 
 from bench_runner.results.records import Run
 from bench_runner.results.reference import reference_runs
-from tests import access_table, findings_table
+from reports.analysis.columns import READ_TIME
+from tests import access_table, findings_table, grids_table
 from tests.constants_table import Constant, constants, constants_of, in_peoples_units
 from tests.generated_docs import COMMAND, PAGES, ROOT, renewed
 from tests.reports.factory import make_run, with_info
@@ -48,6 +49,25 @@ def test_who_comes_next_under_five_rounds_is_marked(monkeypatch: pytest.MonkeyPa
         line = next(line for line in findings_table.wins().splitlines() if line.startswith("| `eq` |"))
         assert ("? times" in line) is marked
         assert line.count("times (") == (0 if marked else 5)
+
+
+def test_a_grid_marks_the_fastest_and_what_has_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    for rounds, has_verdicts in ((3, False), (6, True)):
+        monkeypatch.setattr(grids_table, "_runs", lambda rounds=rounds: [run_of("tabular", "A", rounds)])
+        tables = grids_table.suite_tables("tabular")
+        (found,) = (each for each in tables if each.dataset == "eq")
+        told = grids_table.grid([grids_table.Head("read", found, READ_TIME)])
+        (feather,) = (line for line in told.splitlines() if line.startswith("| feather |"))
+        assert told.count("**") == (2 if has_verdicts else 0)
+        assert ("±" in told) is has_verdicts
+        assert ("?" in feather) is not has_verdicts
+        assert "raw-io" not in told
+
+
+def test_a_suite_without_a_reference_run_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grids_table, "_runs", list)
+    for told in (grids_table.encodings("read"), grids_table.writing("events"), grids_table.near_storage()):
+        assert "`python main.py run " in told
 
 
 def test_constants_come_with_what_is_said_below_them() -> None:
