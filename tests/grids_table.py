@@ -238,8 +238,9 @@ def _told(suite: str, heads: Sequence[Head]) -> str:
     if not heads:
         return f"\n{_NOT_MEASURED.format(suite)}"
     tables_of = sorted({head.table for head in heads}, key=lambda table: table.data_rows)
-    amounts = dict.fromkeys(table.amount for table in (tables_of[0], tables_of[-1]))
-    return f"\n{' to '.join(amounts)}, cache warm, on {_machine_of(suite)}:\n\n{grid(heads)}"
+    least, most = tables_of[0], tables_of[-1]
+    amount = most.amount if least.data_rows == most.data_rows else f"{least.data_rows:,} to {most.amount}"
+    return f"\n{amount}, cache warm, on {_machine_of(suite)}:\n\n{grid(heads)}"
 
 
 def _runs() -> list[Run]:
