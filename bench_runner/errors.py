@@ -6,7 +6,12 @@ raised them.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
+
+_SOURCE_PLACE = re.compile(r"(?:, | at | \()?/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
+"""Where in its own source, on the machine that compiled it, a library raised: of no use to whoever has a build."""
 
 
 class BenchError(Exception):
@@ -36,3 +41,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def is_failure(self) -> bool:
         """Whether the run counts it as failed (exit code 1)."""
         return self.kind not in ("refused", "not installed")
+
+
+def in_one_line(error: BaseException | str) -> str:
+    """What an error says, in one line and without the place in a library's source; empty where it says nothing."""
+    return " ".join(_SOURCE_PLACE.sub("", str(error)).split())

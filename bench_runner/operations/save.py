@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast
 from adapters.document_store import DocumentStoreAdapter
 from adapters.errors import RefusedData
 from bench_runner.clock import Laps
+from bench_runner.errors import in_one_line
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
 from data_generator.documents import key_of
@@ -43,8 +44,9 @@ class Save(Operation):
             laps.lap("convert_ns")
             stage.adapter.save(native, location)
         except (NotImplementedError, TypeError) as error:
-            text = " ".join(str(error).split())
-            raise RefusedData(f"the call does not take this data ({type(error).__name__}: {text})") from error
+            raise RefusedData(
+                f"the call does not take this data ({type(error).__name__}: {in_one_line(error)})"
+            ) from error
         laps.lap("engine_ns")
 
     def expected_columns(self, stage: Stage) -> list[str]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from adapters.contract import ImageStorage, Native, TabularFormat
 from adapters.errors import RefusedData
 from bench_runner.clock import Laps
+from bench_runner.errors import in_one_line
 from bench_runner.operations import streaming, targets
 from bench_runner.operations.operation import Operation, Stage
 from bench_runner.operations.parameters import count
@@ -78,8 +79,9 @@ class StreamSave(Operation):
             else:
                 adapter.save_stream(schema, _native(batches, stage, adapter.native, laps), place)
         except (NotImplementedError, TypeError) as error:
-            text = " ".join(str(error).split())
-            raise RefusedData(f"the call does not take this data ({type(error).__name__}: {text})") from error
+            raise RefusedData(
+                f"the call does not take this data ({type(error).__name__}: {in_one_line(error)})"
+            ) from error
         laps.lap("engine_ns")
         return place
 

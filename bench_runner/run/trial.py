@@ -26,7 +26,7 @@ import data_generator.cache as data_cache
 from adapters.contract import TabularFormat
 from adapters.errors import RefusedData, RefusedSetting
 from bench_runner.clock import Laps, now_ns
-from bench_runner.errors import Failure
+from bench_runner.errors import Failure, in_one_line
 from bench_runner.machine import folders, linux
 from bench_runner.operations import SAVE, VERIFYING, is_repeated, operation_of
 from bench_runner.plan.chain import Chain, Plan
@@ -288,7 +288,7 @@ def _remembered(marker: Path) -> Iterator[None]:
     except _Refused as refused:
         raise NotImplementedError(str(refused)) from refused
     except Exception as error:
-        text = f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+        text = f"{type(error).__name__}: {in_one_line(error)[:400]}"
         marker.write_text(text)
         raise RuntimeError(text) from error
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from adapters.contract import TabularFormat
 from adapters.losses import Cause, Loss
+from bench_runner.errors import in_one_line
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
@@ -131,7 +132,7 @@ def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, locatio
 
 def _first_line(error: Exception) -> str:
     text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else 'no message'}"[:200]
+    return f"{type(error).__name__}: {in_one_line(text.splitlines()[0]) if text else 'no message'}"[:200]
 
 
 def target_alone(table: pa.Table, target: Target) -> str:

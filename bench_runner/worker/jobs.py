@@ -21,6 +21,7 @@ import pyarrow as pa
 from adapters.errors import RefusedData
 from bench_runner import registries
 from bench_runner.clock import now_ns
+from bench_runner.errors import in_one_line
 from bench_runner.machine import linux
 from bench_runner.operations import OtherAnswer, targets
 from bench_runner.worker import fidelity, memory_probe, sample
@@ -54,7 +55,7 @@ def _send(descriptor: int, answer: Answer) -> None:
 
 def classify(error: BaseException) -> tuple[str, str]:
     """(kind, one-line reason) of an error, in the words of bench_runner.results.records.Failure."""
-    text = " ".join(str(error).split()) or "no message"
+    text = in_one_line(error) or "no message"
     reason = f"{type(error).__name__}: {text}"[:400]
     if isinstance(error, (Mismatch, OtherAnswer)):
         return "mismatch", text[:600]
