@@ -22,7 +22,12 @@ struct ArrowArray {
 enum { EMPTY, FIXED, TEXT, LARGE_TEXT, LIST, LARGE_LIST, NESTED, VIEWS };
 
 struct node {
-    int64_t kind, width_bits, buffers, children, dictionary;
+    int64_t kind;
+    union {
+        int64_t width_bits; /* of a value that is FIXED */
+        int64_t items;      /* that each value of a NESTED one has in each child */
+    };
+    int64_t buffers, children, dictionary;
 };
 
 struct walk {
@@ -44,16 +49,22 @@ static void touch_bits(struct walk *walk, const void *buffer, int64_t begin, int
     touch(walk, buffer, begin / 8, (end + 7) / 8);
 }
 
-/* 0, or -1 where array and layout do not fit each other. */
-static int visit(struct walk *walk, const struct ArrowArray *array) {
+/* Of `count` values from `first` on: a slice of a nested array has its children whole. 0, or -1 where array and layout
+ * do not fit each other. */
+static int visit(struct walk *walk, const struct ArrowArray *array, int64_t first, int64_t count) {
     if (walk->next >= walk->count) return -1;
     const struct node *node = &walk->nodes[walk->next++];
-    int64_t begin = array->offset, end = array->offset + array->length;
-    if (array->length < 0 || array->offset < 0 || array->n_children != node->children ||
+    int64_t begin = array->offset + first, end = begin + count, child_first = 0, child_count = 0;
+    if (array->length < 0 || array->offset < 0 || first < 0 || count < 0 || first > array->length - count ||
+        array->n_children != node->children ||
         !array->dictionary != !node->dictionary ||
         (node->kind == VIEWS ? array->n_buffers < node->buffers : array->n_buffers != node->buffers))
         return -1;
-    if (array->length > 0 && node->buffers > 0) {
+    if (node->kind == NESTED) {
+        child_first = begin * node->items;
+        child_count = count * node->items;
+    }
+    if (count > 0 && node->buffers > 0) {
         const void **buffers = array->buffers;
         touch_bits(walk, buffers[0], begin, end);
         switch (node->kind) {
@@ -66,6 +77,8 @@ static int visit(struct walk *walk, const struct ArrowArray *array) {
             if (!offsets) return -1;
             touch(walk, offsets, begin * 4, (end + 1) * 4);
             if (node->kind == TEXT) touch(walk, buffers[2], offsets[begin], offsets[end]);
+            child_first = offsets[begin];
+            child_count = (int64_t)offsets[end] - offsets[begin];
             break;
         }
         case LARGE_TEXT:
@@ -74,6 +87,8 @@ static int visit(struct walk *walk, const struct ArrowArray *array) {
             if (!offsets) return -1;
             touch(walk, offsets, begin * 8, (end + 1) * 8);
             if (node->kind == LARGE_TEXT) touch(walk, buffers[2], offsets[begin], offsets[end]);
+            child_first = offsets[begin];
+            child_count = offsets[end] - offsets[begin];
             break;
         }
         case VIEWS: {
@@ -87,15 +102,15 @@ static int visit(struct walk *walk, const struct ArrowArray *array) {
         }
     }
     for (int64_t child = 0; child < array->n_children; child++)
-        if (visit(walk, array->children[child])) return -1;
-    return node->dictionary ? visit(walk, array->dictionary) : 0;
+        if (visit(walk, array->children[child], child_first, child_count)) return -1;
+    return node->dictionary ? visit(walk, array->dictionary, 0, array->dictionary->length) : 0;
 }
 
 /* Touches an array, releases it, and gives the sum of the bytes that were read; 0, or -1 where the layout, so many
  * numbers, is not the array's. */
 EXPORTED int fb_touch(struct ArrowArray *array, const int64_t *layout, uint64_t numbers, int64_t *sum) {
     struct walk walk = {(const struct node *)layout, (int64_t)(numbers / 5), 0, 0};
-    int result = visit(&walk, array);
+    int result = visit(&walk, array, 0, array->length);
     if (walk.next != walk.count) result = -1;
     array->release(array);
     *sum = walk.sum;

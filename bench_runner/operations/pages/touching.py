@@ -70,13 +70,14 @@ def _layout(schema: pa.Schema) -> np.ndarray | None:
 
 
 def layout_of(schema: pa.Schema) -> np.ndarray | None:
-    """What pages.c has to know of a record batch: for each array of the tree its kind of memory, the bits of a value,
-    how many buffers and children it has, and whether a dictionary (int64). None where a type is none of those known."""
+    """What pages.c has to know of a record batch: for each array of the tree its kind of memory, the bits of a value (of
+    a nested one, how many items it has in each child), how many buffers and children it has, and whether a dictionary
+    (int64). None where a type is none of those known."""
     try:
         children = [number for field in schema for number in _numbers(field.type)]
     except NotImplementedError:
         return None
-    return np.array([_NESTED, 0, 1, len(schema), 0, *children], np.int64)
+    return np.array([_NESTED, 1, 1, len(schema), 0, *children], np.int64)
 
 
 def _numbers(kind: pa.DataType) -> Iterator[int]:
@@ -97,10 +98,10 @@ def _numbers(kind: pa.DataType) -> Iterator[int]:
         yield from (_LARGE_LIST if of.is_large_list(kind) else _LIST, 0, 2, 1, 0)
         yield from _numbers(_entries(kind) if of.is_map(kind) else kind.value_type)
     elif of.is_fixed_size_list(kind):
-        yield from (_NESTED, 0, 1, 1, 0)
+        yield from (_NESTED, kind.list_size, 1, 1, 0)
         yield from _numbers(kind.value_type)
     elif of.is_struct(kind):
-        yield from (_NESTED, 0, 1, kind.num_fields, 0)
+        yield from (_NESTED, 1, 1, kind.num_fields, 0)
         for field in kind:
             yield from _numbers(field.type)
     elif of.is_primitive(kind) or of.is_decimal(kind) or of.is_fixed_size_binary(kind) or of.is_boolean(kind):

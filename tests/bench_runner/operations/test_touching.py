@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -34,14 +35,42 @@ def test_every_kind_of_column_is_touched_whole_and_in_pieces(kind: str) -> None:
             assert touch_table(piece) is not None
 
 
-def test_all_pages_of_the_rows_are_read_and_no_others() -> None:
-    """By a mapping of nothing, whose pages the system gives when they are read."""
+def _lists(items: pa.Array) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(np.arange(0, len(items) + 1, 4, np.int32)), items)
+
+
+def _maps(items: pa.Array) -> pa.Array:
+    keys = pa.array(np.zeros(len(items), np.int8))
+    return pa.MapArray.from_arrays(pa.array(np.arange(0, len(items) + 1, 4, np.int32)), keys, items)
+
+
+NESTINGS: dict[str, tuple[int, Callable[[pa.Array], pa.Array]]] = {
+    "numbers": (1, lambda items: items),
+    "vectors": (4, lambda items: pa.FixedSizeListArray.from_arrays(items, 4)),
+    "structs": (1, lambda items: pa.StructArray.from_arrays([items], ["i"])),
+    "lists": (4, _lists),
+    "maps": (4, _maps),
+    "vectors of structs": (
+        4,
+        lambda items: pa.FixedSizeListArray.from_arrays(pa.StructArray.from_arrays([items], ["i"]), 4),
+    ),
+    "lists of vectors": (8, lambda items: _lists(pa.FixedSizeListArray.from_arrays(items, 2))),
+}
+"""How many numbers each row has, and how they become a column."""
+
+
+@pytest.mark.parametrize("nesting", NESTINGS)
+def test_all_pages_of_the_rows_are_read_and_no_others(nesting: str) -> None:
+    """By a mapping of nothing, whose pages the system gives when they are read. Slices of nested columns have their
+    items whole: touching all of them took longer than many a batch."""
     pages = 64
     mapping = mmap.mmap(-1, pages * PAGE_BYTES)
     values = np.frombuffer(mapping, np.int64)
-    table = pa.table({"i": pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])})
-    rows = PAGE_BYTES // 8
-    assert touch_table(table.slice(8 * rows, 16 * rows)) == 0
+    of_a_row, made = NESTINGS[nesting]
+    items = pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+    table = pa.table({"i": made(items)})
+    rows = PAGE_BYTES // 8 // of_a_row
+    touch_table(table.slice(4 * rows).slice(4 * rows, 16 * rows))
     assert resident(mapping, pages) == [8 <= page < 24 for page in range(pages)]
 
 
