@@ -62,7 +62,7 @@ def grid(heads: Sequence[Head], named: Callable[[Iterable[str]], Mapping[str, st
     lines += [f"| {name} | {' | '.join(told)} |" for name, told in cells.items() if set(told) != {"-"}]
     seen = " ".join(text for told in cells.values() for text in told)
     notes = [text for mark, text in MARKS.items() if mark in seen]
-    return "\n".join([*lines, "", f"{'; '.join(notes)}.", ""])
+    return "\n".join([*lines, "", " ".join(f"{each}." for each in notes), ""])
 
 
 def _by_format(named: tuple[str, str]) -> tuple[str, int]:

@@ -45,8 +45,9 @@ def table_pages(run: Run, table: Table) -> Iterator[Figure]:
     columns = [column for column in table.columns if column.operation in table.columns.main]
     places = ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
     title = f"{table.suite}: {table.dataset}"
-    for rows in _parts(table.rows):
-        yield _page(run, table, rows, title, dict(zip(places, columns, strict=False)), (1, 1))
+    charts = dict(zip(places, columns, strict=False))
+    for rows, told in _parts(table.rows, table.columns.main):
+        yield _page(run, table, rows, told, title, charts, (1, 1))
 
 
 def further_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -56,26 +57,45 @@ def further_pages(run: Run, table: Table) -> Iterator[Figure]:
     for start in range(0, len(further), BESIDE):
         operations = further[start : start + BESIDE]
         # Two charts a line: what a further operation writes is in the terminal's table and on the site.
-        shown = [[column for column in table.columns.of(name) if column.role is not Role.SIZE] for name in operations]
+        shown = [[column for column in table.columns.of(name) if _has_chart(table, column)] for name in operations]
         charts = {(down, across): column for down, line in enumerate(shown) for across, column in enumerate(line)}
-        for rows in _parts([row for row in table.rows if row.cells.keys() & set(operations)]):
-            yield _page(run, table, rows, title, charts, (len(shown), 0))
+        tried = [row for row in table.rows if row.cells.keys() & set(operations)]
+        for rows, told in _parts(tried, operations):
+            yield _page(run, table, rows, told, title, charts, (len(shown), 0))
 
 
-def _parts(rows: Sequence[Row]) -> list[Sequence[Row]]:
+def _has_chart(table: Table, column: Column) -> bool:
+    """Times always, to tell why there are none; of training loops no memory is measured."""
+    if column.role is Role.TIME:
+        return True
+    return column.role is not Role.SIZE and any(row.interval(column) is not None for row in table.rows)
+
+
+def _parts(rows: Sequence[Row], operations: Sequence[str]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
+    """What is drawn on each page, and what is told there: of variants without a figure that would fill a page of their
+    own, the last page before tells the reasons."""
     shown = [row for row in rows if not is_raw_io(row.variant)]
-    return [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
+    parts = [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
+    kept = [part for number, part in enumerate(parts) if number == 0 or any(_is_drawn(row, operations) for row in part)]
+    left_out = [row for part in parts if part not in kept for row in part]
+    for part in kept:
+        yield part, [*part, *left_out] if part is kept[-1] else part
+
+
+def _is_drawn(row: Row, operations: Sequence[str]) -> bool:
+    return any(row.cells[name].figures for name in operations if name in row.cells)
 
 
 def _page(
     run: Run,
     table: Table,
     rows: Sequence[Row],
+    told: Sequence[Row],
     title: str,
     charts: dict[tuple[int, int], Column],
     explained: tuple[int, int],
 ) -> Figure:
-    """Charts by their place (down, across) of three lines of two, and where they are explained."""
+    """Charts of `rows` by their place (down, across) of three lines of two; `explained` says where `told` is told."""
     about = run.info.datasets.get(table.dataset)
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
@@ -87,7 +107,7 @@ def _page(
         _chart(axes, table, rows, column)
         _name_rows(axes, rows, across == 0)
     operations = tuple(dict.fromkeys(column.operation for column in charts.values()))
-    _explain(figure.add_subplot(grid[explained]), run, table, rows, operations)
+    _explain(figure.add_subplot(grid[explained]), run, table, told, operations)
     return figure
 
 

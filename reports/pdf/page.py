@@ -87,15 +87,28 @@ def draw_lines(
     start: int = 0,
 ) -> None:
     """A table of text: the first line is its head, `lefts` are where columns stand; all but the first end there where
-    they are `numbers`, and long labels before them are smaller. `start` lines of the page are above it."""
+    they are `numbers`, and long labels before them take two lines of smaller type. `start` lines of the page are above
+    it."""
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
+            told = text if place or not numbers else _in_two_lines(text)
+            longest = max(map(len, told.splitlines()), default=0)
             figure.text(
                 left,
                 TOP - (start + number) * LINE_HEIGHT,
-                text,
-                fontsize=7 if place or not numbers else 7 * min(1, LABEL_LETTERS / max(len(text), 1)),
+                told,
+                fontsize=7 if place or not numbers else 7 * min(1, LABEL_LETTERS / max(longest, 1)),
+                linespacing=1.05,
                 ha="right" if numbers and place else "left",
                 va="top",
                 fontweight="normal" if number else "bold",
             )
+
+
+def _in_two_lines(label: str) -> str:
+    """One that is longer than its column, broken where the lines are the most alike."""
+    if len(label) <= LABEL_LETTERS:
+        return label
+    places = [place for place, letter in enumerate(label, 1) if letter in ", "]
+    place = min(places, key=lambda place: abs(2 * place - len(label)), default=len(label))
+    return f"{label[:place].rstrip()}\n{label[place:]}" if place < len(label) else label

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench_runner.results.records import Run
@@ -78,28 +79,15 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def handles_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Opening, the first call, the others, and how many a second: a page or more for each operation."""
+    """Opening, the first call, the others, and how many a second."""
     title = f"{table.suite}: {table.dataset}, {TITLES['handles'].partition(':')[0]}"
-    for handles in handles_of(run, table):
-        below = f"{handles.title}; {_about(run, table)}"
-        yield from _figures(run, title, below, handles.headers, handles.lines)
+    yield from _stacked(run, title, _about(run, table), list(handles_of(run, table)))
 
 
 def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """What the device gives, shares of it, and bytes read for each byte given; what they mean stands on a page before
-    them."""
-    found = list(figures_of(run, table))
+    """What the device gives, shares of it, and bytes read for each byte given."""
     title = f"{table.suite}: {table.dataset}, {TITLES['roofline'].partition(',')[0]}"
-    figure = new_page(run, title, _about(run, table))
-    told = [text for each in found for text in (each.title, *(f"- {note}" for note in each.notes), "")]
-    words = "\n".join(textwrap.fill(line, 120, subsequent_indent="  ") for line in told)
-    figure.text(0.05, TOP, words, fontsize=8, va="top", linespacing=1.6)
-    yield figure
-    for each in found:
-        title = f"{table.suite}: {table.dataset}, {each.title}"
-        yield from _figures(
-            run, title, _about(run, table), each.headers, each.lines, corner=each.corner, most=MOST_WIDE_COLUMNS
-        )
+    yield from _stacked(run, title, _about(run, table), list(figures_of(run, table)))
 
 
 def near_storage_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -122,43 +110,62 @@ def curves_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def _stacked(run: Run, title: str, below: str, found: Sequence[Figures]) -> Iterator[Figure]:
-    """Several tables below one another, each with its title and its notes, as many on a page as fit."""
+    """Tables below one another, each with its title and its notes, as many on a page as fit. Wide ones come part by
+    part, and what is longer than a page goes on on the next."""
     figure, used = new_page(run, title, below), 0
     for each in found:
-        widest = max((len(text) for _, texts in each.lines for text in texts), default=0)
-        most = MOST_COLUMNS if widest <= _NARROW else MOST_WIDE_COLUMNS
-        for part in (slice(start, start + most) for start in range(0, len(each.headers), most)):
-            broken = ["\n".join(textwrap.wrap(header, 88 // most)) for header in each.headers[part]]
-            high = max(header.count("\n") for header in broken)
-            notes = [line for note in each.notes for line in textwrap.wrap(note, _NOTE_WIDTH)]
-            notes = notes if part.stop >= len(each.headers) else []
-            needed = 2 + high + len(each.lines) + len(notes) + 1
-            if used and used + needed > MOST_LINES:
+        for part in _parts(each):
+            high, notes = part.high, part.notes
+            if used and used + 2 + high + len(part.lines) + len(notes) > MOST_LINES:
                 yield figure
                 figure, used = new_page(run, title, below), 0
-            step = (_LAST - _FIRST) / (most - 1)
-            lefts = (0.05, *(_FIRST + step * place for place in range(len(broken))))
+            step = (_LAST - _FIRST) / (part.most - 1)
+            lefts = (0.05, *(_FIRST + step * place for place in range(len(part.headers))))
             figure.text(0.05, TOP - used * LINE_HEIGHT, each.title, fontsize=8, fontweight="bold", va="top")
-            lines = [(spaced(label), *texts[part]) for label, texts in each.lines]
-            draw_lines(figure, [(each.corner, *broken), *[("",) * len(lefts)] * high, *lines], lefts, start=used + 1)
+            lines = [(each.corner if part.headers else "", *part.headers), *[("",) * len(lefts)] * high, *part.lines]
+            draw_lines(figure, lines, lefts, start=used + 1)
             for number, note in enumerate(notes):
-                place = TOP - (used + 2 + high + len(each.lines) + number) * LINE_HEIGHT
+                place = TOP - (used + 2 + high + len(part.lines) + number) * LINE_HEIGHT
                 figure.text(0.05, place, note, fontsize=6.5, color=FAINT, va="top")
-            used += needed
+            used += 3 + high + len(part.lines) + len(notes)
     if used:
         yield figure
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What of a table stands together on a page: `most` columns fit beside each other, and its heads take `high` lines
+    more than one. The notes stand below the last part."""
+
+    headers: Sequence[str]
+    high: int
+    lines: Sequence[tuple[str, ...]]
+    notes: Sequence[str]
+    most: int
+
+
+def _parts(table: Figures) -> Iterator[_Part]:
+    widest = max((len(text) for _, texts in table.lines for text in texts), default=0)
+    most = MOST_COLUMNS if widest <= _NARROW else MOST_WIDE_COLUMNS
+    notes = [line for note in table.notes for line in textwrap.wrap(note, _NOTE_WIDTH)]
+    for start in range(0, max(len(table.headers), 1), most):  # One without figures has notes that say why.
+        shown = slice(start, start + most)
+        headers = ["\n".join(textwrap.wrap(header, 88 // most)) for header in table.headers[shown]]
+        high = max((header.count("\n") for header in headers), default=0)
+        lines = [(spaced(label), *texts[shown]) for label, texts in table.lines]
+        fitting = MOST_LINES - high - len(notes) - 2
+        for first in range(0, max(len(lines), 1), fitting):
+            last = shown.stop >= len(table.headers) and first + fitting >= len(lines)
+            yield _Part(headers, high, lines[first : first + fitting], notes if last else (), most)
 
 
 def loaders_pages(run: Run, table: Table) -> Iterator[Figure]:
     """Training loops, a page for each order, the most shuffled first."""
     for order in orders_of(run, table):
-        lines = [(loader.label, _with_spread(loader.texts)) for loader in order.loaders]
+        lines = tuple((loader.label, _with_spread(loader.texts)) for loader in order.loaders)
+        found = Figures(order.title, "format", _with_spread(HEADERS), lines, (LOADERS_MEANING,))
         title = f"{table.suite}: {table.dataset}, {order.title}"
-        for figure in _figures(run, title, _about(run, table), _with_spread(HEADERS), lines):
-            below = TOP - (min(len(lines), MOST_LINES) + 3) * LINE_HEIGHT
-            text = textwrap.fill(LOADERS_MEANING, 120)
-            figure.text(0.05, below, text, fontsize=8, va="top", linespacing=1.6)
-            yield figure
+        yield from _stacked(run, title, _about(run, table), [found])
 
 
 def _with_spread(texts: Sequence[str]) -> tuple[str, ...]:
@@ -186,44 +193,21 @@ def means_pages(contents: Contents) -> Iterator[Figure]:
         labels = short_labels(means.variants)
         headers = [column.title for column in means.columns]
         lines = [
-            (labels[variant], ["-" if mean is None else f"{mean:.2f}" for mean in means.of(variant)])
+            (labels[variant], tuple("-" if mean is None else f"{mean:.2f}" for mean in means.of(variant)))
             for variant in means.variants
             if any(mean is not None for mean in means.of(variant))
         ]
-        yield from _figures(contents.run, f"{first.suite}: {TITLES['means']}", below, headers, lines)
+        found = Figures("", "format", tuple(headers), tuple(lines))
+        yield from _stacked(contents.run, f"{first.suite}: {TITLES['means']}", below, [found])
 
 
 def cold_start_pages(contents: Contents) -> Iterator[Figure]:
     """What each variant costs before its first call has returned."""
     found = contents.cold_starts
     title, _, about = TITLES["cold start"].partition(", ")
-    lines = [(row.label, row.texts) for row in found.rows]
+    lines = tuple((row.label, tuple(row.texts)) for row in found.rows)
     below = textwrap.fill(f"{about}; medians over data sets and rounds", 130)
-    yield from _figures(contents.run, title, below, found.headers, lines)
-
-
-def _figures(
-    run: Run,
-    title: str,
-    below: str,
-    headers: Sequence[str],
-    lines: Sequence[tuple[str, Sequence[str]]],
-    *,
-    corner: str = "format",
-    most: int = MOST_COLUMNS,
-) -> Iterator[Figure]:
-    """Lines of a label and its figures, as many on a page as fit; wide tables part by part on pages of their own."""
-    for part in (slice(start, start + most) for start in range(0, len(headers), most)):
-        broken = ["\n".join(textwrap.wrap(header, 88 // most)) for header in headers[part]]
-        step = (_LAST - _FIRST) / (most - 1)
-        lefts = (0.05, *(_FIRST + step * place for place in range(len(broken))))
-        # The heads of columns may take several lines.
-        gap = [("",) * len(lefts)] * max(header.count("\n") for header in broken)
-        for start in range(0, len(lines), MOST_LINES):
-            figure = new_page(run, title, below)
-            shown = [(spaced(label), *values[part]) for label, values in lines[start : start + MOST_LINES]]
-            draw_lines(figure, [(corner, *broken), *gap, *shown], lefts)
-            yield figure
+    yield from _stacked(contents.run, title, below, [Figures("", "format", tuple(found.headers), lines)])
 
 
 def remarks_pages(contents: Contents) -> Iterator[Figure]:

@@ -7,10 +7,10 @@ of the work, and of streams a call's own time is not what all of them take. A pu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bench_runner.results.records import Run
 from reports.analysis.columns import Column, Role
+from reports.analysis.figures import Figures
 from reports.analysis.labels import variant_parts
 from reports.analysis.tables import Row, Table, value_text
 from reports.analysis.units import MILLISECONDS, number_text
@@ -20,22 +20,13 @@ _OPENED, _LATENCY = "open_ns", "latency_ns"
 _SECOND_NS = 1e9
 
 
-@dataclass(frozen=True)
-class Handles:
-    """One operation on handles that are kept: `headers` for the texts behind each label, the fastest first."""
-
-    title: str
-    headers: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[str, ...]], ...]
-
-
 def has_handles(table: Table) -> bool:
     """Whether an operation of a table keeps its copies open."""
     return any(map(_kept, table.rows))
 
 
-def handles_of(run: Run, table: Table) -> Iterator[Handles]:
-    """One for each such operation, in the order of the columns."""
+def handles_of(run: Run, table: Table) -> Iterator[Figures]:
+    """One for each such operation, in the order of the columns, the fastest variants first."""
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         rows = [row for row in table.rows if operation in _kept(row)]
@@ -43,8 +34,9 @@ def handles_of(run: Run, table: Table) -> Iterator[Handles]:
             continue
         at_once = any(_LATENCY in row.cells[operation].figures for row in rows)
         rows.sort(key=lambda row: row.cells[operation].figures[Role.TIME.figure].median)
-        yield Handles(
+        yield Figures(
             run.info.operation(operation).title,
+            "format",
             ("open ms", "first ms", "latency ms" if at_once else "call ms", "90 % under ms", _per_second(operation)),
             tuple((row.label, tuple(_texts(table, row, column))) for row in rows),
         )
