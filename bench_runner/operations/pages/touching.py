@@ -70,9 +70,9 @@ def _layout(schema: pa.Schema) -> np.ndarray | None:
 
 
 def layout_of(schema: pa.Schema) -> np.ndarray | None:
-    """What pages.c has to know of a record batch: for each array of the tree its kind of memory, the bits of a value (of
-    a nested one, how many items it has in each child), how many buffers and children it has, and whether a dictionary
-    (int64). None where a type is none of those known."""
+    """What pages.c has to know of a record batch: for each array of the tree its kind of memory, the bits of a value
+    (of a nested one, how many items it has in each child), how many buffers and children it has, and whether a
+    dictionary (int64). None where a type is none of those known."""
     try:
         children = [number for field in schema for number in _numbers(field.type)]
     except NotImplementedError:
