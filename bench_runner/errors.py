@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-_SOURCE_PLACE = re.compile(r"(?:, | at | \()?/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
+_SOURCE_PLACE = re.compile(r"(?:,? at |, | \()?[^\s,(]*/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
 """Where in its own source, on the machine that compiled it, a library raised: of no use to whoever has a build."""
 
 

@@ -29,8 +29,8 @@ def _without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return column.cast(pa.dictionary(column.type.index_type, column.type.value_type))
 
 
-_REFUSALS = ("Invalid user input: ", "Not supported: ")
-"""How Lance begins what it says of data that a version of its files does not hold."""
+_REFUSALS = ("does not encode struct validity", "is not enabled by the selected file format")
+"""What Lance says of data that a version of its files does not hold."""
 _CATEGORIES_WITHOUT_ORDER = Loss(
     "ordered categoricals lose their order",
     "the same values",
@@ -145,12 +145,9 @@ class LancePylance(TabularFormat):
             told = str(error)
             if "too wide for miniblock" in told:
                 raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
-            sign = next((sign for sign in _REFUSALS if told.startswith(sign)), None)
-            if sign is None:
-                raise
-            # Behind it stands a place in Lance's own sources.
-            reason = told.removeprefix(sign).rpartition(", /")[0]
-            raise RefusedData(f"version={version}: {reason or told}") from error
+            if any(sign in told for sign in _REFUSALS):
+                raise RefusedData(f"version={version}: {told}") from error
+            raise
         if self.values["index"] != "none":
             # Which column a condition will be on is not known when a table is saved.
             dataset = self._lance.dataset(str(location))

@@ -79,7 +79,10 @@ def _cell(head: Head, variant: str) -> str:
     value = value_text(head.table, row, head.column, unit_of(head.table, head.column)) or "-"
     half = "" if value.startswith(LESS) else _half(interval)
     told = f"{value}{half}{_mark(head, row)}"
-    return f"**{told}**" if head.table.mark(head.column, variant) == "*" else told
+    if head.table.mark(head.column, variant) != "*":
+        return told
+    # Which of several that are less than can be told is the least, nobody knows.
+    return f"{told}=" if value.startswith(LESS) else f"**{told}**"
 
 
 def _half(interval: Interval) -> str:

@@ -212,7 +212,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             # What is kept for slow variants waits until the others have the rounds that a verdict needs.
             limit_ns = deadline_ns if deadline_ns is not None and number <= EARLY_STOP_ROUNDS else ends_ns
             if race is None and number < EARLY_STOP_ROUNDS:
-                needed_s = {each: costs_s[each] * _rounds_to_verdict(schedule, each, number) for each in due}
+                needed_s = {each: costs_s[each] * _rounds_to_verdict(schedule, each) for each in due}
                 due = with_verdicts(due, needed_s, (limit_ns - now_ns()) / 1e9)
             due = within_budget(due, costs_s, (limit_ns - now_ns()) / 1e9)
         elif first > 1:
@@ -259,9 +259,10 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             used[chain] = max(used[chain], used_bytes(samples))
 
 
-def _rounds_to_verdict(schedule: Schedule, chain: Chain, number: int) -> int:
+def _rounds_to_verdict(schedule: Schedule, chain: Chain) -> int:
     """This round included; fewer for what has fewer in all."""
-    return max(min(EARLY_STOP_ROUNDS - number + 1, schedule.remaining_rounds(chain)), 1)
+    missing = EARLY_STOP_ROUNDS - schedule.progress[chain].counted
+    return max(min(missing, schedule.remaining_rounds(chain)), 1)
 
 
 def _learn_of_earlier(session: Session, schedule: Schedule, chains: Sequence[Chain], number: int) -> None:

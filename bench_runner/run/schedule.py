@@ -260,9 +260,13 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
 
 
 def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Those that can have every round that a verdict needs in the seconds left, the cheapest first, and raw I/O; all
-    where these are under half of them. `needed_s` is what those rounds take."""
-    fitting = set(within_budget(chains, needed_s, left_s))
-    if 2 * len(fitting) < len(chains):
+    """Those that can have every round that a verdict needs in the seconds left, the cheapest first, with their raw I/O;
+    all where these are under half of them. `needed_s` is what those rounds take."""
+    asked = [chain for chain in chains if not chain.is_raw_io]
+    left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
+    fitting = within_budget(asked, needed_s, left_s)
+    if not fitting or 2 * len(fitting) < len(asked):
         return list(chains)
-    return [chain for chain in chains if chain in fitting or chain.is_raw_io]
+    kept = set(fitting)
+    kept |= {each for each in chains if each.is_raw_io and any(_same_data(chain, each) for chain in fitting)}
+    return [chain for chain in chains if chain in kept]

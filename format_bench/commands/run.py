@@ -132,7 +132,8 @@ def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[st
     if told := length_text(run_length(plan, options), options.budget_s):
         click.echo(told, err=True)
     asked = [chain.conditions for chain in plan.chains]
-    differs = [name for name in Conditions.__struct_fields__ if len({getattr(each, name) for each in asked}) > 1]
+    values = {name: {getattr(each, name) for each in asked} for name in Conditions.__struct_fields__}
+    differs = [name for name, found in values.items() if len(found) > 1 or (name == "threads" and found == {"1"})]
     for chain in plan.chains:
         conditions = {name: getattr(chain.conditions, name) or NOTHING[name] for name in ("track", *differs)}
         under = [f"{name}={value}" for name, value in conditions.items()]

@@ -15,6 +15,8 @@ from bench_runner.errors import in_one_line
         ("no maps, /home/builder/lance/rust/file.rs:104:24", "no maps"),
         ("no maps (/build/parquet/reader.cc:12) here", "no maps here"),
         ("panicked at /root/.cargo/src/lib.rs:5:1: index out of bounds", "panicked: index out of bounds"),
+        ("overflow occurred at ../pandas/src/np_datetime.c:511", "overflow occurred"),
+        ("panicked at src/lib.rs:5:1: no rows", "panicked: no rows"),
         # What a user can look at stays.
         ("not found: /data/core.parquet", "not found: /data/core.parquet"),
         ("3:4 is no ratio, see docs/results.md:12", "3:4 is no ratio, see docs/results.md:12"),

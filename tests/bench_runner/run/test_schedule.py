@@ -12,7 +12,7 @@ from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions, Failure, Sample, changed
 from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict, without_pilot
-from bench_runner.run.schedule import Progress, Schedule, in_front, late, looks, racing, within_budget
+from bench_runner.run.schedule import Progress, Schedule, in_front, late, looks, racing, with_verdicts, within_budget
 
 SECOND = 10**9
 
@@ -226,6 +226,24 @@ def test_the_budget_takes_the_cheap_ones_first() -> None:
     assert within_budget([a, b, c], costs, 3.5) == [b, c]
     assert within_budget([a, b, c], costs, 100) == [a, b, c]
     assert within_budget([a, b, c], costs, 0.5) == []
+
+
+def raw_io(dataset: str) -> Chain:
+    return chain("raw-io[engine=readinto]", dataset)
+
+
+def test_where_all_rounds_fit_for_half_these_come_first_with_their_raw_io() -> None:
+    cheap, middle, dear = chain("cheap"), chain("middle"), chain("dear", "core")
+    needed_s = {cheap: 1.0, middle: 3.0, dear: 50.0, raw_io("eq"): 1.0, raw_io("core"): 1.0}
+    everybody = [raw_io("core"), dear, middle, raw_io("eq"), cheap]
+    assert with_verdicts(everybody, needed_s, 100) == everybody
+    assert with_verdicts(everybody, needed_s, 10) == [middle, raw_io("eq"), cheap]
+    assert with_verdicts(everybody, needed_s, 4) == everybody, "one verdict is worth less than figures of all"
+
+
+def test_raw_io_does_not_count_as_what_is_asked() -> None:
+    alone = [raw_io("eq"), chain("dear")]
+    assert with_verdicts(alone, {alone[0]: 1.0, alone[1]: 50.0}, 10) == alone
 
 
 def test_predictions_scale_with_the_rows() -> None:

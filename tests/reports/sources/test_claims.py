@@ -194,11 +194,6 @@ def test_files_are_larger_than_those_that_the_bare_call_writes() -> None:
 
 
 LANCE_RATES = {
-    "tuned-parquet-keeps-up": {lance.TUNED: "Parquet pages of 8 KiB: scalars", lance.LANCE_2_1: "Lance 2.1: scalars"},
-    "dictionary-slows-parquet": {
-        lance.TUNED: "Parquet pages of 8 KiB without: scalars",
-        lance.PARQUET: "Parquet with dictionary: scalars",
-    },
     "full-zip-for-large": {lance.FULL_ZIP: "256 bytes: full-zip", lance.MINI_BLOCK: "256 bytes: mini-block"},
     "alike-when-small": {lance.FULL_ZIP: "16 bytes: full-zip", lance.MINI_BLOCK: "16 bytes: mini-block"},
     "scan-keeps-up": {lance.LANCE_2_1: "code: Lance 2.1", lance.TUNED: "code: Parquet at best"},
