@@ -14,7 +14,7 @@ from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
 from bench_runner.results.statistics import Interval, is_apart, is_raw_io, summarise
 from bench_runner.variants import format_name
-from reports.analysis.access.loaders import has_loaders, orders_of
+from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import network_text, short_labels
@@ -187,10 +187,18 @@ def _orders(run: Run, table: Table) -> str:
     names = dict.fromkeys(loader.label for order in orders for loader in order.loaders)
     for name in names:
         found = [next((each for each in order.loaders if each.label == name), None) for order in orders]
-        cells = [f"{each.texts[0]} {each.texts[1]}".strip() if each else "-" for each in found]
+        cells = [_rate(each) if each else "-" for each in found]
         waits = [found[0].texts[place] if found[0] else "-" for place in WAITS.values()]
         lines.append(f"| {name} | {' | '.join([*cells, *waits])} |")
     return "\n".join([*lines, ""])
+
+
+def _rate(loader: Loader) -> str:
+    """Rows a second with their spread; of an epoch that was ended, how much of it was read."""
+    rate, spread, share = loader.texts[0], loader.texts[1], loader.texts[-1]
+    # Under five rounds a spread is of the smallest and the largest value.
+    few = "" if spread.startswith("±") else NO_VERDICT
+    return " ".join(filter(None, [f"{rate}{few}", spread, "" if share == WHOLE else f"of {share}"]))
 
 
 def near_storage() -> str:

@@ -1,5 +1,6 @@
 """What the pages take from the code is what the code says now."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests import access_table, findings_table, grids_table
 from tests.constants_table import Constant, constants, constants_of, in_peoples_units
 from tests.generated_docs import COMMAND, PAGES, ROOT, renewed
 from tests.reports.factory import make_run, with_info
+from tests.reports.test_loaders import run_of as of_loaders
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -62,6 +64,17 @@ def test_a_grid_marks_the_fastest_and_what_has_no_verdict(monkeypatch: pytest.Mo
         assert ("±" in told) is has_verdicts
         assert ("?" in feather) is not has_verdicts
         assert "raw-io" not in told
+
+
+def test_loaders_are_told_with_how_much_of_an_epoch_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = of_loaders()
+    few = replace(whole, samples=tuple(sample for sample in whole.samples if sample.round < 4))
+    for run, has_verdicts in ((whole, True), (few, False)):
+        monkeypatch.setattr(grids_table, "_runs", lambda run=run: [run])
+        lines = grids_table.training("tabular").splitlines()
+        assert ["±" in line for line in lines if line.startswith("| lance |")] == [has_verdicts]
+        assert ["? " in line for line in lines if line.startswith("| lance |")] == [not has_verdicts]
+        assert all((" of 25%" in line) == line.startswith("| parquet") for line in lines if "rows/s" not in line)
 
 
 def test_a_suite_without_a_reference_run_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
