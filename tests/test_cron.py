@@ -60,10 +60,11 @@ def git(place: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bare repository that holds the project's files as branch main."""
-    made = tmp_path / "made"
+    folder = tmp_path_factory.mktemp("project")
+    made = folder / "made"
     made.mkdir()
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -78,7 +79,14 @@ def remote(tmp_path: Path) -> Path:
             shutil.copy2(ROOT / name, made / name)
     git(made, "init", "--quiet", "--initial-branch", "main")
     commit(made, "the project")
-    git(tmp_path, "clone", "--quiet", "--bare", str(made), "remote.git")
+    git(folder, "clone", "--quiet", "--bare", str(made), "project.git")
+    return folder / "project.git"
+
+
+@pytest.fixture
+def remote(tmp_path: Path, project: Path) -> Path:
+    """One like it, of the test's own."""
+    git(tmp_path, "clone", "--quiet", "--bare", str(project), "remote.git")
     return tmp_path / "remote.git"
 
 

@@ -15,6 +15,7 @@ import pytest
 from adapters.errors import RefusedData
 from bench_runner.errors import PlanError
 from bench_runner.run import trial
+from bench_runner.run.probe_check import KnownAnswer
 from bench_runner.run.trial import OPERATIONS_VARIABLE, ROWS_VARIABLE, Trial, cells
 from bench_runner.suites import SUITES
 from bench_runner.worker import settle
@@ -178,12 +179,10 @@ def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
     assert trial.peak_memory("read") == 3000
 
 
-@pytest.mark.slow
-def test_the_probe_is_asked_about_known_memory_once(small: None) -> None:
-    error_bytes = trial._probe_error_bytes()
-    assert 0 < error_bytes < 10_000_000
-    Path("probe.json").write_text("1")
-    assert trial._probe_error_bytes() == 1
+def test_the_probe_is_asked_about_known_memory_once(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [[KnownAnswer("numpy", 100, 90, 0)]]
+    monkeypatch.setattr(trial, "known_answers", lambda launcher, folder, step: answers.pop())
+    assert [trial._probe_error_bytes() for _ in range(2)] == [10, 10]
 
 
 def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(

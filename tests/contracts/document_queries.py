@@ -315,6 +315,7 @@ class DocumentQueries:
         """What is wrong, and what is refused, by the plan's name."""
         if not adapter.offers.operators:
             pytest.skip("answers no queries itself")
+        adapter.begin(location)
         adapter.ingest([documents], location)
         handle = adapter.open(location)
         wrong, refused = {}, {}
@@ -329,6 +330,7 @@ class DocumentQueries:
             if not identical(seen(found, losses), seen(wanted, losses)):
                 wrong[name] = f"wanted {str(wanted)[:400]}, found {str(found)[:400]}"
         handle.close()
+        adapter.end(location)
         return wrong, refused
 
     def test_queries_of_events_are_answered(self, adapter: DocumentStoreAdapter, location: Path) -> None:

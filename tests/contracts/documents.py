@@ -33,9 +33,10 @@ from adapters.document_store import (
 from adapters.errors import AdapterError, RefusedData
 from adapters.registry import Registry
 from document_stores.registry import DOCUMENT_STORES
-from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below, run
+from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below
 from tests.contracts.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from tests.contracts.document_queries import DocumentQueries
+from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import rchar
 
 MALFORMED = {
@@ -54,6 +55,8 @@ PATHS: dict[str, list[FieldPath]] = {
     "what is not there": [("nowhere",), ("name", "x"), ("at", "x", "y"), ("id",)],
     "nothing": [],
 }
+
+SHARED = "from document_stores.registry import DOCUMENT_STORES"
 
 LOADS_NOTHING = """
 import sys, warnings
@@ -126,14 +129,18 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     def stored(
         self, adapter: DocumentStoreAdapter, documents: Documents | Iterable[Batch], location: Path
     ) -> Iterator[DocumentHandle]:
-        """Documents, or batches of them, in a store that is open."""
+        """Documents, or batches of them, in a store that is open; a server of its own is started once."""
         batches = list(documents)
-        adapter.ingest([batches] if batches and isinstance(batches[0], dict) else batches, location)  # type: ignore
-        handle = adapter.open(location)
+        adapter.begin(location)
         try:
-            yield handle
+            adapter.ingest([batches] if batches and isinstance(batches[0], dict) else batches, location)  # type: ignore
+            handle = adapter.open(location)
+            try:
+                yield handle
+            finally:
+                handle.close()
         finally:
-            handle.close()
+            adapter.end(location)
         assert left_open(location.parent) == []
 
     def losses_of(self, adapter: DocumentStoreAdapter, kind: str) -> list[DocumentLoss]:
@@ -394,7 +401,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         files = [path for path in (location, *location.rglob("*")) if path.is_file()]
         largest = max(files, key=_size_bytes)
         os.truncate(largest, _size_bytes(largest) // 2)
-        done = run(TELLS_ITS_ERROR, self.variant, str(location))
+        done = run_fresh(SHARED, TELLS_ITS_ERROR, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() != "", "read without an error"
 
@@ -461,7 +468,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
 
     @pytest.mark.slow
     def test_its_calls_load_nothing(self, location: Path) -> None:
-        done = run(LOADS_NOTHING, self.variant, str(location))
+        done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
 

@@ -24,7 +24,8 @@ from adapters.offers import ImageHandle
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 from image_storages.registry import STORAGES
-from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below, run
+from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below
+from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import rchar
 
 EACH_LOWER_DB = 10.0
@@ -42,6 +43,12 @@ NUMBERS = {
     "all backwards": list(range(29, -1, -1)),
 }
 WRONG_NUMBERS = {"too large": [0, 30], "far too large": [2**40], "negative": [5, -1]}
+
+SHARED = """
+import numpy as np
+from adapters.contract import Images
+from image_storages.registry import STORAGES
+"""
 
 LOADS_NOTHING = """
 import sys, warnings
@@ -417,7 +424,7 @@ class ImageStorageContract(AdapterContract):
         files = [path for path in (location, *location.rglob("*")) if path.is_file() and path.name != "labels.csv"]
         largest = max(files, key=_size_bytes)
         os.truncate(largest, _size_bytes(largest) // 2)
-        done = run(TELLS_ITS_ERROR, self.variant, str(location))
+        done = run_fresh(SHARED, TELLS_ITS_ERROR, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() != "", "read without an error"
 
@@ -425,7 +432,7 @@ class ImageStorageContract(AdapterContract):
 
     @pytest.mark.slow
     def test_save_and_read_load_nothing(self, location: Path) -> None:
-        done = run(LOADS_NOTHING, self.variant, str(location))
+        done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
 

@@ -24,12 +24,19 @@ from bench_runner.worker import fidelity, verify
 from data_generator.generated.kinds import KINDS
 from formats.registry import FORMATS
 from tests.contracts import declarations
-from tests.contracts.adapters import AdapterContract, left_open, open_below, run
+from tests.contracts.adapters import AdapterContract, left_open, open_below
+from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import ProjectionContract
 from tests.contracts.selection import SelectionContract
 from tests.contracts.streams import StreamContract
 
 TARGETS = (Target("pandas"), Target("arrow"))
+
+SHARED = """
+import pyarrow as pa
+from bench_runner.operations import targets
+from formats.registry import FORMATS
+"""
 
 LOADS_NOTHING = """
 import sys, warnings
@@ -217,7 +224,7 @@ class WholeTableContract(AdapterContract):
 
     @pytest.mark.slow
     def test_save_and_read_load_nothing(self, adapter: TabularFormat, place: Path) -> None:
-        done = run(LOADS_NOTHING, self.variant, str(place / f"*{adapter.suffix}"))
+        done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(place / f"*{adapter.suffix}"))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
 

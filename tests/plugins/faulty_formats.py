@@ -28,10 +28,11 @@ from bench_runner.operations import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
+    import small_controls
     import streaming_faults
     import training_faults
 except ImportError:
-    from tests.plugins import known_children, streaming_faults, training_faults
+    from tests.plugins import known_children, small_controls, streaming_faults, training_faults  # noqa: F401
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
 """What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""

@@ -363,6 +363,8 @@ def test_two_real_environments_end_in_a_comparison(
         "500",
         "--rounds",
         "5",
+        "--track",
+        "plain",
         "--no-fidelity",
     )
     start = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "--out", out, "--machine", "lab")

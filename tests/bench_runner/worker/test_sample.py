@@ -80,6 +80,11 @@ class SpyAdapter:
         return Stored()
 
 
+@pytest.fixture(autouse=True)
+def _at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settler, "settle", lambda self, need_bytes: REST)
+
+
 @pytest.fixture
 def phase() -> Iterator[mmap.mmap]:
     with mmap.mmap(-1, mmap.PAGESIZE) as page:
