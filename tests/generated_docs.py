@@ -35,6 +35,7 @@ PAGES = (
     "docs/rules-and-tests.md",
     "docs/training.md",
     "docs/what-is-measured.md",
+    "docs/wide.md",
     "docs/writing.md",
 )
 
@@ -155,6 +156,11 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "encodings-size": lambda: grids_table.encodings("save", Role.SIZE),
     "writing-events": lambda: grids_table.writing("events"),
     "writing-vectors": lambda: grids_table.writing("vectors"),
+    "wide-opening": lambda: grids_table.wide("project[columns=10,handle=kept]", 8, "open_ns"),
+    "wide-reopened": lambda: grids_table.wide("project[columns=10,handle=reopened]", 8),
+    "wide-reopened-values": lambda: grids_table.wide("project[columns=10,handle=reopened]", 65_536),
+    "wide-read": lambda: grids_table.wide("read", 8),
+    "wide-save": lambda: grids_table.wide("save", 8),
     "near-storage": grids_table.near_storage,
     "documents-tweets": lambda: grids_table.documents("tweets-2016"),
     "documents-events": lambda: grids_table.documents("bluesky-events"),
@@ -162,6 +168,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "training-images": lambda: grids_table.training("training-images"),
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
+    "beside-near-storage": lambda: access_table.beside("near-storage"),
+    "beside-documents": lambda: access_table.beside("documents"),
     "answer": findings_table.answer,
     "image-wins": findings_table.image_wins,
     "codec-wins": findings_table.codec_wins,

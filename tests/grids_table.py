@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
-from bench_runner.results.statistics import Interval, is_apart, is_raw_io, summarise
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, is_apart, is_raw_io, summarise
 from bench_runner.variants import format_name
 from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
 from reports.analysis.access.uses import NO_VERDICT
@@ -95,6 +95,9 @@ def _half(interval: Interval) -> str:
 def _mark(head: Head, row: Row) -> str:
     if row.fallback(head.column.operation):
         return READS_ALL
+    if head.column not in head.table.columns.shown:
+        # Nothing is ranked by what stands beside the time.
+        return NO_VERDICT if row.cells[head.column.operation].rounds < FEWEST_ROUNDS else ""
     if row.cached(head.column.operation):
         return FROM_MEMORY
     ratio = head.table.ranks(head.column).get(row.variant)
@@ -108,7 +111,7 @@ def _machine_of(suite: str) -> str:
     return next((run.info.machine.cpu or "an unknown processor" for run in _runs() if suite in run.info.suites), "")
 
 
-ENCODINGS, WRITING, NEAR_STORAGE, DOCUMENTS = "encodings", "writing", "near-storage", "documents"
+ENCODINGS, WRITING, WIDE, NEAR_STORAGE, DOCUMENTS = "encodings", "writing", "wide", "near-storage", "documents"
 QUERIES = re.compile(r"query\[groups=([\d.]+)\]")
 TITLES = {
     "save": "ingest",
@@ -124,6 +127,7 @@ TITLES = {
 WAITS = {"first batch ms": 4, "p99 gap ms": 5}
 """What a training loop waits for, by its place among the texts of a loader."""
 _NOT_MEASURED = "The reference run has no `{0}` yet. `python main.py run {0}` gives yours.\n"
+COLUMNS = re.compile(r"wide\[columns=(\d+),rows=(\d+)\]")
 VALUES = re.compile(r"values\[bytes=(\d+)(,kind=fixed)?\]")
 
 
@@ -168,6 +172,16 @@ def writing(dataset: str) -> str:
         if column is not None
     ]
     return _told(WRITING, heads)
+
+
+def wide(operation: str, rows: int, figure: str = Role.TIME.figure) -> str:
+    """One figure of one operation over the number of columns, of tables with so many rows."""
+    heads = []
+    for table in suite_tables(WIDE):
+        shape, column = COLUMNS.fullmatch(table.dataset), table.columns.find(operation, Role.TIME)
+        if shape is not None and int(shape[2]) == rows and column is not None:
+            heads.append(Head(f"{int(shape[1]):,} columns", table, replace(column, figure=figure)))
+    return _told(WIDE, heads)
 
 
 def training(suite: str) -> str:
