@@ -11,8 +11,9 @@ from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
 from reports.analysis.access.uses import has_uses, uses_of
 from reports.analysis.tables import Table, tables
-from reports.sources.claims import count_text, judged
+from reports.sources.claims import judged
 from reports.sources.claims_shown import SOURCES, table
+from reports.sources.judging import count_text
 from tests import findings_table
 
 SUITE = "access"
@@ -41,7 +42,8 @@ def _of(run: Run, found: Table) -> Iterator[str]:
 def beside(name: str) -> str:
     """What the reference run says to each claim of a source."""
     found = judged(_runs(), SOURCES[name])
-    return f"\n{count_text(found)}. Ours are of {findings_table.machines()}.\n\n{table(found)}\n"
+    counts = count_text([each.verdict for each in found])
+    return f"\n{counts}. Ours are of {findings_table.machines()}.\n\n{table(found)}\n"
 
 
 def _runs() -> list[Run]:

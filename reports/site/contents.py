@@ -32,7 +32,8 @@ from reports.site.cells import cell_view
 from reports.site.choices import Facet, facets
 from reports.site.overall import Group, groups
 from reports.site.views import Place, TableView, band_meanings
-from reports.sources.reproduction import count_text, grids, reproduce
+from reports.sources.judging import count_text
+from reports.sources.reproduction import grids, reproduce
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
 """Files of a result folder that are given to download, beside its CSV files."""
@@ -401,7 +402,7 @@ def thesis(shown: Sequence[Place]) -> dict[str, Any]:
                 {
                     "place": place,
                     "found": found,
-                    "count": count_text(found),
+                    "count": count_text([item.verdict for item in found.judgements]),
                     "grids": list(grids(found)),
                     "addresses": _cell_addresses(place),
                 }

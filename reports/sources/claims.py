@@ -141,19 +141,14 @@ def judged(runs: Sequence[Run], source: Source) -> tuple[Judged, ...]:
         max(
             (_judged(source, claim, each) for each in measured),
             key=lambda found: (
-                found.verdict is not Verdict.NOT_TESTABLE,
+                found.verdict in (Verdict.HOLDS, Verdict.DOES_NOT),
+                found.verdict is Verdict.OPEN,
                 bool(found.ours),
                 found.conditions is not None,
             ),
         )
         for claim in source.claims
     )
-
-
-def count_text(found: Sequence[Judged]) -> str:
-    """How many claims hold, do not, and cannot be tested."""
-    counts = [sum(item.verdict is verdict for item in found) for verdict in Verdict]
-    return f"{counts[0]} hold, {counts[1]} do not, {counts[2]} are not testable here"
 
 
 # --- what a run has -----------------------------------------------------------------------------------------------

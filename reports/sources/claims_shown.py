@@ -13,7 +13,8 @@ from rich.console import Console
 from bench_runner.results.records import Run
 from reports.analysis.labels import conditions_text
 from reports.sources import documents, documents_tables, f3, lance, near_storage, near_storage_tables
-from reports.sources.claims import Judged, Source, count_text, judged
+from reports.sources.claims import Judged, Source, judged
+from reports.sources.judging import count_text
 from reports.sources.side_by_side import SideBySide
 from reports.text.page import labelled_grid, page_for, print_lines
 
@@ -37,7 +38,7 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
     source, page = SOURCES[name], page_for(console)
     found = judged(runs, source)
     page.print()
-    print_lines(page, [f"beside {source.title}: {count_text(found)}"], style="bold")
+    print_lines(page, [f"beside {source.title}: {count_text([each.verdict for each in found])}"], style="bold")
     for each in found:
         print_lines(page, [f"{each.verdict.value}: {each.claim.statement} ({each.claim.place})"])
         print_lines(page, [f"  {text}" for text in _details(each)])
@@ -82,7 +83,7 @@ def markdown(runs: Sequence[Run], name: str) -> str:
         f"Made by `report RUN --against {name} --markdown`{words}. Figures are medians of verified rounds; those "
         "published are of other machines and versions, so relations say more than values."
     )
-    parts = [f"# Beside {source.title}", told, f"## {count_text(found)}", table(found)]
+    parts = [f"# Beside {source.title}", told, f"## {count_text([each.verdict for each in found])}", table(found)]
     parts += [
         f"## {grid.title}\n\n{_lines([grid.head, _RULE[: len(grid.head)], *grid.texts])}"
         for grid in _behind(runs, name)

@@ -20,7 +20,24 @@ class Verdict(Enum):
 
     HOLDS = "holds"
     DOES_NOT = "does not"
+    OPEN = "open"
+    """It was measured, too seldom or with a tie: more rounds may tell."""
     NOT_TESTABLE = "not testable here"
+
+    def counted(self, count: int) -> str:
+        """So many findings of which this became, as '2 are open'."""
+        one, several = {
+            Verdict.HOLDS: ("holds", "hold"),
+            Verdict.DOES_NOT: ("does not", "do not"),
+            Verdict.OPEN: ("is open", "are open"),
+            Verdict.NOT_TESTABLE: ("is not testable here", "are not testable here"),
+        }[self]
+        return f"{count} {one if count == 1 else several}"
+
+
+def count_text(verdicts: Sequence[Verdict]) -> str:
+    """How many findings hold, do not, are open, and cannot be tested."""
+    return ", ".join(verdict.counted(verdicts.count(verdict)) for verdict in Verdict)
 
 
 @dataclass(frozen=True)
@@ -80,10 +97,11 @@ def judge(
         weighed = [found for pair in pairs if (found := _weigh(pair, ours)) is not None]
         missing, too_few = _not_weighed(pairs, ours)
         if lacking or not weighed:
-            reasons[dataset] = left_out.get(dataset) or lacking or "no format has enough rounds"
-            if dataset not in left_out and _has_all(finding.about, pairs, ours):
+            nothing = f"nothing of {', '.join(missing)} to compare with" if missing and not too_few else ""
+            reasons[dataset] = left_out.get(dataset) or lacking or nothing or "no format has enough rounds"
+            if dataset not in left_out and not nothing and _has_all(finding.about, pairs, ours):
                 # It was measured, too seldom: what it would say may be otherwise.
-                verdicts[dataset] = Verdict.NOT_TESTABLE
+                verdicts[dataset] = Verdict.OPEN
             continue
         if finding.rests_on_data and dataset in generated:
             reasons[dataset] = "our data are generated, and how they were made decides this"
@@ -183,7 +201,7 @@ def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> Verdict:
     """What the pairs of a data set say together; `too_few` are formats of which there are not enough rounds."""
     if any(found.ratio > 1 and not found.tied for found in weighed):
         return Verdict.DOES_NOT
-    return Verdict.NOT_TESTABLE if too_few or any(found.tied for found in weighed) else Verdict.HOLDS
+    return Verdict.OPEN if too_few or any(found.tied for found in weighed) else Verdict.HOLDS
 
 
 def _combined(verdicts: Sequence[Verdict], some: bool) -> Verdict:
@@ -191,9 +209,9 @@ def _combined(verdicts: Sequence[Verdict], some: bool) -> Verdict:
     first, second = (Verdict.HOLDS, Verdict.DOES_NOT) if some else (Verdict.DOES_NOT, Verdict.HOLDS)
     if first in verdicts:
         return first
-    if not verdicts or Verdict.NOT_TESTABLE in verdicts:
+    if not verdicts:
         return Verdict.NOT_TESTABLE
-    return second
+    return Verdict.OPEN if Verdict.OPEN in verdicts else second
 
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
@@ -227,7 +245,7 @@ def _reason(
     parts = []
     if verdict is Verdict.DOES_NOT:
         parts += _faults(decisive, faults)
-    if verdict is not Verdict.NOT_TESTABLE and not _true_of_the_thesis(finding, theirs):
+    if verdict in (Verdict.HOLDS, Verdict.DOES_NOT) and not _true_of_the_thesis(finding, theirs):
         parts.append("the thesis's own tables do not bear it out on every data set")
     for text, names in by_text(reasons).items():
         parts.append(f"{', '.join(names)}: {text}" if any(names) else text)

@@ -29,7 +29,7 @@ from reports.analysis.tables import Row, Table, tables
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images
 from reports.sources.findings import FINDINGS, FORMATS, ROWS, Subject
-from reports.sources.judging import Judgement, Ours, Verdict, by_text, judge
+from reports.sources.judging import Judgement, Ours, by_text, count_text, judge
 from reports.sources.side_by_side import Entry, SideBySide
 from reports.text.page import page_for, print_lines
 
@@ -240,7 +240,7 @@ def show_reproduction(run: Run, console: Console) -> None:
         page.print(grid)
     print_lines(page, found.notes)
     page.print()
-    print_lines(page, [f"findings: {count_text(found)}"], style="bold")
+    print_lines(page, [f"findings: {_counted(found)}"], style="bold")
     for judgement in found.judgements:
         print_lines(page, [f"{judgement.verdict.value}: {judgement.finding.statement} ({judgement.finding.place})"])
         details = [*judgement.figures, *([judgement.reason] if judgement.reason else [])]
@@ -261,7 +261,7 @@ def reproduction_markdown(run: Run) -> str:
         figures = "<br>".join(judgement.figures)
         rows.append([finding.statement, finding.place, judgement.verdict.value, figures, judgement.reason])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    parts.append(f"## Findings: {count_text(found)}\n\n{table}")
+    parts.append(f"## Findings: {_counted(found)}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -281,10 +281,8 @@ def _source(run: Run) -> str:
     )
 
 
-def count_text(found: Reproduction) -> str:
-    """How many findings hold, do not, and cannot be tested."""
-    counts = [sum(item.verdict is verdict for item in found.judgements) for verdict in Verdict]
-    return f"{counts[0]} hold, {counts[1]} do not, {counts[2]} are not testable here"
+def _counted(found: Reproduction) -> str:
+    return count_text([item.verdict for item in found.judgements])
 
 
 def grids(found: Reproduction) -> Iterator[SideBySide]:

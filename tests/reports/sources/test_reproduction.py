@@ -13,14 +13,8 @@ from rich.console import Console
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
 from reports.sources.findings import FINDINGS, FORMATS, ROWS, Subject
-from reports.sources.reproduction import (
-    Judgement,
-    Verdict,
-    reproduce,
-    reproduction_markdown,
-    show_reproduction,
-    thesis_figures,
-)
+from reports.sources.judging import Judgement, Verdict, count_text
+from reports.sources.reproduction import reproduce, reproduction_markdown, show_reproduction, thesis_figures
 from tests.reports.factory import make_run, make_sample
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -122,13 +116,13 @@ def test_a_tie_is_no_verdict() -> None:
         )
 
     found = judged(thesis_run(alike), "Feather has the shortest save")
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is Verdict.OPEN
     assert "eq: tied" in found.reason
 
 
 def test_under_five_rounds_nothing_is_judged() -> None:
     found = reproduce(thesis_run(rounds=4))
-    assert {item.verdict for item in found.judgements} == {Verdict.NOT_TESTABLE}
+    assert {item.verdict for item in found.judgements} == {Verdict.OPEN}
     assert "Feather has 4 rounds, 5 are needed" in judged(thesis_run(rounds=4), "Feather has the shortest save").reason
 
 
@@ -142,7 +136,7 @@ def test_a_finding_does_not_hold_without_all_that_it_compares(factor: float) -> 
     run = thesis_run(other_xml)
     few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
     found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is Verdict.OPEN
     assert "under 5 rounds of XML, so no verdict" in found.reason
     assert judged(replace(run, samples=few), "ORC is smaller than Parquet").verdict is Verdict.HOLDS
 
@@ -153,8 +147,22 @@ def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
         sample for sample in run.samples if (sample.variant, sample.dataset) != ("orc", "int") or sample.round < 5
     )
     found = judged(replace(run, samples=few), "ORC is smaller than Parquet")
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is Verdict.OPEN
     assert found.reason == "int: ORC has 4 rounds, 5 are needed"
+
+
+def test_what_has_nothing_beside_it_is_not_open() -> None:
+    """More rounds would tell nothing: of those that it is set against nothing was measured."""
+    run = thesis_run()
+    alone = tuple(sample for sample in run.samples if sample.variant.startswith("json"))
+    found = judged(replace(run, samples=alone), "JSON is the fastest text format to save")
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert "nothing of CSV, XML to compare with" in found.reason
+
+
+def test_what_became_of_findings_is_counted_in_words() -> None:
+    verdicts = [Verdict.HOLDS, Verdict.OPEN, Verdict.OPEN, Verdict.NOT_TESTABLE]
+    assert count_text(verdicts) == "1 holds, 0 do not, 2 are open, 1 is not testable here"
 
 
 def test_one_contradiction_needs_no_other_rounds() -> None:

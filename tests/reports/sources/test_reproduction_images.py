@@ -10,7 +10,8 @@ import pytest
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.sources.findings import Subject
-from reports.sources.reproduction import Verdict, reproduce, reproduction_markdown
+from reports.sources.judging import Verdict
+from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_images import DATASETS, STORAGES, thesis_figures
 from tests.reports.factory import make_run, make_sample
 
@@ -79,7 +80,11 @@ def test_a_finding_that_the_samples_contradict_does_not_hold() -> None:
     assert found["PNG saves the slowest, Base64 next"] is Verdict.DOES_NOT
 
 
-@pytest.mark.parametrize("changed", [{"rounds": 3}, {"images": 1000}, {"suffix": "[engine=x,arrays=views]"}])
+def test_what_was_measured_too_seldom_is_open() -> None:
+    assert set(verdicts(thesis_run(rounds=3)).values()) == {Verdict.OPEN}
+
+
+@pytest.mark.parametrize("changed", [{"images": 1000}, {"suffix": "[engine=x,arrays=views]"}])
 def test_what_cannot_be_compared_gets_no_verdict(changed: dict[str, object]) -> None:
     assert set(verdicts(thesis_run(**changed)).values()) == {Verdict.NOT_TESTABLE}  # type: ignore[arg-type]
 
