@@ -62,6 +62,9 @@ def _schema() -> int:
     return SCHEMA
 
 
+_OUTSIDE_CLOCKS = ("prepare_ns", "settle_ns", "verify_ns", "harness_ns")
+
+
 class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One execution of one cell in one fresh process."""
 
@@ -121,6 +124,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         """How long clocks ran for it: of a block of calls all of them, of a save its sync too."""
         of_calls = self.figures.get("first_ns", 0) + self.figures.get("calls_ns", 0)
         return (of_calls or self.figures.get("wall_ns", 0)) + self.figures.get("sync_ns", 0)
+
+    @property
+    def taken_ns(self) -> int:
+        """How long it took from its worker's start to its end: the clocks, and what lies before, between and after."""
+        return self.clocked_ns + sum(self.figures.get(part, 0) for part in _OUTSIDE_CLOCKS)
 
     @property
     def cell(self) -> Cell:

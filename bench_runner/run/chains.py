@@ -318,9 +318,8 @@ def _operation(
         why_not = why_not or "a full collection of garbage came into the clock, from the next sample on before it"
     if chain.conditions.threads == "1":
         refuse_more_than_one_core(figures)
-    sample = changed(blank, figures=figures)
-    accounted = sample.clocked_ns + sum(figures.get(part, 0) for part in ("prepare_ns", "settle_ns", "verify_ns"))
-    figures["harness_ns"] = max(now_ns() - began - accounted, 0)
+    accounted_ns = changed(blank, figures=figures).taken_ns
+    figures["harness_ns"] = max(now_ns() - began - accounted_ns, 0)
     return changed(
         blank,
         figures=figures,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bench_runner.clock import now_ns
 from bench_runner.conditions import Conditions
@@ -208,20 +208,24 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             schedule.let_run(ranked)
         due = wanted = schedule.due(number)
         limit_ns = None
+        now_s = {each: _seconds_of(session, schedule, each, [number], costs_s[each]) for each in due}
         if ends_ns is not None and number > first:
             # What is kept for slow variants waits until the others have the rounds that a verdict needs.
             limit_ns = deadline_ns if deadline_ns is not None and number <= EARLY_STOP_ROUNDS else ends_ns
             if race is None and number < EARLY_STOP_ROUNDS:
-                needed_s = {each: costs_s[each] * _rounds_to_verdict(schedule, each) for each in due}
+                needed_s = {
+                    each: _seconds_of(session, schedule, each, _to_verdict(schedule, each, number), costs_s[each])
+                    for each in due
+                }
                 due = with_verdicts(due, needed_s, (limit_ns - now_ns()) / 1e9)
-            due = within_budget(due, costs_s, (limit_ns - now_ns()) / 1e9)
+            due = within_budget(due, now_s, (limit_ns - now_ns()) / 1e9)
         elif first > 1:
             # One round of everything, whatever it takes: in a resumed run many have had theirs.
             bare = [chain for chain in due if chain.variant in slow and not schedule.progress[chain].counted]
             if bare or ends_ns is None:
                 due = [chain for chain in due if chain.is_raw_io or chain in bare]
             else:
-                due = within_budget(due, costs_s, (ends_ns - now_ns()) / 1e9)
+                due = within_budget(due, now_s, (ends_ns - now_ns()) / 1e9)
         if race is not None and number > EARLY_STOP_ROUNDS:
             due = racing(due, {*wanted} - {*due}, schedule.progress)
         if not due:
@@ -235,7 +239,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             continue
         session.stage(f"round {number}")
         for index, chain in enumerate(due):
-            if race is None and limit_ns is not None and now_ns() + costs_s[chain] * 1e9 > limit_ns:
+            if race is None and limit_ns is not None and now_ns() + now_s[chain] * 1e9 > limit_ns:
                 # Others of this round took longer than the last time.
                 continue
             session.watcher.step(chain.label(), _seconds_left(schedule, costs_s, due[index:], deadline_ns))
@@ -254,15 +258,16 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
                 need_bytes=need_bytes,
                 wanted=schedule.wanted(chain, number),
             )
-            costs_s[chain] = max((now_ns() - started) / 1e9, _measured_seconds(samples))
+            # What the earlier part of the run has takes no time now, and as long as it did when it is measured again.
+            costs_s[chain] = max((now_ns() - started) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
             schedule.learn(chain, samples)
             used[chain] = max(used[chain], used_bytes(samples))
 
 
-def _rounds_to_verdict(schedule: Schedule, chain: Chain) -> int:
-    """This round included; fewer for what has fewer in all."""
+def _to_verdict(schedule: Schedule, chain: Chain, number: int) -> range:
+    """The rounds up to a verdict from round `number` on; fewer for what has fewer in all."""
     missing = EARLY_STOP_ROUNDS - schedule.progress[chain].counted
-    return max(min(missing, schedule.remaining_rounds(chain)), 1)
+    return range(number, number + max(min(missing, schedule.remaining_rounds(chain)), 1))
 
 
 def _learn_of_earlier(session: Session, schedule: Schedule, chains: Sequence[Chain], number: int) -> None:
@@ -304,8 +309,12 @@ def _in_front(
     return [*chosen, *unknown]
 
 
-def _measured_seconds(samples: Sequence[Sample]) -> float:
-    return sum(sample.figures.get("wall_ns", 0) for sample in samples) / 1e9
+def _seconds_of(session: Session, schedule: Schedule, chain: Chain, numbers: Iterable[int], cost_s: float) -> float:
+    """What these rounds of a chain take: nothing where the earlier part of the run has them."""
+    rows, conditions = session.datasets[chain.dataset].rows, session.public(chain.conditions)
+    known = {number: session.earlier.execution(chain, conditions, number, rows) or () for number in numbers}
+    lacking = [not whole(found).issuperset(schedule.wanted(chain, number)) for number, found in known.items()]
+    return cost_s * sum(lacking)
 
 
 def _seconds_left(

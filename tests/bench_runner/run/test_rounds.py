@@ -229,6 +229,22 @@ def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
     assert ran(executed, "csv") == again
 
 
+@pytest.mark.parametrize(("known", "counted"), [((1, 2, 3), [1, 2, 3, 4, 5]), ((), [1, 2, 3])])
+def test_what_a_resumed_run_has_is_not_charged_to_its_budget(
+    known: tuple[int, ...], counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round of all takes 8 s, so 25 s are enough for three; what is there takes none of it."""
+    run = session(None, rounds=5, budget_s=25.0)
+
+    def execution(of: Chain, how: object, number: int, rows: int) -> list[Sample] | None:
+        return samples(of, (SECOND, SECOND), number) if number in known else None
+
+    run.earlier = SimpleNamespace(execution=execution)
+    monkeypatch.setattr(rounds, "now_ns", lambda: sum(2 * SECOND for _, at, _ in executed if at not in known))
+    rounds.count_rounds(run, {each: prediction(1) for each in CHAINS})
+    assert [ran(executed, each) for each in ("feather", "orc", "csv")] == [counted] * 3
+
+
 def test_memory_is_made_ready_for_what_was_used(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
