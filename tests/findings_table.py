@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
+from bench_runner.results.statistics import summarise
 from format_bench import recommend
 from reports.analysis import engines
 from reports.analysis.access.uses import NO_VERDICT
@@ -53,7 +54,7 @@ def _wins(suite: str, track: str = "plain") -> str:
     for table in _tables(suite):
         if table.conditions.track == track:
             cells = [_winner(table, column) for column in HEADS]
-            lines.append(f"| `{table.dataset}` | {' | '.join(cells)} |")
+            lines.append(f"| `{table.dataset}`, {table.amount} | {' | '.join(cells)} |")
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -72,11 +73,12 @@ def measured() -> str:
     """When, on what and with how many rounds the reference run was measured, suite by suite."""
     lines = ["| suite | measured | machine | samples | rounds of a cell |", "| --- | --- | --- | --- | --- |"]
     for run in _runs():
-        rounds = [len({sample.round for sample in run.samples if sample.counted and not sample.in_service})]
+        rounds = sorted(each.rounds for each in summarise(run.samples).values() if each.rounds)
         about = run.info.machine
         machine = f"{about.cpu}, {about.cores} cores, {(about.memory_bytes or 0) / 1e9:.0f} GB"
         day = (run.info.started or "").partition("T")[0]
-        lines.append(f"| `{run.folder.name}` | {day} | {machine} | {len(run.samples):,} | at most {max(rounds)} |")
+        told = f"{len(run.samples):,} | {rounds[0]} to {rounds[-1]}"
+        lines.append(f"| `{run.folder.name}` | {day} | {machine} | {told} |")
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -130,8 +132,10 @@ def _winner(table: Table, column: Column) -> str:
     first, *others = ranks
     unit = unit_of(table, column)
     value = value_text(table, labels[first], column, unit)
-    told = f"**{labels[first].label}** {value} {unit.name}"
     tied = [labels[name].label for name in others if table.mark(column, name) == "="]
+    has_verdict = bool(tied) or all(ranks[name].tied is not None for name in others[:1])
+    bold = "**" if has_verdict else ""
+    told = f"{bold}{labels[first].label}{bold} {value} {unit.name}"
     if tied:
         told += f", tied with {', '.join(tied[:MOST_TIED])}" + (" and others" if len(tied) > MOST_TIED else "")
     after = next((name for name in others if table.mark(column, name) == ""), None)

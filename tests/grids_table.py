@@ -27,6 +27,7 @@ READS_ALL, FROM_MEMORY = "†", "‡"
 STREAMS = ("stream-save[rows=8192]", "stream-read[rows=8192]")
 LESS = "<"
 MARKS = {
+    "**": "**bold**: the best of its column",
     "=": "`=`: cannot be told from the fastest",
     NO_VERDICT: f"`{NO_VERDICT}`: under five rounds in common with the fastest, so no verdict",
     READS_ALL: f"`{READS_ALL}`: no call of its own",

@@ -48,9 +48,10 @@ def test_every_page_that_shows_the_reference_run_names_its_processors() -> None:
 def test_who_comes_next_under_five_rounds_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     for rounds, marked in ((3, True), (6, False)):
         monkeypatch.setattr(findings_table, "_runs", lambda rounds=rounds: [run_of("tabular", "A", rounds)])
-        line = next(line for line in findings_table.wins().splitlines() if line.startswith("| `eq` |"))
+        line = next(line for line in findings_table.wins().splitlines() if line.startswith("| `eq`, "))
         assert ("? times" in line) is marked
         assert line.count("times (") == (0 if marked else 5)
+        assert ("**" in line) is not marked
 
 
 def test_a_grid_marks_the_fastest_and_what_has_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +61,8 @@ def test_a_grid_marks_the_fastest_and_what_has_no_verdict(monkeypatch: pytest.Mo
         (found,) = (each for each in tables if each.dataset == "eq")
         told = grids_table.grid([grids_table.Head("read", found, READ_TIME)])
         (feather,) = (line for line in told.splitlines() if line.startswith("| feather |"))
-        assert told.count("**") == (2 if has_verdicts else 0)
+        assert sum("**" in line for line in told.splitlines() if line.startswith("|")) == has_verdicts
+        assert ("**bold**: the best" in told) is has_verdicts
         assert ("±" in told) is has_verdicts
         assert ("?" in feather) is not has_verdicts
         assert "raw-io" not in told
