@@ -6,7 +6,7 @@ It knows the reference run and how reports rank and mark; it writes no page.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, SAVE
@@ -15,6 +15,7 @@ from bench_runner.results.reference import PLACE, reference_runs
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, is_apart, is_raw_io, summarise
 from bench_runner.variants import format_name
 from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
+from reports.analysis.access.roofline import SHARES, figures_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import network_text, short_labels
@@ -46,9 +47,16 @@ class Head:
     column: Column
 
 
-def suite_tables(suite: str) -> list[Table]:
-    """The tables of a suite in the reference run; none where it has not been measured."""
-    return [each for run in _runs() if suite in run.info.suites for each in tables(run) if each.suite == suite]
+def suite_tables(suite: str, *, cold: bool = False) -> list[Table]:
+    """The tables of a suite in the reference run, warm or cold; none where it has not been measured."""
+    return [table for _, table in _with_runs(suite, cold=cold)]
+
+
+def _with_runs(suite: str, *, cold: bool) -> Iterator[tuple[Run, Table]]:
+    for run in _runs():
+        for each in tables(run) if suite in run.info.suites else ():
+            if each.suite == suite and (each.conditions.cache != "warm") is cold:
+                yield run, each
 
 
 def grid(heads: Sequence[Head], named: Callable[[Iterable[str]], Mapping[str, str]] = short_labels) -> str:
@@ -132,15 +140,39 @@ COLUMNS = re.compile(r"wide\[columns=(\d+),rows=(\d+)\]")
 VALUES = re.compile(r"values\[bytes=(\d+)(,kind=fixed)?\]")
 
 
-def encodings(operation: str, role: Role = Role.TIME) -> str:
+def encodings(operation: str, role: Role = Role.TIME, *, cold: bool = False) -> str:
     """One figure of one operation over the sizes of values; those of one length stand last."""
     heads = [
         Head(_value_size(table.dataset), table, column)
-        for table in suite_tables(ENCODINGS)
+        for table in suite_tables(ENCODINGS, cold=cold)
         for column in (table.columns.find(operation, role),)
         if column is not None
     ]
     return _told(ENCODINGS, heads)
+
+
+def roofline() -> str:
+    """Which share of what the device gives each variant reaches of each size of values, and what it gives."""
+    found = [(run, table, list(figures_of(run, table))) for run, table in _with_runs(ENCODINGS, cold=True)]
+    if not found:
+        return f"\n{_NOT_MEASURED.format('encodings --cache cold')}"
+    shares: dict[tuple[str, str], dict[str, str]] = {}
+    for _, table, figures in found:
+        for each in figures:
+            for label, texts in each.lines if each.title == SHARES else ():
+                for title, text in zip(each.headers, texts, strict=True):
+                    shares.setdefault((title, _value_size(table.dataset)), {})[label] = text
+    heads = sorted(shares, key=lambda head: list(dict.fromkeys(title for title, _ in shares)).index(head[0]))
+    labels = dict.fromkeys(label for texts in shares.values() for label in texts)
+    lines = [f"| | {' | '.join(f'{title}, {size}' for title, size in heads)} |", f"|{' --- |' * (1 + len(heads))}"]
+    lines += [f"| {each} | {' | '.join(shares[head].get(each, '-') for head in heads)} |" for each in labels]
+    run, table, figures = found[-1]
+    given, *_ = figures
+    about = f"{given.title[0].upper()}{given.title[1:]}, from the copy of values of {_value_size(table.dataset)}, on"
+    lines += ["", f"{about} {run.info.machine.cpu}:", "", f"| | {' | '.join(given.headers)} |"]
+    lines += [f"|{' --- |' * (1 + len(given.headers))}"]
+    lines += [f"| {label} | {' | '.join(texts)} |" for label, texts in given.lines]
+    return "\n".join(["", *lines, ""])
 
 
 def _value_size(dataset: str) -> str:
@@ -266,7 +298,7 @@ def _told(suite: str, heads: Sequence[Head]) -> str:
     tables_of = sorted({head.table for head in heads}, key=lambda table: table.data_rows)
     least, most = tables_of[0], tables_of[-1]
     amount = most.amount if least.data_rows == most.data_rows else f"{least.data_rows:,} to {most.amount}"
-    return f"\n{amount}, cache warm, on {_machine_of(suite)}:\n\n{grid(heads)}"
+    return f"\n{amount}, cache {most.conditions.cache}, on {_machine_of(suite)}:\n\n{grid(heads)}"
 
 
 def _runs() -> list[Run]:

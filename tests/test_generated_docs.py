@@ -13,6 +13,7 @@ from tests.constants_table import Constant, constants, constants_of, in_peoples_
 from tests.generated_docs import COMMAND, PAGES, ROOT, renewed
 from tests.reports.factory import make_run, with_info
 from tests.reports.test_loaders import run_of as of_loaders
+from tests.reports.test_roofline import run_of as of_the_device
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -66,6 +67,18 @@ def test_a_grid_marks_the_fastest_and_what_has_no_verdict(monkeypatch: pytest.Mo
         assert ("±" in told) is has_verdicts
         assert ("?" in feather) is not has_verdicts
         assert "raw-io" not in told
+
+
+def test_shares_of_the_device_are_told_of_cold_tables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grids_table, "ENCODINGS", "tabular")
+    for run, is_cold in ((of_the_device(), True), (of_the_device("warm"), False)):
+        monkeypatch.setattr(grids_table, "_runs", lambda run=run: [run])
+        told = grids_table.roofline()
+        assert [len(grids_table.suite_tables("tabular", cold=cold)) for cold in (True, False)] == [is_cold, not is_cold]
+        assert ("| parquet |" in told) is is_cold
+        assert ("take[rows=100,handle=kept], eq |" in told) is is_cold
+        assert ("| 4 KiB random 1/s | 10,000 | 40,000 |" in told) is is_cold
+        assert ("`python main.py run " in told) is not is_cold
 
 
 def test_loaders_are_told_with_how_much_of_an_epoch_they_read(monkeypatch: pytest.MonkeyPatch) -> None:

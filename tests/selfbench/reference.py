@@ -23,6 +23,9 @@ from bench_runner.run.known.costs import Costs
 ROOT = Path(__file__).parents[2]
 MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
+COLD = "encodings-cold"
+WORDS = {COLD: ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$")}
+"""Of parts that are no whole suite, what is run."""
 
 
 @click.group()
@@ -46,7 +49,7 @@ def main(context: click.Context, runs: Path) -> None:
 def measure(runs: Path, suite: str, budget: str | None) -> None:
     """Measure one suite, or go on with it."""
     folder = runs / suite
-    command = [sys.executable, str(ROOT / "main.py"), "run", suite, "--machine", MACHINE]
+    command = [sys.executable, str(ROOT / "main.py"), "run", *WORDS.get(suite, (suite,)), "--machine", MACHINE]
     command += ["--out", str(folder), *(["--resume"] if (folder / "run.json").exists() else [])]
     command += ["--budget", budget] if budget else []
     sys.exit(subprocess.run(command, stdout=subprocess.DEVNULL).returncode)

@@ -34,6 +34,8 @@ CHANGED = 0.2
 _THOUSANDS = 100_000
 """From here on reads a second are told in thousands."""
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
+SHARES = "share of the roofline"
+"""The title of those figures."""
 PARTS = ("take", "scan")
 """What the section is there for; reads of all, and of columns, stand beside them."""
 
@@ -71,7 +73,7 @@ def figures_of(run: Run, table: Table) -> Iterator[Figures]:
     if found:
         shares = {name: _shares(table, name, found) for name in operations}
         if any(shares.values()):
-            yield _grid(run, table, "share of the roofline", shares, _share_notes(table))
+            yield _grid(run, table, SHARES, shares, _share_notes(table))
     yield _grid(
         run,
         table,
