@@ -17,8 +17,9 @@ MOST_ARRAY_LEVELS = 12
 """Arrays directly within each other that are taken: DuckDB's Parquet reader doubles its time with each level."""
 
 
-NESTED_ARRAYS = r"(?:\[\s*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
-"""A pattern that every text of more levels has; a text within a document may have it too."""
+NESTED_ARRAYS = r"(?:\[[^\]]*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
+"""Texts of more levels have this pattern, unless an array or a text ends between the first openings. Others may have it
+too, and are looked at."""
 
 
 _PERHAPS_NULL = r"[:\[,]\s*null"

@@ -1,8 +1,12 @@
 """Documents in Parquet keep the contract, as columns and as VARIANT."""
 
+import msgspec
+import pyarrow as pa
 import pytest
 
-from document_stores.shared.structure import array_levels
+from adapters.errors import RefusedData
+from document_stores.parquet_variant import _checked
+from document_stores.shared.structure import MOST_ARRAY_LEVELS, array_levels
 from tests.contracts.documents import DocumentStoreContract
 
 
@@ -34,3 +38,18 @@ class TestVariant(DocumentStoreContract):
 )
 def test_arrays_within_each_other_are_counted_in_all_items(value, levels):
     assert array_levels(value) == levels
+
+
+@pytest.mark.parametrize("before", [[], [1], ["a [ b"], [{"c": None}], [2.5, "x", 3]])
+def test_variant_takes_arrays_within_each_other_to_so_many_levels(before):
+    """Whatever lies before the next array: DuckDB would read a file of thirty levels for an hour."""
+
+    def lines(levels):
+        value = []
+        for _ in range(levels - 1):
+            value = [*before, value]
+        return iter([pa.array([msgspec.json.encode({"id": 1, "a": value}).decode()])])
+
+    assert len(list(_checked(lines(MOST_ARRAY_LEVELS)))) == 1
+    with pytest.raises(RefusedData, match=f"more than {MOST_ARRAY_LEVELS} levels"):
+        list(_checked(lines(MOST_ARRAY_LEVELS + 1)))
