@@ -121,7 +121,7 @@ def received(client: Client, sql: str) -> int:
         groups = remaining_groups(source.share.pieces, None)
         for _, batch in checked(pump, by_ranges.PARTS, groups, None, 20, count):
             for part in by_ranges.each(batch):
-                if part.row_group >= 0 and xxhash.xxh64_intdigest(part.data) != part.digest:
+                if part.row_group >= 0 and xxhash.xxh3_64_intdigest(part.data) != part.digest:
                     raise DamagedError("a chunk changed")
     return count.batch_bytes
 

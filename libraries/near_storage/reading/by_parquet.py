@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
 
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.parquet.compact import CompactMetadata
@@ -20,6 +19,7 @@ from libraries.near_storage.predicates import evaluating
 from libraries.near_storage.predicates.tree import Predicate, columns_of
 from libraries.near_storage.reading import ranges
 from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Decoder, slices, stretches
+from libraries.near_storage.reading.digests import chunk_digest
 from libraries.near_storage.reading.filtering import matching
 from libraries.near_storage.reading.footers import ParsedFooter
 
@@ -51,7 +51,7 @@ class StoredChunks:
             raise DamagedError(f"the footer leads to {nbytes} bytes at {offset}, which are no chunk of the row group")
         data = self._bytes(offset, nbytes)
         self.read_bytes += nbytes
-        if xxhash.xxh64_intdigest(data) != digest:
+        if chunk_digest(data) != digest:
             raise DamagedError(f"{nbytes} bytes at {offset} changed since they were stored; check the node")
         return data
 

@@ -30,7 +30,7 @@ PARTS = pa.schema(
         pa.field("data", pa.large_binary(), nullable=False),
     ]
 )
-"""A part: row group and leaf column by number, place in the file, xxhash64 of the whole chunk, and bytes.
+"""A part: row group and leaf column by number, place in the file, xxh3 of the whole chunk, and bytes.
 
 A part is a chunk, or a piece of one that is longer than a batch: its pieces follow each other at rising offsets.
 """

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
 
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.reading.by_ranges import PARTS, Part, each
 from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Decoder, stretches
+from libraries.near_storage.reading.digests import ChunkHash, chunk_digest
 from libraries.near_storage.reading.footers import ParsedFooter
 
 
@@ -80,7 +80,7 @@ class _Expected:
     digest: int | None
     pieces: list[memoryview] = field(default_factory=list)
     received: int = 0
-    hashing: xxhash.xxh64 | None = None
+    hashing: ChunkHash | None = None
 
 
 class Received:
@@ -133,7 +133,7 @@ class Received:
         chunk.pieces.append(part.data)
         if chunk.received < chunk.length:
             if chunk.hashing is None:
-                chunk.hashing = xxhash.xxh64()
+                chunk.hashing = ChunkHash()
             chunk.hashing.update(part.data)
             return
         if _digest(chunk) != chunk.digest:
@@ -152,6 +152,6 @@ class Received:
 
 def _digest(chunk: _Expected) -> int:
     if chunk.hashing is None:
-        return xxhash.xxh64_intdigest(chunk.pieces[0])
+        return chunk_digest(chunk.pieces[0])
     chunk.hashing.update(chunk.pieces[-1])
     return chunk.hashing.intdigest()

@@ -102,7 +102,7 @@ class Share(Message, frozen=True):
     """`app_metadata` of an endpoint: what a client checks its stream against.
 
     `nodes` are the names of the endpoint's locations, in their order. For V2, `footers` and `chunks` have an entry a
-    piece: the blake2b digest of the footer, and the xxhash64 of each chunk (row groups x leaf columns, little-endian).
+    piece: the blake2b digest of the footer, and the xxh3 of each chunk (row groups x leaf columns, little-endian).
     """
 
     nodes: tuple[str, ...]

@@ -18,7 +18,7 @@ from libraries.durable.calls import FileCalls
 from libraries.near_storage.errors import DamagedError, FullError, NearStorageError
 from libraries.near_storage.storing.disk_errors import own_folder
 
-FORMAT = 2
+FORMAT = 3
 APPLICATION = 0x6E656172
 """Marks the file as ours (PRAGMA application_id): 'near'."""
 

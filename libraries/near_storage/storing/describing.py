@@ -24,7 +24,7 @@ from libraries.near_storage.parquet.isolation import read_footer_apart
 from libraries.near_storage.reading import digests, footers
 
 DIGEST_BYTES = 32
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ def test_a_chunk_that_grew_is_refused(path):
     with stored(path) as file:
         (part,) = parts_of(file, [1], ["real"])
         data = part.data + b"more"
-        grown = part._replace(data=data, digest=xxhash.xxh64_intdigest(data))
+        grown = part._replace(data=data, digest=xxhash.xxh3_64_intdigest(data))
         with pytest.raises(DamagedError, match="reach beyond the chunk"):
             rebuilt(file, batches_of([grown]), [1], ["real"])
 
@@ -232,7 +232,7 @@ def test_a_chunk_begins_at_its_dictionary_only_if_that_comes_first(dictionary, s
     group = SimpleNamespace(column=lambda leaf: column)
     received = rebuilding.Received()
     received.expect(SimpleNamespace(metadata=SimpleNamespace(row_group=lambda number: group)), [0], [0])
-    received.add(by_ranges.Part(0, 0, start, xxhash.xxh64_intdigest(b"data"), memoryview(b"data")))
+    received.add(by_ranges.Part(0, 0, start, xxhash.xxh3_64_intdigest(b"data"), memoryview(b"data")))
     assert received.missing == 0
 
 
