@@ -6,13 +6,13 @@ It knows the reference run and how reports rank; it writes no page.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
 from bench_runner.results.records import Run
 from bench_runner.results.reference import PLACE, reference_runs
-from bench_runner.results.statistics import summarise
+from bench_runner.results.statistics import Ratio, summarise
 from format_bench import recommend
 from reports.analysis import engines
 from reports.analysis.access.uses import NO_VERDICT
@@ -59,14 +59,39 @@ def _wins(suite: str, track: str = "plain") -> str:
 
 
 def format_or_call() -> str:
-    """What the report answers for each table of the suite `engines`."""
-    lines = ["| data | threads | operation | answer |", "| --- | --- | --- | --- |"]
+    """What a call makes of the time and what a format, for each table and operation of the suite `engines`."""
+    heads = ("data", "threads", "operation", "slowest call over fastest, of a format", "tied", "farthest formats")
+    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for table in _tables(engines.SUITE):
         threads = "the libraries' own" if table.conditions.threads == "default" else "1"
-        for told in engines.answers(table):
-            operation, _, sentence = told.partition(": ")
-            lines.append(f"| `{table.dataset}` | {threads} | {operation} | {sentence} |")
+        for column in (SAVE_TIME, READ_TIME):
+            if found := engines.calls_of(table, column):
+                told = (f"`{table.dataset}`", threads, column.operation, *_spread(found), _farthest(found))
+                lines.append(f"| {' | '.join(told)} |")
     return "\n" + "\n".join(lines) + "\n"
+
+
+def _spread(found: Sequence[engines.Calls]) -> tuple[str, str]:
+    """How far the calls of a format lie apart, least and most, and of which formats that cannot be told."""
+    several = [(calls.by_call, calls.format) for calls in found if calls.by_call is not None]
+    # Medians may have another order than the rounds, paired: then neither call is the slower one.
+    tied = [name for ratio, name in several if ratio.tied or ratio.ratio <= 1]
+    apart = sorted((each for each in several if each[1] not in tied), key=lambda each: each[0].ratio)
+    ends = [f"{_times(ratio)} ({name})" for ratio, name in apart[:1] + apart[1:][-1:]]
+    return " to ".join(ends) or "-", ", ".join(tied) or "-"
+
+
+def _farthest(found: Sequence[engines.Calls]) -> str:
+    """The slowest format beside the fastest, each by its fastest call that was measured."""
+    (best, best_call, *_), (worst, worst_call, *_) = (engines.texts(found[place]) for place in (0, -1))
+    ratio = found[-1].by_format
+    if len(found) < 2 or ratio.tied:
+        return "-"
+    return f"{worst} ({worst_call}) {_times(ratio)} times {best} ({best_call})"
+
+
+def _times(ratio: Ratio) -> str:
+    return f"{number_text(ratio.ratio)}{NO_VERDICT if ratio.tied is None else ''}"
 
 
 def measured() -> str:
