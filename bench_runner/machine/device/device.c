@@ -52,7 +52,9 @@ EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uin
     while (ready > 0 || in_flight > 0) {
         long submitted = 0;
         while (submitted < ready) {
-            long taken = syscall(SYS_io_submit, context, ready - submitted, pending + submitted);
+            /* One by one: of several at once the kernel holds back the first until it has seen the last, and a device
+             * waits meanwhile. */
+            long taken = syscall(SYS_io_submit, context, 1L, pending + submitted);
             if (taken < 0) {
                 if (errno == EAGAIN && in_flight > 0) break;
                 result = -errno;
