@@ -172,8 +172,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "training-images": lambda: grids_table.training("training-images"),
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
-    "beside-near-storage": lambda: access_table.beside("near-storage"),
-    "beside-documents": lambda: access_table.beside("documents"),
     "answer": findings_table.answer,
     "image-wins": findings_table.image_wins,
     "codec-wins": findings_table.codec_wins,

@@ -1,8 +1,8 @@
 """Makes the reference run: `python -m tests.selfbench.reference measure SUITE`, one suite at a time, then `... pack`.
 
-Each suite is measured whole, at full size, by the command line, on a checkout without changes; what was interrupted
-goes on. Packing puts what is there into the package, in place of the same suites' earlier runs, without the pilot
-rounds, which no report shows.
+Each suite is measured by the command line, on a checkout without changes, whole and at full size unless WORDS says
+otherwise; what was interrupted goes on. Packing puts what is there into the package, in place of the same suites'
+earlier runs, without the pilot rounds, which no report shows.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ from bench_runner.run.known.costs import Costs
 ROOT = Path(__file__).parents[2]
 MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
-COLD = "encodings-cold"
-WORDS = {COLD: ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$")}
-"""Of parts that are no whole suite, what is run."""
+WORDS = {
+    "encodings-cold": ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$"),
+    "documents": (
+        *("documents", "--rows", "30000", "--formats-not", "way=|merges="),
+        *("--datasets", "^tweets-2016$", "--datasets", "^bluesky-events$"),
+    ),
+}
+"""What is run where it is not a whole suite at full size: that of documents would take a day."""
 
 
 @click.group()
