@@ -18,8 +18,9 @@ from pathlib import Path
 
 import click
 
-from bench_runner.clock import now_ns
+from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import doctor
+from bench_runner.operations.operation import REPETITIONS
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.results.records import Cell, Run, changed
@@ -27,6 +28,7 @@ from bench_runner.results.statistics import CellSummary, Ratio, is_raw_io, ranki
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
 from bench_runner.suites import SUITES
+from bench_runner.worker.block import call_all
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
 from data_generator.dataset import Dataset
@@ -106,6 +108,24 @@ def starting() -> Iterator[Check]:
         start = partial(subprocess.run, command, capture_output=True, check=True)
         seconds = statistics.median(_seconds(start) for _ in range(7))
         yield Check(f"format-bench {' '.join(words)}", f"{seconds:.2f} s", f"at most {limit} s", seconds <= limit)
+
+
+def calls() -> Iterator[Check]:
+    """What lies between two calls of a block, for calls of nothing (rule 19)."""
+
+    def nothing(handle: object, held: object) -> tuple[None, dict[str, int]]:
+        laps = Laps()
+        laps.start()
+        laps.stop()
+        return None, laps.parts
+
+    between_ms = []
+    for _ in range(REPETITIONS):
+        started = now_ns()
+        done = call_all(nothing, (None,), range(REPETITIONS))
+        between_ms.append((now_ns() - started - sum(done.walls_ns)) / REPETITIONS / 1e6)
+    each_ms = statistics.median(between_ms)
+    yield Check("between two calls of a block", f"{each_ms:.4f} ms", "at most 0.3 ms", each_ms <= 0.3)
 
 
 def steadiness() -> Iterator[Check]:
@@ -259,11 +279,13 @@ def print_checks(title: str, checks: Iterator[Check]) -> None:
 @click.command()
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
 @click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each of the runs.")
-@click.option("--only", type=click.Choice(["start", "data", "repeat", "isolation"]), help="One part alone.")
+@click.option("--only", type=click.Choice(["start", "calls", "data", "repeat", "isolation"]), help="One part alone.")
 def main(rows: int, rounds: int, only: str | None) -> None:
     """Print what Format Bench costs and how repeatable it is, beside its targets."""
     if only in (None, "start"):
         print_checks("start", starting())
+    if only in (None, "calls"):
+        print_checks("calls", calls())
     if only in (None, "data"):
         print_checks("data", making_data())
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
