@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench_runner.results.records import Run
-from bench_runner.results.reference import PLACE, reference_runs
 from reports.analysis.access.uses import has_uses, uses_of
-from reports.analysis.tables import Table, tables
+from reports.analysis.tables import Table
 from reports.sources.claims import judged
 from reports.sources.claims_shown import SOURCES, table
 from reports.sources.judging import count_text
-from tests import findings_table
+from tests import findings_table, reference_tables
+from tests.reference_tables import tables_of
 
 SUITE = "access"
 
 
 def uses() -> str:
     """One table for each data set and set of conditions: the fastest call for each use, and who comes next."""
-    found = [lines for run in _runs() for each in tables(run) for lines in _of(run, each)]
+    found = [lines for run in _runs() for each in tables_of(run) for lines in _of(run, each)]
     if not found:
         return (
             "\nThe reference run has no suite `access` yet, so there are no figures here. `python main.py run access` "
@@ -47,4 +47,4 @@ def beside(name: str) -> str:
 
 
 def _runs() -> list[Run]:
-    return reference_runs() if PLACE.exists() else []
+    return list(reference_tables.runs())

@@ -11,16 +11,18 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from bench_runner.results.records import Run
-from bench_runner.results.reference import PLACE, reference_runs
+from bench_runner.results.reference import PLACE
 from bench_runner.results.statistics import Ratio, summarise
 from format_bench import recommend
 from reports.analysis import engines
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
-from reports.analysis.tables import Table, tables, unit_of, value_text
+from reports.analysis.tables import Table, unit_of, value_text
 from reports.analysis.units import number_text
 from reports.sources.reproduction import reproduction_markdown
 from reports.text.recommendation import show
+from tests import reference_tables
+from tests.reference_tables import tables_of
 
 HEADS = {
     READ_TIME: "reads fastest",
@@ -140,13 +142,13 @@ def beside_thesis() -> str:
 
 
 def _runs() -> list[Run]:
-    return reference_runs() if PLACE.exists() else []
+    return list(reference_tables.runs())
 
 
 def _tables(suite: str) -> Iterator[Table]:
     for run in _runs():
         if suite in run.info.suites:
-            yield from tables(run)
+            yield from tables_of(run)
 
 
 def _winner(table: Table, column: Column) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
-from bench_runner.results.reference import PLACE, reference_runs
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, is_apart, is_raw_io, summarise
 from bench_runner.variants import format_name
 from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
@@ -22,6 +21,8 @@ from reports.analysis.labels import network_text, short_labels
 from reports.analysis.near_storage.paying import paying, sentences
 from reports.analysis.near_storage.ways import labels_of, network_place
 from reports.analysis.tables import Row, Table, tables, unit_of, value_text
+from tests import reference_tables
+from tests.reference_tables import tables_of
 
 READS_ALL, FROM_MEMORY = "†", "‡"
 """As in the reports: what reads all and selects, and what the library answered from its own memory."""
@@ -54,7 +55,7 @@ def suite_tables(suite: str, *, cold: bool = False) -> list[Table]:
 
 def _with_runs(suite: str, *, cold: bool) -> Iterator[tuple[Run, Table]]:
     for run in _runs():
-        for each in tables(run) if suite in run.info.suites else ():
+        for each in tables_of(run) if suite in run.info.suites else ():
             if each.suite == suite and (each.conditions.cache != "warm") is cold:
                 yield run, each
 
@@ -221,7 +222,7 @@ def training(suite: str) -> str:
     """Rows a second in each order, for each data set of a suite of training loops; waits of the most shuffled."""
     told = []
     for run in _runs():
-        for table in tables(run):
+        for table in tables_of(run):
             if table.suite == suite and has_loaders(table):
                 told += [f"`{table.dataset}`, {table.amount}, on {run.info.machine.cpu}:", "", _orders(run, table)]
     return "\n" + "\n".join(told or [_NOT_MEASURED.format(suite)])
@@ -302,4 +303,4 @@ def _told(suite: str, heads: Sequence[Head]) -> str:
 
 
 def _runs() -> list[Run]:
-    return reference_runs() if PLACE.exists() else []
+    return list(reference_tables.runs())
