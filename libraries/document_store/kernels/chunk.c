@@ -6,6 +6,9 @@
 #include "common.h"
 
 enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
+/* Bytes behind packed values that may be read; how wide a value is at most that a word holds wherever in a byte it
+   begins; how many bytes of a text are copied at once. */
+enum { PADDING = 16, MOST_IN_A_WORD = 57, PIECE = 16 };
 
 typedef struct {
     uint8_t *at, *end;
@@ -73,7 +76,13 @@ static int put_packed(writer *to, const uint64_t *values, unsigned count, unsign
     return FINE;
 }
 
-/* `padded` has 8 bytes more than the values take. */
+/* Of both: behind the values PADDING bytes may be read. */
+static inline uint64_t unpack_narrow(const uint8_t *padded, unsigned index, unsigned width) {
+    uint64_t bit = (uint64_t)index * width, word;
+    memcpy(&word, padded + bit / 8, 8);
+    return word >> (bit & 7) & ((1ull << width) - 1);
+}
+
 static inline uint64_t unpack_one(const uint8_t *padded, unsigned index, unsigned width) {
     uint64_t bit = (uint64_t)index * width, low, mask = width == 64 ? ~0ull : (1ull << width) - 1;
     unsigned shift = bit & 7;
@@ -113,8 +122,9 @@ static int put_small(writer *to, const uint8_t *values, uint64_t count, unsigned
     return FINE;
 }
 
+/* A group of 8 values of up to 8 bits is one word. */
 static int get_small(reader from, uint8_t *values, uint64_t count, unsigned width) {
-    uint64_t place = 0;
+    uint64_t place = 0, mask = (1ull << width) - 1;
     while (place < count) {
         uint64_t header, left = count - place;
         if (get_varint(&from, &header) || header >> 1 == 0) return FAULTY;
@@ -127,9 +137,14 @@ static int get_small(reader from, uint8_t *values, uint64_t count, unsigned widt
         }
         if (length > (left + GROUP - 1) / GROUP || length * width > (uint64_t)(from.end - from.at)) return FAULTY;
         for (uint64_t group = 0; group < length; group++, from.at += width) {
-            uint8_t padded[24] = {0};
-            memcpy(padded, from.at, width);
-            for (unsigned i = 0; i < GROUP && place < count; i++) values[place++] = (uint8_t)unpack_one(padded, i, width);
+            uint64_t word = 0;
+            memcpy(&word, from.at, from.end - from.at >= 8 ? 8 : width);
+            unsigned due = count - place < GROUP ? (unsigned)(count - place) : GROUP;
+            if (due == GROUP)
+                for (unsigned i = 0; i < GROUP; i++) values[place + i] = (uint8_t)(word >> i * width & mask);
+            else
+                for (unsigned i = 0; i < due; i++) values[place + i] = (uint8_t)(word >> i * width & mask);
+            place += due;
         }
     }
     return from.at == from.end ? FINE : FAULTY;
@@ -185,11 +200,19 @@ static int get_deltas(reader *from, int64_t *values, uint64_t count) {
                 for (unsigned i = 0; i < due; i++) values[place + i] = (int64_t)(last += (uint64_t)lowest);
                 continue;
             }
-            uint8_t padded[MINIBLOCK * 8 + 16];
-            memcpy(padded, from->at, size);
-            memset(padded + size, 0, 16);
-            for (unsigned i = 0; i < due; i++)
-                values[place + i] = (int64_t)(last += unpack_one(padded, i, widths[part]) + (uint64_t)lowest);
+            uint8_t copy[MINIBLOCK * 8 + PADDING];
+            const uint8_t *padded = from->at;
+            if ((uint64_t)(from->end - from->at) < size + PADDING) {
+                memcpy(copy, from->at, size);
+                memset(copy + size, 0, PADDING);
+                padded = copy;
+            }
+            if (widths[part] <= MOST_IN_A_WORD)
+                for (unsigned i = 0; i < due; i++)
+                    values[place + i] = (int64_t)(last += unpack_narrow(padded, i, widths[part]) + (uint64_t)lowest);
+            else
+                for (unsigned i = 0; i < due; i++)
+                    values[place + i] = (int64_t)(last += unpack_one(padded, i, widths[part]) + (uint64_t)lowest);
             from->at += size;
         }
     }
@@ -256,6 +279,13 @@ static int get_in_arrays(reader *from, const places_in_arrays *in, int64_t *valu
     return fault;
 }
 
+/* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. */
+typedef struct {
+    uint64_t level_count, value_count, value_bytes;
+    uint8_t *levels, *values;
+    int64_t *offsets;
+} decoded;
+
 /* --- texts: DELTA_BYTE_ARRAY, keys plain ---------------------------------------------------------------- */
 
 static uint64_t shared_bytes(const uint8_t *one, uint64_t one_size, const uint8_t *two, uint64_t two_size) {
@@ -286,28 +316,60 @@ static int put_texts(writer *to, const int64_t *offsets, const uint8_t *data, ui
     return fault;
 }
 
-/* Where each text ends; then, in a second call, with `data`, the texts. */
-static int get_texts(reader from, int64_t *offsets, uint8_t *data, uint64_t count, uint64_t most) {
-    int64_t *lengths = malloc(count * 16);
-    if (!lengths) return NO_MEMORY;
-    int64_t *prefixes = lengths + count;
+/* Where each text ends, of what it shares with the one before and what follows; FAULTY unless they take all `left` bytes. */
+static int end_texts(const int64_t *prefixes, const int64_t *lengths, uint64_t count, uint64_t left, uint64_t most,
+                     int64_t *offsets) {
     uint64_t total = 0, before = 0;
-    int fault = get_deltas(&from, prefixes, count) || get_deltas(&from, lengths, count) ? FAULTY : FINE;
-    for (uint64_t i = 0; !fault && i < count; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         uint64_t shared = (uint64_t)prefixes[i], more = (uint64_t)lengths[i];
-        fault = shared > before || more > (uint64_t)(from.end - from.at) || total + shared + more > most;
-        if (fault) break;
-        if (data) {
-            if (shared) memcpy(data + total, data + total - before, shared);
-            if (more) memcpy(data + total + shared, from.at, more);
-        }
-        from.at += more;
+        if (shared > before || more > left || total + shared + more > most) return FAULTY;
+        left -= more;
         before = shared + more;
         total += before;
         offsets[i + 1] = (int64_t)total;
     }
+    return left ? FAULTY : FINE;
+}
+
+/* Most texts are short: they are copied as one piece, with what lies behind it, which the next one takes the place of. */
+static inline void copy_text(uint8_t *to, const uint8_t *from, uint64_t size, int has_piece) {
+    uint64_t piece[PIECE / 8];
+    if (size > PIECE || !has_piece) {
+        if (size) memcpy(to, from, size);
+        return;
+    }
+    memcpy(piece, from, PIECE);
+    memcpy(to, piece, PIECE);
+}
+
+/* `data` has room for all texts and PIECE bytes more. */
+static void join_texts(reader from, const int64_t *prefixes, const int64_t *lengths, uint64_t count, const int64_t *offsets,
+                       uint8_t *data) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint8_t *to = data + offsets[i];
+        uint64_t shared = (uint64_t)prefixes[i], more = (uint64_t)lengths[i];
+        if (shared) copy_text(to, data + offsets[i - 1], shared, 1);
+        copy_text(to + shared, from.at, more, from.end - from.at >= PIECE);
+        from.at += more;
+    }
+}
+
+static int get_texts(reader from, decoded *made, uint64_t most) {
+    uint64_t count = made->value_count;
+    int64_t *lengths = malloc(count * 16 + 1);
+    if (!lengths) return NO_MEMORY;
+    int64_t *prefixes = lengths + count;
+    int fault = get_deltas(&from, prefixes, count) || get_deltas(&from, lengths, count) ||
+                        end_texts(prefixes, lengths, count, (uint64_t)(from.end - from.at), most, made->offsets)
+                    ? FAULTY
+                    : FINE;
+    if (!fault) {
+        made->value_bytes = (uint64_t)made->offsets[count];
+        if (!(made->values = malloc(made->value_bytes + PIECE))) fault = NO_MEMORY;
+        else join_texts(from, prefixes, lengths, count, made->offsets, made->values);
+    }
     free(lengths);
-    return fault || from.at == from.end ? fault : FAULTY;
+    return fault;
 }
 
 static int put_plain_texts(writer *to, const int64_t *offsets, const uint8_t *data, uint64_t count) {
@@ -318,7 +380,7 @@ static int put_plain_texts(writer *to, const int64_t *offsets, const uint8_t *da
     return FINE;
 }
 
-static int get_plain_texts(reader from, int64_t *offsets, uint8_t *data, uint64_t count, uint64_t most) {
+static int end_plain_texts(reader from, int64_t *offsets, uint64_t count, uint64_t most) {
     uint64_t total = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t size;
@@ -326,12 +388,24 @@ static int get_plain_texts(reader from, int64_t *offsets, uint8_t *data, uint64_
         memcpy(&size, from.at, 4);
         from.at += 4;
         if ((uint64_t)(from.end - from.at) < size || total + size > most) return FAULTY;
-        if (data && size) memcpy(data + total, from.at, size);
         from.at += size;
         total += size;
         offsets[i + 1] = (int64_t)total;
     }
     return from.at == from.end ? FINE : FAULTY;
+}
+
+static int get_plain_texts(reader from, decoded *made, uint64_t most) {
+    if (end_plain_texts(from, made->offsets, made->value_count, most)) return FAULTY;
+    made->value_bytes = (uint64_t)made->offsets[made->value_count];
+    if (!(made->values = malloc(made->value_bytes + 1))) return NO_MEMORY;
+    for (uint64_t i = 0; i < made->value_count; i++) {
+        uint64_t size = (uint64_t)(made->offsets[i + 1] - made->offsets[i]);
+        from.at += 4;
+        if (size) memcpy(made->values + made->offsets[i], from.at, size);
+        from.at += size;
+    }
+    return FINE;
 }
 
 /* --- chunks --------------------------------------------------------------------------------------------- */
@@ -366,13 +440,6 @@ EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int a
     return FINE;
 }
 
-/* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. */
-typedef struct {
-    uint64_t level_count, value_count, value_bytes;
-    uint8_t *levels, *values;
-    int64_t *offsets;
-} decoded;
-
 /* What a chunk must be to be a leaf's. */
 typedef struct {
     int kind, is_key, max_level, width, array_level;
@@ -405,14 +472,10 @@ static int count_values(const reader *from, const wanted *leaf, decoded *made) {
 }
 
 static int decode_texts(const reader *from, const wanted *leaf, decoded *made) {
-    int (*get)(reader, int64_t *, uint8_t *, uint64_t, uint64_t) = leaf->is_key ? get_plain_texts : get_texts;
     if (!(made->offsets = malloc((made->value_count + 1) * 8))) return NO_MEMORY;
     made->offsets[0] = 0;
-    int fault = made->value_count ? get(*from, made->offsets, NULL, made->value_count, leaf->most_bytes) : FINE;
-    if (fault) return fault;
-    made->value_bytes = (uint64_t)made->offsets[made->value_count];
-    if (!(made->values = malloc(made->value_bytes + 1))) return NO_MEMORY;
-    return made->value_count ? get(*from, made->offsets, made->values, made->value_count, leaf->most_bytes) : FINE;
+    if (made->value_count) return (leaf->is_key ? get_plain_texts : get_texts)(*from, made, leaf->most_bytes);
+    return (made->values = malloc(1)) ? FINE : NO_MEMORY;
 }
 
 static int decode_values(reader from, const wanted *leaf, decoded *made) {
