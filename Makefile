@@ -50,8 +50,8 @@ selfbench-near-storage: $(VENV)/.ready  ## what reading near the storage reaches
 	$(RUN) -m tests.selfbench.near_storage_local
 	$(RUN) -m tests.selfbench.near_storage_flight
 
-selfbench-documents: $(VENV)/.ready  ## what the document store reaches, 1,000 power cuts, 300 kills; prints ratios
-	$(RUN) -m tests.selfbench.document_store
+selfbench-documents: $(VENV)/.ready  ## what the document store reaches, beside its peers too, 1,000 power cuts, 300 kills; prints ratios
+	$(RUN) -m tests.selfbench.document_store && $(RUN) -m tests.selfbench.json_bench
 
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
 	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \

@@ -13,7 +13,7 @@ from libraries.document_store import kernels
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import ROOT, Leaf, Schema
 from libraries.document_store.shredding import native
-from libraries.document_store.shredding.columns import Column, Texts, Values, values_of
+from libraries.document_store.shredding.columns import CodedColumn, Column, Texts, Values, values_of
 from libraries.document_store.values import Kind
 
 
@@ -41,7 +41,7 @@ def value_starts(column: Column) -> np.ndarray:
     return starts
 
 
-def record_count(column: Column) -> int:
+def record_count(column: Column | CodedColumn) -> int:
     """How many records a column has tokens of; the last one may lack its end."""
     arrays = column.leaf.array_levels
     return int(np.count_nonzero(column.masked < arrays[0])) if arrays else len(column.levels)

@@ -6,6 +6,12 @@ it was built, and numpy gives the same bytes elsewhere. It knows neither pages n
 
 from __future__ import annotations
 
-from libraries.document_store.encodings.chunk import MOST_TEXT_BYTES, MOST_TOKENS, decode_column, encode_column
+from libraries.document_store.encodings.chunk import (
+    MOST_TEXT_BYTES,
+    MOST_TOKENS,
+    decode_coded,
+    decode_column,
+    encode_column,
+)
 
-__all__ = ["MOST_TEXT_BYTES", "MOST_TOKENS", "decode_column", "encode_column"]
+__all__ = ["MOST_TEXT_BYTES", "MOST_TOKENS", "decode_coded", "decode_column", "encode_column"]

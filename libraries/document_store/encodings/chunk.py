@@ -22,7 +22,16 @@ from libraries.document_store.encodings import delta, hybrid, native, strings
 from libraries.document_store.encodings.bits import ByteReader, varint, zigzag
 from libraries.document_store.errors import CorruptError, FullError
 from libraries.document_store.schema import Leaf
-from libraries.document_store.shredding.columns import KEY, Column, Texts, Values, dtype_of, is_text, values_of
+from libraries.document_store.shredding.columns import (
+    KEY,
+    CodedColumn,
+    Column,
+    Texts,
+    Values,
+    dtype_of,
+    is_text,
+    values_of,
+)
 from libraries.document_store.values import Kind
 
 MOST_TOKENS = 1 << 27
@@ -78,6 +87,13 @@ def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | No
     if values.left or len(decoded) != wanted:
         raise CorruptError(f"a column's chunk has {len(decoded)} values, its levels call for {wanted}")
     return Column(leaf, levels, decoded)
+
+
+def decode_coded(leaf: Leaf, data: bytes | memoryview) -> Column | CodedColumn:
+    """As `decode_column`, with texts of which few differ as codes where there is a kernel for it."""
+    if kernels.NATIVE:
+        return native.decode_coded(leaf, data, MOST_TOKENS, MOST_TEXT_BYTES)
+    return decode_column(leaf, data)
 
 
 def _is_first(column: Column) -> np.ndarray:

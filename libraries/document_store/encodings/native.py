@@ -9,7 +9,7 @@ import numpy as np
 from libraries.document_store import kernels
 from libraries.document_store.errors import CorruptError, FullError
 from libraries.document_store.schema import Leaf
-from libraries.document_store.shredding.columns import KEY, Column, Texts, dtype_of, is_text
+from libraries.document_store.shredding.columns import KEY, CodedColumn, Column, Texts, dtype_of, is_text
 
 
 def encode(column: Column) -> bytes:
@@ -42,24 +42,42 @@ def encode(column: Column) -> bytes:
 
 def decode(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int) -> Column:
     """The column of a chunk. Raises CorruptError."""
+    column = _decoded(leaf, data, most_tokens, most_text_bytes, coded=False)
+    assert isinstance(column, Column)
+    return column
+
+
+def decode_coded(
+    leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int
+) -> Column | CodedColumn:
+    """The column of a chunk, coded where it has texts of which few differ. Raises CorruptError."""
+    return _decoded(leaf, data, most_tokens, most_text_bytes, coded=True)
+
+
+def _decoded(
+    leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int, *, coded: bool
+) -> Column | CodedColumn:
     kernel, whole = kernels.loaded(), np.frombuffer(data, np.uint8)
-    handle, sizes = ctypes.c_void_p(), (ctypes.c_uint64 * 3)()
+    handle, sizes = ctypes.c_void_p(), (ctypes.c_uint64 * 4)()
     try:
         fault = kernel.ds_decode_chunk(
             kernels.address(whole), ctypes.c_uint64(len(whole)), int(leaf.kind), int(leaf.number == KEY),
-            leaf.max_level, leaf.level_bits, _array_level(leaf), ctypes.c_uint64(most_tokens),
+            leaf.max_level, leaf.level_bits, _array_level(leaf), int(coded), ctypes.c_uint64(most_tokens),
             ctypes.c_uint64(most_text_bytes), sizes, ctypes.byref(handle),
         )  # fmt: skip
         if fault == kernels.NO_MEMORY:
             raise MemoryError("no memory for a column")
         if fault:
             raise CorruptError(f"the chunk of column {leaf.number} ({leaf.path}) is none of that leaf's, or changed")
-        has_texts = is_text(leaf.kind)
+        has_texts, different = is_text(leaf.kind), sizes[3]
         levels, values = np.empty(sizes[0], np.uint8), np.empty(sizes[2], np.uint8)
-        offsets = np.empty(sizes[1] + 1 if has_texts else 0, np.int64)
-        kernel.ds_copy_decoded(handle, *[kernels.address(array) for array in (levels, values, offsets)])
+        offsets = np.empty((different or sizes[1]) + 1 if has_texts else 0, np.int64)
+        codes = np.empty(sizes[1] if different else 0, np.int32)
+        kernel.ds_copy_decoded(handle, *[kernels.address(array) for array in (levels, values, offsets, codes)])
     finally:
         kernel.ds_free_decoded(handle)
+    if different:
+        return CodedColumn(leaf, levels, codes, Texts(offsets, values))
     return Column(leaf, levels, Texts(offsets, values) if has_texts else values.view(dtype_of(leaf.kind)))
 
 

@@ -3,12 +3,14 @@
    Chunks may be hostile. Every count is held against what is left and against the limits that the caller gives; memory
    is the caller's, but for two arrays of lengths of texts. */
 
-#include "common.h"
+#include "texts.h"
 
 enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
 /* Bytes behind packed values that may be read; how wide a value is at most that a word holds wherever in a byte it
    begins; how many bytes of a text are copied at once. */
 enum { PADDING = 16, MOST_IN_A_WORD = 57, PIECE = 16 };
+/* Longer texts are not coded. */
+enum { LONGEST_CODED = 256 };
 
 typedef struct {
     uint8_t *at, *end;
@@ -279,11 +281,13 @@ static int get_in_arrays(reader *from, const places_in_arrays *in, int64_t *valu
     return fault;
 }
 
-/* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. */
+/* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. With codes, values are
+   the `different` texts alone, and each code is the number of one of them. */
 typedef struct {
-    uint64_t level_count, value_count, value_bytes;
+    uint64_t level_count, value_count, value_bytes, different;
     uint8_t *levels, *values;
     int64_t *offsets;
+    int32_t *codes;
 } decoded;
 
 /* --- texts: DELTA_BYTE_ARRAY, keys plain ---------------------------------------------------------------- */
@@ -354,7 +358,51 @@ static void join_texts(reader from, const int64_t *prefixes, const int64_t *leng
     }
 }
 
-static int get_texts(reader from, decoded *made, uint64_t most) {
+/* Texts that are few different ones, none of them long, as codes; FINE without codes where they are others. What a text
+   shares with the one before stays where it is, and the same one again is not looked at. */
+static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengths, decoded *made) {
+    uint64_t count = made->value_count, before = 0, kept = 0;
+    uint8_t text[LONGEST_CODED + PIECE];
+    different_texts known;
+    start_texts(&known);
+    int32_t *codes = malloc(count * sizeof *codes);
+    uint8_t *data = malloc(MOST_TEXTS * LONGEST_CODED);
+    int fault = codes && data ? FINE : NO_MEMORY;
+    uint64_t i = 0;
+    for (; !fault && i < count; i++) {
+        uint64_t shared = (uint64_t)prefixes[i], more = (uint64_t)lengths[i];
+        if (i && !more && shared == before) {
+            codes[i] = codes[i - 1];
+            continue;
+        }
+        before = shared + more;
+        if (before > LONGEST_CODED) break;
+        copy_text(text + shared, from.at, more, from.end - from.at >= PIECE);
+        from.at += more;
+        int16_t *place = place_of(&known, text, before);
+        if (*place < 0) {
+            if (known.count == MOST_TEXTS) break;
+            memcpy(data + kept, text, before);
+            add_text(&known, place, data + kept, before);
+            kept += before;
+        }
+        codes[i] = *place;
+    }
+    if (fault || i < count) {
+        free(codes);
+        free(data);
+        return fault;
+    }
+    for (uint64_t number = 0, end = 0; number < known.count; number++)
+        made->offsets[number + 1] = (int64_t)(end += known.sizes[number]);
+    made->codes = codes;
+    made->different = known.count;
+    made->values = data;
+    made->value_bytes = kept;
+    return FINE;
+}
+
+static int get_texts(reader from, decoded *made, uint64_t most, int coded) {
     uint64_t count = made->value_count;
     int64_t *lengths = malloc(count * 16 + 1);
     if (!lengths) return NO_MEMORY;
@@ -363,7 +411,8 @@ static int get_texts(reader from, decoded *made, uint64_t most) {
                         end_texts(prefixes, lengths, count, (uint64_t)(from.end - from.at), most, made->offsets)
                     ? FAULTY
                     : FINE;
-    if (!fault) {
+    if (!fault && coded) fault = code_texts(from, prefixes, lengths, made);
+    if (!fault && !made->codes) {
         made->value_bytes = (uint64_t)made->offsets[count];
         if (!(made->values = malloc(made->value_bytes + PIECE))) fault = NO_MEMORY;
         else join_texts(from, prefixes, lengths, count, made->offsets, made->values);
@@ -442,7 +491,7 @@ EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int a
 
 /* What a chunk must be to be a leaf's. */
 typedef struct {
-    int kind, is_key, max_level, width, array_level;
+    int kind, is_key, max_level, width, array_level, coded;
     uint64_t most_levels, most_bytes;
 } wanted;
 
@@ -474,7 +523,8 @@ static int count_values(const reader *from, const wanted *leaf, decoded *made) {
 static int decode_texts(const reader *from, const wanted *leaf, decoded *made) {
     if (!(made->offsets = malloc((made->value_count + 1) * 8))) return NO_MEMORY;
     made->offsets[0] = 0;
-    if (made->value_count) return (leaf->is_key ? get_plain_texts : get_texts)(*from, made, leaf->most_bytes);
+    if (made->value_count && leaf->is_key) return get_plain_texts(*from, made, leaf->most_bytes);
+    if (made->value_count) return get_texts(*from, made, leaf->most_bytes, leaf->coded);
     return (made->values = malloc(1)) ? FINE : NO_MEMORY;
 }
 
@@ -505,13 +555,16 @@ EXPORT void ds_free_decoded(decoded *made) {
     free(made->levels);
     free(made->values);
     free(made->offsets);
+    free(made->codes);
     free(made);
 }
 
-/* The chunk at the beginning of `data`; `sizes` are its levels, values and bytes of values. `made` must be freed. */
+/* The chunk at the beginning of `data`; `sizes` are its levels, values, bytes of values, and, where texts are wanted
+   `coded` and are, how many differ, else 0. `made` must be freed. */
 EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_key, int max_level, int width,
-                           int array_level, uint64_t most_levels, uint64_t most_bytes, uint64_t *sizes, decoded **made) {
-    wanted leaf = {kind, is_key, max_level, width, array_level, most_levels, most_bytes};
+                           int array_level, int coded, uint64_t most_levels, uint64_t most_bytes, uint64_t *sizes,
+                           decoded **made) {
+    wanted leaf = {kind, is_key, max_level, width, array_level, coded, most_levels, most_bytes};
     uint32_t total;
     uint64_t bytes;
     decoded *one = *made = calloc(1, sizeof(decoded));
@@ -527,12 +580,15 @@ EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_
     sizes[0] = one->level_count;
     sizes[1] = one->value_count;
     sizes[2] = one->value_bytes;
+    sizes[3] = one->different;
     return fault;
 }
 
-/* Into arrays of those sizes; `offsets` only of texts, one more than there are. */
-EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets) {
+/* Into arrays of those sizes; `offsets` only of texts, one more than there are in `values`; `codes` only where some
+   differ. */
+EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets, int32_t *codes) {
     memcpy(levels, made->levels, made->level_count);
     memcpy(values, made->values, made->value_bytes);
-    if (made->offsets) memcpy(offsets, made->offsets, (made->value_count + 1) * 8);
+    if (made->offsets) memcpy(offsets, made->offsets, ((made->codes ? made->different : made->value_count) + 1) * 8);
+    if (made->codes) memcpy(codes, made->codes, made->value_count * sizeof *codes);
 }

@@ -5,14 +5,14 @@ It knows which pages to fetch and what the columns on them become; `mega_leaf.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from libraries.document_store import assembling
-from libraries.document_store.encodings import decode_column, encode_column
+from libraries.document_store.encodings import decode_coded, decode_column, encode_column
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.gathering import record_count, take
 from libraries.document_store.layouts.footer import LeafEntry
@@ -30,9 +30,11 @@ from libraries.document_store.layouts.prefixes import (
     may_hold,
 )
 from libraries.document_store.schema import Leaf, Schema
-from libraries.document_store.shredding import Column, Texts, key_column
+from libraries.document_store.shredding import CodedColumn, Column, Texts, key_column
 from libraries.document_store.shredding.columns import KEY, values_of
 from libraries.document_store.values import Kind
+
+C = TypeVar("C", Column, Column | CodedColumn)
 
 
 def chunk_of(column: Column) -> Chunk | None:
@@ -100,15 +102,21 @@ class AmaxLeaf(LeafFacts):
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
         """As `ComponentLeaf` has it."""
+        columns = self._decoded(numbers, decode_column)
+        if ordinals is None:
+            return columns
+        records = self._records(ordinals)
+        return {number: take(column, records) for number, column in columns.items()}
+
+    def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
+        """As `ComponentLeaf` has it."""
+        return self._decoded(numbers, decode_coded)
+
+    def _decoded(self, numbers: Iterable[int], decode: Callable[[Leaf, memoryview], C]) -> dict[int, C]:
         leaves = self._schema.leaves
         wanted = sorted({number for number in numbers if number < len(leaves)})
-        records = None if ordinals is None else self._records(ordinals)
-        columns = {}
         pages = self._fetch(wanted)
-        for number in wanted:
-            column = self._column(leaves[number], pages)
-            columns[number] = column if records is None else take(column, records)
-        return columns
+        return {number: self._column(leaves[number], pages, decode) for number in wanted}
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """As `ComponentLeaf` has it."""
@@ -138,7 +146,9 @@ class AmaxLeaf(LeafFacts):
                 del self._kept[page]
         return pages
 
-    def _column(self, leaf: Leaf, pages: dict[int, bytes]) -> Column:
+    def _column(
+        self, leaf: Leaf, pages: dict[int, bytes], decode: Callable[[Leaf, memoryview], C]
+    ) -> C:
         present = self.count - self.antimatter_count
         zero = self._page_0
         if leaf.number == KEY:
@@ -147,7 +157,7 @@ class AmaxLeaf(LeafFacts):
         if not own:
             return Column(leaf, np.zeros(present, np.uint8), values_of(leaf.kind, []))
         with placed(f"{self._where}: column {leaf.number} ({leaf.path})"):
-            column = decode_column(leaf, zero.chunk(leaf.number, [pages[page] for page in own]))
+            column = decode(leaf, zero.chunk(leaf.number, [pages[page] for page in own]))
             records = record_count(column)
             if records != present:
                 raise CorruptError(f"it has {records} records, the leaf has {present}")

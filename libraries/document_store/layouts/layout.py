@@ -15,7 +15,7 @@ import numpy as np
 
 from libraries.document_store.key_filter import KeyFilter
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import Column
+from libraries.document_store.shredding import CodedColumn, Column
 
 LayoutName: TypeAlias = Literal["amax", "vector", "open"]
 CompressionName: TypeAlias = Literal["none", "snappy", "zstd"]
@@ -141,6 +141,9 @@ class ComponentLeaf(Protocol):
         Ordinals count the leaf's keys, rise, and never name anti-matter. Reads the pages of these columns only. `amax`
         alone has columns, the others raise TypeError. Raises CorruptError.
         """
+
+    def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
+        """As `columns`, of all records; texts of which few differ may come as codes."""
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """Records as MessagePack: of these ordinals as in `columns`, or of all records. Raises CorruptError."""

@@ -22,7 +22,7 @@ from libraries.document_store.layouts.row_leaves import RowLeaf, decode_leaf
 from libraries.document_store.layouts.vector_rows import VectorRows
 from libraries.document_store.messagepack import check_rows
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import Column
+from libraries.document_store.shredding import CodedColumn, Column
 from libraries.document_store.shredding.columns import KEY
 
 
@@ -54,6 +54,10 @@ class RowsLeaf(LeafFacts):
         return number != KEY or may_hold_keys(self._entry, low, high)
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
+        """Raises TypeError: rows have none."""
+        raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
+
+    def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
         """Raises TypeError: rows have none."""
         raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
 

@@ -6,13 +6,13 @@ This module must not know who keeps documents, or how.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 import numpy as np
 
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import Column
+from libraries.document_store.shredding import CodedColumn, Column
 
 
 class Part(Protocol):
@@ -39,6 +39,9 @@ class Part(Protocol):
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
         """Columns of those leaves, in the order of keys; a number that the part's schema lacks is left out."""
+
+    def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
+        """The same; texts of which few differ may come as codes."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """False only if no document of the part has a value of this leaf within [low, high]; None is an open end."""

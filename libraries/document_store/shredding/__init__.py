@@ -5,7 +5,7 @@ The fast way is C, the specification is `reference`. It knows neither files nor 
 
 from __future__ import annotations
 
-from libraries.document_store.shredding.columns import Column, Texts, key_column
+from libraries.document_store.shredding.columns import CodedColumn, Column, Texts, key_column
 from libraries.document_store.shredding.shredder import Shredded, infer, shred
 
-__all__ = ["Column", "Shredded", "Texts", "infer", "key_column", "shred"]
+__all__ = ["CodedColumn", "Column", "Shredded", "Texts", "infer", "key_column", "shred"]

@@ -81,6 +81,24 @@ class Column:
         return np.asarray(self.levels & np.uint8(self.leaf.null_flag - 1))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedColumn:
+    """A column of texts of which few differ: each once, and which of them each value is."""
+
+    leaf: Leaf
+    levels: np.ndarray
+    """As of a Column."""
+    codes: np.ndarray
+    """int32, in place of each value: its number among `different`."""
+    different: Texts
+    """None of them twice."""
+
+    @property
+    def masked(self) -> np.ndarray:
+        """As of a Column."""
+        return np.asarray(self.levels & np.uint8(self.leaf.null_flag - 1))
+
+
 def is_text(kind: Kind) -> bool:
     """Whether the values of such a leaf are Texts."""
     return kind in (Kind.TEXT, Kind.BINARY, Kind.REST)

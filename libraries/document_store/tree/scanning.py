@@ -8,7 +8,7 @@ It knows neither values nor where files lie.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 from libraries.document_store.key_filter import hash_keys
 from libraries.document_store.layouts.layout import LEAF_RECORDS, Component, ComponentLeaf, Key, Keys
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import Column, Shredded, shred
+from libraries.document_store.shredding import CodedColumn, Column, Shredded, shred
 from libraries.document_store.tree.memtable import key_array
 
 
@@ -50,6 +50,9 @@ class Part(Protocol):
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
         """Columns of the documents; a number that the part's schema lacks is left out. Raises CorruptError."""
+
+    def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
+        """The same; texts of which few differ may come as codes."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """False only if no document of the part has a value of that leaf from `low` to `high` (None: open)."""
@@ -84,6 +87,10 @@ class MemoryPart:
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
         """As `Part` has it."""
         return _some(self._shredded, leaf_numbers)
+
+    def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
+        """As `Part` has it."""
+        return self.columns(leaf_numbers)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """A memtable has no prefixes."""
@@ -156,6 +163,12 @@ class StoredPart:
         (leaf,) = self._leaves
         everything = self.count == leaf.count
         return leaf.columns(leaf_numbers, None if everything else self.visible)
+
+    def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
+        """As `Part` has it: where all documents of a leaf are visible."""
+        if self.columnar and self.count == self._leaves[0].count:
+            return self._leaves[0].coded_columns(leaf_numbers)
+        return self.columns(leaf_numbers)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """As `Part` has it."""

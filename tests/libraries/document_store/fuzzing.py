@@ -25,11 +25,11 @@ import numpy as np
 
 from libraries.document_store import json_text, kernels, messagepack
 from libraries.document_store.assembling import assemble_rows
-from libraries.document_store.encodings import decode_column, encode_column
+from libraries.document_store.encodings import decode_coded, decode_column, encode_column
 from libraries.document_store.errors import CorruptError, DocumentError
 from libraries.document_store.gathering import take_of
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import Column, infer, shred
+from libraries.document_store.shredding import CodedColumn, Column, Texts, infer, shred
 from libraries.document_store.values import Kind, same
 
 NUMBERS = (0, 1, 2, 7, 31, 127, 128, 255, 256, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
@@ -147,10 +147,15 @@ def break_a_chunk(dice: random.Random) -> str:
     column = dice.choice(COLUMNS)
     data = mutated(encode_column(column), dice)
     native, python = in_both(lambda way: decode_column(column.leaf, data, use_native=way), CorruptError)
+    coded = outcome(lambda: decode_coded(column.leaf, data), CorruptError)
     if native is CorruptError or python is CorruptError:
-        assert native is python, (column.leaf, data, native, python)
+        assert native is python is coded, (column.leaf, data, native, python, coded)
         return "refused"
     assert alike(native, python), (column.leaf, data)
+    if isinstance(coded, CodedColumn):
+        different = coded.different.tolist()
+        coded = Column(coded.leaf, coded.levels, Texts.of([different[code] for code in coded.codes.tolist()]))
+    assert alike(native, coded), (column.leaf, data)
     ordinals = np.array([dice.randrange(-1 if dice.random() < 0.1 else 0, len(ROWS)) for _ in range(4)])
 
     def taken(native: bool) -> Column:

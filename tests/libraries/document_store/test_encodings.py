@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from libraries.document_store import kernels, messagepack
-from libraries.document_store.encodings import decode_column, delta, encode_column, hybrid, strings
+from libraries.document_store.encodings import decode_coded, decode_column, delta, encode_column, hybrid, strings
 from libraries.document_store.encodings.bits import varint, zigzag
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import Texts, key_column, shred
+from libraries.document_store.shredding import CodedColumn, Column, Texts, key_column, shred
 from libraries.document_store.values import Kind
 from tests.libraries.document_store.random_documents import documents
 
@@ -91,6 +91,39 @@ def test_columns_of_all_kinds(use_native):
         assert_alike(column, decode_column(column.leaf, memoryview(data + b"more"), use_native=use_native))
 
 
+def spelled_out(column):
+    """The column of codes, or the one that is none."""
+    if isinstance(column, Column):
+        return column
+    different = column.different.tolist()
+    assert len(set(different)) == len(different)
+    return Column(column.leaf, column.levels, Texts.of([different[code] for code in column.codes.tolist()]))
+
+
+def test_codes_stand_for_the_texts():
+    for column in of_all_kinds():
+        assert_alike(column, spelled_out(decode_coded(column.leaf, encode_column(column))))
+
+
+@pytest.mark.skipif(not kernels.NATIVE, reason="python -m libraries.build")
+def test_texts_of_which_few_differ_are_coded():
+    dice = np.random.default_rng(8)
+    ends = ["", "a", "ab", "x" * 256, "x" * 255 + "y", *(f"app.feed.{number}" for number in range(20))]
+    chosen = [ends[place] for place in dice.integers(0, len(ends), 500)]
+    for texts, coded in (
+        (chosen, True),
+        ([*chosen, *chosen[-1:] * 50, None, "", ""], True),
+        ([[], chosen[:7], None, ["", ""], chosen], True),
+        ([str(number) for number in range(256)] * 2, True),
+        ([str(number) for number in range(257)], False),
+        (["x" * 257], False),
+    ):
+        column = column_of(Kind.TEXT, texts)
+        found = decode_coded(column.leaf, encode_column(column))
+        assert isinstance(found, CodedColumn) is coded
+        assert_alike(column, spelled_out(found))
+
+
 @settings(max_examples=40, deadline=None)
 @given(documents())
 def test_columns_of_random_documents(found):
@@ -99,6 +132,7 @@ def test_columns_of_random_documents(found):
         data = encode_column(column)
         assert data == encode_column(column, use_native=False)
         assert_alike(column, decode_column(column.leaf, data))
+        assert_alike(column, spelled_out(decode_coded(column.leaf, data)))
 
 
 @settings(max_examples=40, deadline=None)

@@ -33,7 +33,7 @@ from libraries.document_store.queries.plan import (
 from libraries.document_store.queries.vectors import joining, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.queries.vectors.vector import Index, Vector
-from libraries.document_store.shredding import Column
+from libraries.document_store.shredding import CodedColumn, Column
 
 
 class Receiver(Protocol):
@@ -56,14 +56,14 @@ class Columns:
         """Nothing is read yet."""
         self.count = part.count
         self._part = part
-        self._columns: dict[int, Column] = {}
+        self._columns: dict[int, Column | CodedColumn] = {}
         self._views: dict[tuple[int, int], View] = {}
 
     def load(self, leaf_numbers: Iterable[int]) -> None:
         """Read the columns of these leaves that were not read before."""
         wanted = [number for number in leaf_numbers if number not in self._columns]
         if wanted:
-            self._columns.update(self._part.columns(wanted))
+            self._columns.update(self._part.coded_columns(wanted))
 
     def view(self, leaf_number: int, depth: int) -> View:
         """A column that was loaded, at a depth."""

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.queries.vectors import arrow
-from libraries.document_store.queries.vectors.coded import coded
+from libraries.document_store.queries.vectors.coded import Coded, coded
 from libraries.document_store.schema import Leaf
-from libraries.document_store.shredding import Column, Texts
+from libraries.document_store.shredding import CodedColumn, Column, Texts
 from libraries.document_store.values import Kind
 
 Values = Any
@@ -29,7 +29,7 @@ class View:
 
     __slots__ = ("_flagged", "_parents", "leaf", "levels", "present", "values")
 
-    def __init__(self, column: Column, depth: int) -> None:
+    def __init__(self, column: Column | CodedColumn, depth: int) -> None:
         """At a depth of at most the leaf's own. Raises CorruptError for tokens that no shredder writes."""
         leaf = self.leaf = column.leaf
         flag = np.uint8(leaf.null_flag - 1)
@@ -93,9 +93,11 @@ def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return starts, repetition[starts]
 
 
-def _values(column: Column) -> Values:
+def _values(column: Column | CodedColumn) -> Values:
+    kind = pa.large_string() if column.leaf.kind is Kind.TEXT else pa.large_binary()
+    if isinstance(column, CodedColumn):
+        return Coded(column.codes, arrow.texts(column.different.offsets, column.different.data, kind))
     values = column.values
     if not isinstance(values, Texts):
         return values
-    kind = pa.large_string() if column.leaf.kind is Kind.TEXT else pa.large_binary()
     return coded(values, kind) or arrow.texts(values.offsets, values.data, kind)

@@ -61,6 +61,9 @@ class MemoryPart:
         self.columns_read.update(leaf_numbers)
         return {n: self._shredded.columns[n] for n in leaf_numbers if n < len(self._shredded.columns)}
 
+    def coded_columns(self, leaf_numbers):
+        return self.columns(leaf_numbers)
+
     def may_match(self, leaf_number, low, high):
         return leaf_number < len(self._shredded.columns)
 
