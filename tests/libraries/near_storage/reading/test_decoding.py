@@ -9,7 +9,7 @@ import pytest
 
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.reading import footers
-from libraries.near_storage.reading.decoding import Decoder, slices, stretches
+from libraries.near_storage.reading.decoding import BATCH_ROWS, Decoder, slices, stretches
 
 ROWS = 1000
 
@@ -87,14 +87,14 @@ def test_small_row_groups_are_decoded_together_and_long_ones_in_pieces(content):
     def made(groups, **bounds):
         return list(stretches(metadata, groups, [0], **bounds))
 
-    assert made(range(10)) == [(list(range(10)), 65_536)]
+    assert made(range(10)) == [(list(range(10)), BATCH_ROWS)]
     assert made([1, 4, 5, 6, 8], batch_rows=299) == [([1, 4], 299), ([5, 6], 299), ([8], 299)]
     assert made([1, 4, 5], batch_rows=40) == [([1], 40), ([4], 40), ([5], 40)]
     assert made([1, 4, 5], batch_bytes=2 * size + 1) == [([1, 4], 200), ([5], 200)]
     assert made([1], batch_bytes=size // 4) == [([1], 24)]
     assert made([1], batch_bytes=1) == [([1], 1)]
     assert made([]) == []
-    assert list(stretches(metadata, [0, 1], [])) == [([0, 1], 65_536)]
+    assert list(stretches(metadata, [0, 1], [])) == [([0, 1], BATCH_ROWS)]
 
 
 def test_slices_are_bounded_and_lose_nothing():
