@@ -17,8 +17,8 @@ from libraries.near_storage.errors import DamagedError, RequestError
 from libraries.near_storage.reading.footers import ParsedFooter
 
 BATCH_ROWS = 131_072
-"""Most rows of a batch: of what decodes to far more bytes than Parquet counts, these are few. Twice pyarrow's own default,
-so that a row group of 125,000 rows is decoded in one call: two calls take a third more time (136 and 101 ms)."""
+"""Most rows of a batch, for what decodes to far more bytes than Parquet counts. Twice pyarrow's own default, so that a
+row group of 125,000 rows is decoded in one call: two calls take a third more time (136 and 101 ms)."""
 
 BATCH_BYTES = 16 << 20
 """Most bytes of a batch as Parquet counts them before compression. What is decoded may be more: see `slices`."""
