@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bench_runner.results.records import Run
 from reports.analysis.access.uses import has_uses, uses_of
 from reports.analysis.tables import Table
+from reports.sources import claims_shown
 from reports.sources.claims import judged
 from reports.sources.claims_shown import SOURCES, table
 from reports.sources.judging import count_text
@@ -44,6 +45,12 @@ def beside(name: str) -> str:
     found = judged(_runs(), SOURCES[name])
     counts = count_text([each.verdict for each in found])
     return f"\n{counts}. Ours are of {findings_table.machines()}.\n\n{table(found)}\n"
+
+
+def behind(name: str, title: str) -> str:
+    """The tables of a source whose titles begin so, with the reference run's figures beside."""
+    found = [f"{each.title}:\n\n{claims_shown.grid_table(each)}\n" for each in claims_shown.behind(_runs(), name)]
+    return "\n" + "\n".join(each for each in found if each.startswith(title))
 
 
 def _runs() -> list[Run]:

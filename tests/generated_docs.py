@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from adapters.contract import Adapter, Native, Stage, TabularFormat
@@ -172,6 +173,14 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "training-images": lambda: grids_table.training("training-images"),
     "beside-lance": lambda: access_table.beside("lance"),
     "beside-f3": lambda: access_table.beside("f3"),
+    **{
+        f"documents-{dataset}-layouts": partial(grids_table.documents, dataset, "documents-layouts")
+        for dataset in ("cell", "sensors", "tweets", "wos")
+    },
+    "beside-near-storage": lambda: access_table.beside("near-storage"),
+    "behind-near-storage": lambda: access_table.behind("near-storage", "table 8.1"),
+    "behind-documents": lambda: access_table.behind("documents", "table 3"),
+    "beside-documents": lambda: access_table.beside("documents"),
     "answer": findings_table.answer,
     "image-wins": findings_table.image_wins,
     "codec-wins": findings_table.codec_wins,

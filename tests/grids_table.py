@@ -272,24 +272,21 @@ def _percent(operation: str) -> str:
     return f"{100 * float(found[1]):g}" if found else operation
 
 
-def documents(dataset: str) -> str:
-    """What each store takes for one data set: ingestion, size, look-ups and questions."""
+def documents(dataset: str, part: str = DOCUMENTS) -> str:
+    """What each store takes for one data set, in a part of the reference run: size, ingestion, look-ups, questions."""
+    tables_of_set = [each for run, each in _with_runs(DOCUMENTS, cold=False) if run.folder.name == part]
     heads = [
-        Head(TITLES.get(operation, operation), table, column)
-        for table in suite_tables(DOCUMENTS)
+        Head(title, table, column)
+        for table in tables_of_set
         if table.dataset == dataset
-        for operation in table.columns.operations
-        for column in (table.columns.find(operation, Role.TIME),)
+        for title, operation, role in (
+            ("size", SAVE, Role.SIZE),
+            *((TITLES.get(each, each), each, Role.TIME) for each in table.columns.operations),
+        )
+        for column in (table.columns.find(operation, role),)
         if column is not None
     ]
-    sizes = [
-        Head("size", table, column)
-        for table in suite_tables(DOCUMENTS)
-        if table.dataset == dataset
-        for column in (table.columns.find(SAVE, Role.SIZE),)
-        if column is not None
-    ]
-    return _told(DOCUMENTS, [*sizes, *heads])
+    return _told(DOCUMENTS, heads)
 
 
 def _told(suite: str, heads: Sequence[Head]) -> str:

@@ -1,9 +1,9 @@
 """The reference run: what the whole suites have shown on machines of ours, in the package: an answer without measuring.
 
-One folder for each suite below reference_runs, and one for what is measured of a suite with a cold page cache. They are
-made by `python -m tests.selfbench.reference`. What it took to measure each cell lies beside them, for telling how long
-runs take elsewhere. All bear the same name of a machine, and not all the same processor: one suite is of one machine,
-two may be of two. This module knows no suite and draws no conclusion.
+One folder for each suite below reference_runs, and more where a suite is measured in another way too, such as with a
+cold page cache. They are made by `python -m tests.selfbench.reference`. What it took to measure each cell lies beside
+them, for telling how long runs take elsewhere. All bear the same name of a machine, and not all the same processor: one
+suite is of one machine, two may be of two. This module knows no suite and draws no conclusion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COSTS = PLACE / "costs.json"
 ORDER = (
     *("tabular", "access", "image", "engines", "compression"),
     *("wide", "encodings", "encodings-cold", "training", "writing", "sweep"),
-    *("near-storage", "documents"),
+    *("near-storage", "documents", "documents-layouts", "documents-ranges"),
 )
 """The folders as they are shown, the main question first; one that is not named here comes last."""
 

@@ -42,7 +42,7 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
     for each in found:
         print_lines(page, [f"{each.verdict.value}: {each.claim.statement} ({each.claim.place})"])
         print_lines(page, [f"  {text}" for text in _details(each)])
-    for beside in _behind(runs, name):
+    for beside in behind(runs, name):
         page.print()
         print_lines(page, [beside.title], style="bold")
         heads = ["\n".join(textwrap.wrap(head, _HEAD_WIDTH)) for head in beside.head[1:]]
@@ -54,7 +54,8 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
             print_lines(page, [f"{slip.place}: {slip.printed}", f"  {slip.right}", f"  {slip.matters}"])
 
 
-def _behind(runs: Sequence[Run], name: str) -> tuple[SideBySide, ...]:
+def behind(runs: Sequence[Run], name: str) -> tuple[SideBySide, ...]:
+    """The tables of a source that stand behind its claims, with our figures beside; none where it has none."""
     return BEHIND[name](runs) if name in BEHIND else ()
 
 
@@ -84,10 +85,7 @@ def markdown(runs: Sequence[Run], name: str) -> str:
         "published are of other machines and versions, so relations say more than values."
     )
     parts = [f"# Beside {source.title}", told, f"## {count_text([each.verdict for each in found])}", table(found)]
-    parts += [
-        f"## {grid.title}\n\n{_lines([grid.head, _RULE[: len(grid.head)], *grid.texts])}"
-        for grid in _behind(runs, name)
-    ]
+    parts += [f"## {grid.title}\n\n{grid_table(grid)}" for grid in behind(runs, name)]
     if source.slips:
         rows = [(slip.place, slip.printed, slip.right, slip.matters) for slip in source.slips]
         head = ("where", "printed", "what it is", "what of it changes")
@@ -102,6 +100,11 @@ def table(found: Sequence[Judged]) -> str:
         beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(_ours(each))
         rows.append([*beside, each.verdict.value, each.reason])
     return _lines(rows)
+
+
+def grid_table(grid: SideBySide) -> str:
+    """A table of a source as Markdown, without its title."""
+    return _lines([grid.head, _RULE[: len(grid.head)], *grid.texts])
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> str:
