@@ -1,7 +1,7 @@
 """A table as a `pyarrow.dataset.Dataset`: DuckDB, Polars and pyarrow push columns and filters into it by themselves.
 
-A filter is translated and sent to the nodes as far as it can be, and is applied once more, exactly as pyarrow means it,
-to what comes: engines that read a Dataset rely on that. It knows no Flight.
+A filter is translated and sent to the nodes as far as it can be. What cannot be is applied here to what comes, exactly
+as pyarrow means it: engines that read a Dataset rely on exact filters. It knows no Flight.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ class NearStorageDataset(ds.UnionDataset):
             self._batches(query),
             schema=loaded,
             columns=shown,
-            filter=None if translated.complete and _has_views(loaded) else wanted,
+            # The nodes have done it all: pyarrow would refuse some of it, as views of text, or int64 beside a fraction.
+            filter=None if translated.complete else wanted,
             batch_size=batch_size,
             use_threads=options.get("use_threads", True),
             memory_pool=options.get("memory_pool"),
@@ -234,7 +235,7 @@ class NearStorageDataset(ds.UnionDataset):
             names |= found
         needed = [field for field in self._table_schema if field.name in names]
         # Rows without columns are counted by one of few bytes.
-        return pa.schema(needed or [min(self._table_schema, key=_width)])
+        return pa.schema(needed or sorted(self._table_schema, key=_width)[:1])
 
 
 def dataset(executor: Executor, table: str, way: Way | None) -> NearStorageDataset:
@@ -264,11 +265,6 @@ def _names(expression: pc.Expression) -> frozenset[str] | None:
             inside = node.function == expression_calls.NESTED
             waiting += node.arguments[:1] if inside else node.arguments
     return frozenset(names)
-
-
-def _has_views(schema: pa.Schema) -> bool:
-    """Whether there are columns that pyarrow cannot filter (views of text and bytes, pyarrow 26)."""
-    return any(field.type in (pa.string_view(), pa.binary_view()) for field in schema)
 
 
 def _width(field: pa.Field) -> int:

@@ -37,7 +37,13 @@ def partitions(source: TableSource, rows_per_partition: int | None) -> Iterator[
     with tempfile.TemporaryDirectory(prefix="near-storage-") as folder:
         for number, table in enumerate(_tables(source, rows_per_partition or PARTITION_ROWS)):
             path = Path(folder) / f"{number}.parquet"
-            pq.write_table(table, path, row_group_size=GROUP_ROWS)
+            try:
+                pq.write_table(table, path, row_group_size=GROUP_ROWS)
+            except (pa.ArrowException, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    # The disk's, and not the table's.
+                    raise
+                raise RequestError(f"the table cannot be written as Parquet: {str(error)[:200]}") from None
             yield path
             path.unlink()
 
@@ -87,9 +93,12 @@ def _tables(source: TableSource, rows: int) -> Iterator[pa.Table]:
 
 
 def _batches(paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    first = _schema(paths[0])
     for path in paths:
         try:
             with pq.ParquetFile(path) as file:
+                if not file.schema_arrow.equals(first):
+                    raise RequestError(f"{path}: has other columns than {paths[0]}; put tables of other columns apart")
                 yield from file.iter_batches()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from None

@@ -6,12 +6,12 @@ no query.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -22,7 +22,8 @@ import pyarrow.flight as flight
 
 from libraries.near_storage.client.patience import Patience, coming_again
 from libraries.near_storage.client.sources import TableSource, all_bytes, partitions
-from libraries.near_storage.errors import DamagedError, NearStorageError, RequestError, UnavailableError
+from libraries.near_storage.errors import DamagedError, FooterError, NearStorageError, RequestError, UnavailableError
+from libraries.near_storage.serving import clock
 from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import from_flight
 from libraries.near_storage.serving.node import UPLOAD
@@ -42,9 +43,13 @@ from libraries.near_storage.storing.describing import blake2b
 PUT_S = 3600.0
 """How long a node may take to store one partition."""
 PIECE_BYTES = 1 << 20
+STORED_BYTES_PER_S = 5e6
+"""A node that has all bytes of a partition syncs and describes them at least at this rate, or it counts as hung."""
+WATCH_S = 0.5
+"""How often it is looked at whether nodes get on."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the bytes of the table that all their nodes hold, and with those of the whole table if it is known."""
+"""Called with the bytes of the table that all their nodes took, and with those of the whole table if it is known."""
 
 ReplyT = TypeVar("ReplyT")
 
@@ -86,6 +91,9 @@ def put(
 
     If a node is lost meanwhile, all begins anew without it, as long as the catalog finds enough others.
     """
+    if not isinstance(source, pa.Table | str | Path):
+        # It is gone through once for the bytes of all, and again for each try.
+        source = list(source)
     lost: dict[str, NearStorageError] = {}
     while True:
         try:
@@ -97,7 +105,7 @@ def put(
             raise UnavailableError(f"nodes were lost while the table was put ({texts}). {error}") from None
         try:
             _send_all(target, upload, source, rows_per_partition, progress)
-            return target.ask("commit", OfUpload(upload), Committed).version
+            return _commit(target, upload)
         except _NodesLost as error:
             lost |= error.errors
             _abort(target, upload)
@@ -114,6 +122,20 @@ def _abort(target: Target, upload: str) -> None:
         return
 
 
+def _commit(target: Target, upload: str) -> int:
+    """Switch the version in; its number. Where only the answer was lost, the catalog tells it once more."""
+    try:
+        return target.ask("commit", OfUpload(upload), Committed).version
+    except UnavailableError:
+        pass
+    try:
+        return target.ask("commit", OfUpload(upload), Committed).version
+    except UnavailableError as error:
+        raise UnavailableError(
+            f"all is stored, and whether the new version is seen is not known: look when the catalog answers ({error})"
+        ) from None
+
+
 def _send_all(
     target: Target, upload: str, source: TableSource, rows_per_partition: int | None, progress: Progress | None
 ) -> None:
@@ -121,12 +143,15 @@ def _send_all(
     given_up = threading.Event()
     try:
         for position, path in enumerate(partitions(source, rows_per_partition)):
-            digest, size = _digest(path)
-            placed = target.ask("place", Place(upload, position, digest, size), Placements)
-            sends = [_apart(partial(_send, target, node, placed.permit, path, given_up)) for node in placed.nodes]
-            _raise_first(sends)
-            for sent in sends:
-                target.act("acknowledge", sent.result())
+            size = path.stat().st_size
+            told = (lambda taken, done=done: progress(done + taken, total)) if progress is not None else None
+            try:
+                _send_one(target, upload, position, path, given_up, told)
+            except (FooterError, RequestError) as error:
+                if total is None:
+                    # It was written here: its path says nothing to whoever puts a table.
+                    raise
+                raise type(error)(f"{path}: {error}") from None
             done += size
             if progress is not None:
                 progress(done, total)
@@ -135,24 +160,100 @@ def _send_all(
         given_up.set()
 
 
-def _apart(work: Callable[[], bytes]) -> Future[bytes]:
-    """What `work` returns, made in a thread that nobody has to wait for: Flight cannot cancel what it sends."""
-    result: Future[bytes] = Future()
+def _send_one(
+    target: Target,
+    upload: str,
+    position: int,
+    path: Path,
+    given_up: threading.Event,
+    told: Callable[[int], None] | None,
+) -> None:
+    """A partition to all its nodes. _NodesLost if others should be tried, else what a node says of the file itself."""
+    digest, size = _digest(path)
+    placed = target.ask("place", Place(upload, position, digest, size), Placements)
+    sends = [_Sending(target, node, placed.permit, path, size, given_up) for node in placed.nodes]
+    waiting = sends
+    while waiting:
+        ended, _ = wait([each.receipt for each in waiting], WATCH_S, FIRST_COMPLETED)
+        waiting = [each for each in waiting if not each.receipt.done() and not each.hangs]
+        if told is not None and not ended:
+            told(min(each.taken_bytes for each in sends))
+    _raise_first([each.error for each in sends])
+    for each in sends:
+        target.act("acknowledge", each.receipt.result())
 
-    def run() -> None:
+
+class _Sending:
+    """A file on its way to one node, in a thread that nobody has to wait for: Flight cannot cancel what it sends."""
+
+    def __init__(
+        self, target: Target, node: Placement, permit: bytes, path: Path, size: int, given_up: threading.Event
+    ) -> None:
+        self._target, self._node, self._permit = target, node, permit
+        self._path, self._size, self._given_up = path, size, given_up
+        self._until_s = math.inf
+        self.taken_bytes = 0
+        self.receipt: Future[bytes] = Future()
+        threading.Thread(target=self._run, name="near-storage-put", daemon=True).start()
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the node has taken nothing, or said nothing, for longer than patience is."""
+        return clock.elapsed_s() > self._until_s
+
+    @property
+    def error(self) -> BaseException | None:
+        """What became of it, of a node that hangs too; None: it has the file."""
+        if self.receipt.done():
+            return self.receipt.exception()
+        hung = f"node {self._node.node}: took nothing for {self._target.patience.idle_s:g} s and more"
+        return _NodesLost({self._node.node: UnavailableError(hung)})
+
+    def _run(self) -> None:
         try:
-            result.set_result(work())
+            self.receipt.set_result(coming_again(self._sent, self._target.patience, self._given_up))
+        except (UnavailableError, DamagedError) as error:
+            self.receipt.set_exception(_NodesLost({self._node.node: error}))
         except BaseException as error:
-            # Whoever asks for the result is told, in his own thread.
-            result.set_exception(error)
+            # Whoever asks for the receipt is told, in his own thread.
+            self.receipt.set_exception(error)
 
-    threading.Thread(target=run, name="near-storage-put", daemon=True).start()
-    return result
+    def _sent(self) -> bytes:
+        """The node's receipt."""
+        self.taken_bytes = 0
+        client = self._target.caller.client(self._node.location)
+        descriptor = flight.FlightDescriptor.for_command(self._permit)
+        try:
+            self._wait_for(0)
+            writer, replies = client.do_put(descriptor, UPLOAD, self._target.caller.options(PUT_S, with_token=False))
+            try:
+                for piece in _pieces(self._path):
+                    if self._given_up.is_set():
+                        raise UnavailableError("the upload was given up")
+                    self._wait_for(0)
+                    writer.write_batch(_batch(piece))
+                    self.taken_bytes += len(piece)
+                self._wait_for(self._size)
+                writer.done_writing()
+                receipt = replies.read()
+            finally:
+                writer.close()
+        except Exception as error:
+            raise from_flight(error) from None
+        finally:
+            self._until_s = math.inf
+        if receipt is None:
+            raise UnavailableError(f"node {self._node.node}: ended without a receipt")
+        return bytes(receipt)
+
+    def _wait_for(self, stored_bytes: int) -> None:
+        """What comes next may take as long as patience is, and what storing so many bytes may take."""
+        self._until_s = clock.elapsed_s() + self._target.patience.idle_s + stored_bytes / STORED_BYTES_PER_S
 
 
-def _raise_first(sends: Sequence[Future[bytes]]) -> None:
+def _raise_first(found: Sequence[BaseException | None]) -> None:
     """What a node said of a partition itself; else all nodes that are lost."""
-    errors = [error for error in (sent.exception() for sent in sends) if error is not None]
+    errors = [error for error in found if error is not None]
     for error in errors:
         if not isinstance(error, _NodesLost):
             raise error
@@ -172,35 +273,6 @@ def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):
             yield piece
-
-
-def _send(target: Target, node: Placement, permit: bytes, path: Path, given_up: threading.Event) -> bytes:
-    """Put a file on one node; the node's receipt. _NodesLost if another node should be tried."""
-    try:
-        return coming_again(lambda: _sent(target, node, permit, path, given_up), target.patience, given_up)
-    except (UnavailableError, DamagedError) as error:
-        raise _NodesLost({node.node: error}) from None
-
-
-def _sent(target: Target, node: Placement, permit: bytes, path: Path, given_up: threading.Event) -> bytes:
-    client = target.caller.client(node.location)
-    descriptor = flight.FlightDescriptor.for_command(permit)
-    try:
-        writer, replies = client.do_put(descriptor, UPLOAD, target.caller.options(PUT_S, with_token=False))
-        try:
-            for piece in _pieces(path):
-                if given_up.is_set():
-                    raise UnavailableError("the upload was given up")
-                writer.write_batch(_batch(piece))
-            writer.done_writing()
-            receipt = replies.read()
-        finally:
-            writer.close()
-    except Exception as error:
-        raise from_flight(error) from None
-    if receipt is None:
-        raise UnavailableError(f"node {node.node}: ended without a receipt")
-    return bytes(receipt)
 
 
 def _batch(piece: bytes) -> pa.RecordBatch:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates import limits
+from libraries.near_storage.predicates import limits, wire
 from libraries.near_storage.predicates.binding import bind, field_of
 from libraries.near_storage.predicates.expression_calls import Call, Field, Node, Value, read
 from libraries.near_storage.predicates.kinds import COUNTED, Kind, kind_of, value_type
@@ -88,11 +88,11 @@ def _bound(conjunct: Node, schema: pa.Schema) -> Predicate | None:
 
 
 def _within_limits(predicate: Predicate) -> bool:
+    """Whether it can be sent: its parts are within their limits, and its message leaves room for a query's columns."""
     try:
-        limits.check(predicate)
+        return len(wire.encode(predicate)) <= wire.MOST_BYTES // 2
     except RequestError:
         return False
-    return True
 
 
 def _chain(node: Node, function: str) -> list[Node]:

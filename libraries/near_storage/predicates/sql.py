@@ -10,6 +10,8 @@ passed over: an argument that is not looked at here is an error too.
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
@@ -28,6 +30,8 @@ MOST_OPEN = 24
 
 MOST_ROWS = 2**63 - 1
 
+_CLASS = re.compile(r" for <class '[^']*'>")
+"""What sqlglot tells of itself in its errors."""
 _DIALECT = sqlglot.Dialect.get_or_raise("duckdb")
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -70,7 +74,9 @@ def _select(text: str) -> exp.Select:
 def _first_line(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it nests too deeply"
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    # A column called like a word of SQL fails with what that word would need.
+    return f"{_CLASS.sub('', line)}; a name that SQL uses itself is written in \"\""
 
 
 def _check_depth(tokens: list[sqlglot.tokens.Token]) -> None:
@@ -126,6 +132,8 @@ def _answer(
 ) -> tuple[tuple[str, ...] | None, tuple[Aggregate, ...], tuple[str, ...] | None]:
     """Columns, aggregates, and the order of both where columns do not come first."""
     items = select.expressions
+    if not items:
+        raise PredicateError('SELECT is followed by columns, aggregates or *; a column of that name is written in ""')
     stars = [item for item in items if isinstance(item, exp.Star)]
     if stars:
         only(stars[0])

@@ -7,14 +7,14 @@ Clients show a token, servers of the cluster theirs. What is planned is decided 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from libraries.near_storage.errors import DamagedError, RequestError
+from libraries.near_storage.errors import DamagedError, NotFoundError, RequestError
 from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading import by_ranges
@@ -52,6 +52,7 @@ from libraries.near_storage.serving.protocol import (
 )
 from libraries.near_storage.serving.security import Role, Tls
 from libraries.near_storage.serving.tickets import LIFETIME_S, Grant, issue, open_receipt
+from libraries.near_storage.storing import catalog
 from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.describing import PartitionInfo
 from libraries.near_storage.storing.partitions import OTHER_CATALOG
@@ -87,7 +88,8 @@ class CatalogServer(GuardedServer):
         security.check_secret(secret)
         self._catalog = catalog
         self._secret = secret
-        self.gate = Gate(limits or Limits())
+        self._limits = limits or Limits()
+        self.gate = Gate(self._limits)
         token = security.cluster_token(secret)
         self.peers = Caller(token, tls_roots)
         self.maintaining = Maintaining(catalog, self.peers, self._ticket_to_copy, orphan_age_s)
@@ -113,15 +115,14 @@ class CatalogServer(GuardedServer):
             ask = _asked(descriptor)
             check_positions(ask)
             query = wire.decode_query(bytes(ask.query))
-            planned = plan(self._table(query.table, ask.version), query, ask)
+            planned = plan(self._table(query.table, ask.version), query, ask, self._limits.request_bytes)
             return self._told(descriptor, ask, planned)
 
     def answer_list(self, context: flight.ServerCallContext) -> list[flight.FlightInfo]:
         """All tables, without endpoints."""
         security.require(context, "client", "cluster")
         found = []
-        for table in self._catalog.tables():
-            schema = self._catalog.current(table.table).schema
+        for table, schema in self._described():
             descriptor = flight.FlightDescriptor.for_path(table.table)
             found.append(flight.FlightInfo(schema, descriptor, [], table.rows, table.stored_bytes))
         return found
@@ -204,12 +205,21 @@ class CatalogServer(GuardedServer):
 
     def _tables(self, body: memoryview) -> Tables:
         found = []
-        for table in self._catalog.tables():
-            schema = pack_schema(self._catalog.current(table.table).schema)
+        for table, schema in self._described():
+            packed = pack_schema(schema)
             found.append(
-                TableSummary(table.table, table.number, schema, table.rows, table.partitions, table.stored_bytes)
+                TableSummary(table.table, table.number, packed, table.rows, table.partitions, table.stored_bytes)
             )
         return Tables(tuple(found))
+
+    def _described(self) -> Iterator[tuple[catalog.TableSummary, pa.Schema]]:
+        """All tables with their columns; without those that are deleted meanwhile."""
+        for table in self._catalog.tables():
+            try:
+                schema = self._catalog.current(table.table).schema
+            except NotFoundError:
+                continue
+            yield table, schema
 
     def _delete(self, body: memoryview) -> bytes:
         self._catalog.delete(decode(OfTable, body).table)

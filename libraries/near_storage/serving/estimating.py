@@ -71,7 +71,13 @@ def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetada
     return total
 
 
-def chunk_bytes(metadata: CompactMetadata, groups: npt.NDArray[np.int64], leaves: Sequence[int]) -> int:
-    """The bytes of the chunks of row groups (numbers among all of `metadata`) and leaf columns, as stored."""
+def chunk_bytes(
+    metadata: CompactMetadata, groups: npt.NDArray[np.int64], leaves: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """int64, for each of some row groups (numbers among all of `metadata`): the bytes of these leaf columns, as
+    stored."""
     lengths = metadata.chunks["length"]
-    return sum(int(lengths[groups, leaf].sum(dtype=np.int64)) for leaf in leaves)
+    held = np.zeros(len(groups), np.int64)
+    for leaf in leaves:
+        held += lengths[groups, leaf]
+    return held

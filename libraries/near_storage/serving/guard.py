@@ -125,6 +125,8 @@ class GuardedServer(flight.FlightServerBase):
         """Listen; port 0 takes any that is free. RequestError if the address cannot be had or must not be served."""
         check_address(host, tls)
         scheme = "grpc" if tls is None else "grpc+tls"
+        # An address of IPv6 has colons itself.
+        host = f"[{host.strip('[]')}]" if ":" in host else host
         self._ending = threading.Event()
         try:
             super().__init__(

@@ -18,7 +18,8 @@ from libraries.near_storage.errors import BusyError
 class Limits:
     """What one server holds to.
 
-    `requests` are answered at once, `waiting` more wait for at most `wait_s`; the others are told to come again.
+    `requests` are answered at once, and as many uploads taken; `waiting` more wait for at most `wait_s`; the others are
+    told to come again.
     A batch of an answer has about `batch_bytes` (one row at least; larger ones leave the processor's caches on their
     way through Flight); one request keeps at most `request_bytes` of a row group in memory; an uploaded partition has
     at most `partition_bytes`.

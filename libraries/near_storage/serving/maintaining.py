@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from libraries.near_storage.errors import BusyError, DamagedError, NearStorageError, NotFoundError
 from libraries.near_storage.serving.calling import CALL_S, Caller
-from libraries.near_storage.serving.node import COPY_S
+from libraries.near_storage.serving.node import copy_s
 from libraries.near_storage.serving.protocol import (
     Checked,
     Copy,
@@ -155,7 +155,7 @@ class Maintaining:
         stored_bytes = self._catalog.info(step.digest).stored_bytes
         ticket = self._ticket(Piece(0, step.digest, ()), stored_bytes)
         message = Copy(step.digest, stored_bytes, locations[step.source], ticket)
-        info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, COPY_S))
+        info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, copy_s(stored_bytes)))
         if not info.same_content(self._catalog.info(step.digest)):
             raise DamagedError(f"node {step.target} describes its copy as another one; it is not counted")
         self._catalog.upkeep.record(step.digest, step.target)

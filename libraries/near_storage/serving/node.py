@@ -47,8 +47,13 @@ UPLOAD = pa.schema([pa.field("data", pa.large_binary(), nullable=False)])
 """An upload: the bytes of a Parquet file in pieces of at most `UPLOAD_BATCH_BYTES`, one row each."""
 ENDING_S = 10.0
 """Streams that are under way when a server is told to end have so many seconds."""
-COPY_S = 3600.0
-"""How long a node may take to fetch one partition from another."""
+COPIED_BYTES_PER_S = 1e6
+"""A node that sends another one less in a second counts as hung."""
+
+
+def copy_s(stored_bytes: int) -> float:
+    """How long a node may take to fetch one partition from another."""
+    return 60 + stored_bytes / COPIED_BYTES_PER_S
 
 
 class StorageNode(GuardedServer):
@@ -71,6 +76,8 @@ class StorageNode(GuardedServer):
         self._secret = secret
         self._limits = limits or Limits()
         self.gate = Gate(self._limits)
+        # Of their own: who stops in the middle of an upload keeps its place, and shall keep no query out.
+        self._uploads = Gate(self._limits)
         self._answering = Answering(store, self._limits)
         self.sent = self._answering.sent
         token = security.cluster_token(secret)
@@ -137,7 +144,7 @@ class StorageNode(GuardedServer):
             raise RequestError(
                 f"upload: a partition of {grant.stored_bytes:,} bytes, this node takes {limit_bytes:,}: split the table"
             )
-        with self.gate.admitting():
+        with self._uploads.admitting():
             info = self._store.put(_uploaded(reader), piece.digest, limit_bytes)
         writer.write(pa.py_buffer(sign_receipt(self._secret, grant.upload, self.name, info.encode())))
 
@@ -177,14 +184,15 @@ class StorageNode(GuardedServer):
     def _copy(self, body: memoryview) -> bytes:
         """Fetch a partition from another node; what is known of it, when it is on the disk."""
         asked = decode(Copy, body)
-        with self.gate.admitting():
+        with self._uploads.admitting():
             info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes)
         return info.encode()
 
     def _from_node(self, asked: Copy) -> Iterator[memoryview]:
         client = self.peers.client(asked.location)
         try:
-            for chunk in client.do_get(flight.Ticket(asked.ticket), self.peers.options(COPY_S, with_token=False)):
+            options = self.peers.options(copy_s(asked.stored_bytes), with_token=False)
+            for chunk in client.do_get(flight.Ticket(asked.ticket), options):
                 if chunk.data is not None and chunk.data.num_rows:
                     yield from (part.data for part in by_ranges.each(chunk.data))
         except (pa.ArrowException, OSError) as error:

@@ -22,6 +22,7 @@ from libraries.near_storage.reading.choosing import Chosen, choose
 from libraries.near_storage.reading.columns import leaves_of
 from libraries.near_storage.serving import estimating
 from libraries.near_storage.serving.answering import needed_columns
+from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.protocol import Ask, Piece, Plan, Share, Way, pack_schema, to_runs
 from libraries.near_storage.storing.catalog import Partition, TableVersion
 from libraries.near_storage.storing.describing import PartitionInfo
@@ -29,6 +30,8 @@ from libraries.near_storage.storing.uploads import Node
 
 FEW_BYTES = 1 << 20
 """An answer of at most so many bytes comes by V1."""
+MOST_PIECES = 10_000
+"""Partitions of one endpoint: a ticket of four times as many is longer than a node takes."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,11 @@ class Table:
     info: Callable[[str], PartitionInfo]
 
 
-def plan(table: Table, query: Query, ask: Ask) -> Planned:
-    """Choose row groups, way and nodes. PredicateError and RequestError for what cannot be asked of this table."""
+def plan(table: Table, query: Query, ask: Ask, request_bytes: int = Limits().request_bytes) -> Planned:
+    """Choose row groups, way and nodes, of which each holds at most `request_bytes` of a row group for a request.
+
+    PredicateError and RequestError for what cannot be asked of this table.
+    """
     schema = table.version.schema
     bound = bind(query, schema)
     chosen = choose(table.metadata, bound.where)
@@ -73,7 +79,7 @@ def plan(table: Table, query: Query, ask: Ask) -> Planned:
     needed = needed_columns(bound, schema)
     leaves = tuple(leaves_of(schema, needed))
     figures = _figures(table, bound, chosen, leaves)
-    way, reason = (ask.way, "asked for") if ask.way is not None else _choose_way(bound, figures, counted)
+    way, reason = (ask.way, "asked for") if ask.way is not None else _choose_way(bound, figures, counted, request_bytes)
     if way == "all" or (way == "v1" and ask.footers == "parsed"):
         chosen = _every_partition(table, chosen, ask)
     endpoints = _endpoints(table, chosen, way, leaves, ask)
@@ -112,6 +118,8 @@ class _Figures:
     rows: int
     v1_bytes: int
     v2_bytes: int
+    held_bytes: int
+    """What a node holds at once for V1: the chunks of the largest row group."""
 
 
 def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Sequence[int]) -> _Figures:
@@ -127,7 +135,8 @@ def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Seque
         limit = matching if query.limit is None else min(matching, query.limit)
         v1_bytes = limit * estimating.row_bytes(schema, columns, metadata)
     footers = sum(table.info(table.version.partitions[each.file].digest).footer_bytes for each in chosen)
-    return _Figures(int(rows.sum()), int(v1_bytes), estimating.chunk_bytes(metadata, groups, leaves) + footers)
+    stored = estimating.chunk_bytes(metadata, groups, leaves)
+    return _Figures(int(rows.sum()), int(v1_bytes), int(stored.sum()) + footers, int(stored.max(initial=0)))
 
 
 @dataclass(frozen=True)
@@ -146,9 +155,11 @@ def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Cou
     return [each for each in left if len(each.groups)], counted
 
 
-def _choose_way(query: Query, figures: _Figures, counted: _Counted) -> tuple[Way, str]:
+def _choose_way(query: Query, figures: _Figures, counted: _Counted, request_bytes: int) -> tuple[Way, str]:
     if counted.groups and not figures.rows:
         return "v1", "the catalog knows how many rows there are"
+    if figures.held_bytes > request_bytes:
+        return "v2", f"a row group is {figures.held_bytes:,} bytes, nodes hold {request_bytes:,} for a request"
     if query.aggregated:
         return "v1", "aggregates are made at the nodes"
     rows, chunks = f"about {figures.v1_bytes:,} bytes of rows", f"{figures.v2_bytes:,} bytes of chunks and footers"
@@ -198,7 +209,11 @@ def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[i
     together: dict[tuple[Node, ...] | int, tuple[tuple[Node, ...], list[Chosen]]] = {}
     for each, nodes in zip(chosen, _preferred(partitions, ask), strict=True):
         together.setdefault(each.file if ask.split else nodes, (nodes, []))[1].append(each)
-    return [Endpoint(nodes, _share(table, some, nodes, way, leaves)) for nodes, some in together.values()]
+    return [
+        Endpoint(nodes, _share(table, some[start : start + MOST_PIECES], nodes, way, leaves))
+        for nodes, some in together.values()
+        for start in range(0, len(some), MOST_PIECES)
+    ]
 
 
 def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ...]]:

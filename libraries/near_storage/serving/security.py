@@ -107,6 +107,7 @@ def check_address(host: str, tls: Tls | None) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether every address of the host is the machine itself."""
+    host = host.strip("[]")
     try:
         addresses = {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):

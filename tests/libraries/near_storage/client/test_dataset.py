@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,10 @@ import pyarrow.dataset as ds
 import pytest
 
 from libraries.near_storage.client.dataset import NearStorageDataset
-from libraries.near_storage.errors import NotFoundError
+from libraries.near_storage.errors import NotFoundError, RequestError
+from tests.libraries.near_storage.predicates.random_tables import TYPES
+from tests.libraries.near_storage.predicates.random_tables import table as random_table
+from tests.libraries.near_storage.predicates.test_expressions import random_expression
 from tests.libraries.near_storage.serving.cluster import Cluster
 
 ROOT = Path(__file__).parents[4]
@@ -262,3 +266,44 @@ def test_no_attribute_ends_the_process(served: Cluster):
     for name in ("to_table", "head", "count_rows", "filter", "join", "take", "get_fragments", "schema", "sort_by"):
         assert lines[lines.index(name) + 1] == "answered"
     assert lines[lines.index("__reduce__") + 1] == "TypeError"
+
+
+def test_random_filters_of_random_tables(served: Cluster):
+    """What Arrow filters in memory comes out of the Dataset, row for row, whoever filters."""
+    rng, client, compared = random.Random(7), served.client(), 0
+    for number in range(12):
+        types = [type for type in rng.choices(TYPES, k=3) if not pa.types.is_null(type)]
+        rows = random_table(rng, [pa.int64(), *types], 9).remove_column(0)
+        data = pa.table([range(9), *rows.columns], names=["row", *rows.column_names])
+        try:
+            client.put(f"random{number}", data, rows_per_partition=4)
+        except RequestError:
+            continue
+        found = client.dataset(f"random{number}")
+        for _ in range(15 if types else 0):
+            expression = random_expression(rng, data, rng.choice((0, 1, 2)))
+            try:
+                expected = data.filter(expression)["row"].to_pylist()
+            except pa.ArrowException:
+                continue
+            assert found.to_table(columns=["row"], filter=expression)["row"].to_pylist() == expected, expression
+            assert found.count_rows(expression) == len(expected), expression
+            compared += 1
+    assert compared > 80
+
+
+def test_what_arrow_refuses_to_compare_is_answered(served: Cluster):
+    """Arrow narrows an integer beside a fraction to float32, and filters no views of text."""
+    data = pa.table({"id": [20_000_001, 3, None], "l": pa.array([["a"], ["b"], []], pa.list_(pa.string_view()))})
+    client = served.client()
+    client.put("refused", data)
+    found = client.dataset("refused")
+    assert found.to_table(filter=pc.field("id") > 0.5)["id"].to_pylist() == [20_000_001, 3]
+    assert found.to_table(filter=pc.field("id") == 3)["l"].to_pylist() == [["b"]]
+
+
+def test_a_list_that_is_too_long_to_send_is_filtered_here(served: Cluster, dataset: NearStorageDataset):
+    names = [f"name {number:0120}" for number in range(9_000)] + ["name 7"]
+    assert dataset.to_table(filter=pc.field("name").isin(names)).num_rows > 0
+    listed = ", ".join(f"'{name}'" for name in names)
+    assert duckdb.sql(f"SELECT count(*) FROM dataset WHERE name IN ({listed})").fetchall()[0][0] > 0

@@ -1,6 +1,7 @@
 """Whatever a node does, the answer is complete and right, or a clear error."""
 
 import threading
+import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -169,11 +170,20 @@ def test_busy_nodes_are_come_to_again(served: Cluster, table: pa.Table, way: str
 
 
 def test_enough_rows_stop_the_nodes(served: Cluster, table: pa.Table):
+    def slowly(batches):
+        for batch in batches:
+            yield batch
+            time.sleep(0.2)
+
     for node in served.nodes:
         node.closed_early.clear()
+        node.fault = slowly
     batches = served.client().batches("SELECT * FROM t", "v2")
     next(batches)
     batches.close()
+    for node in served.nodes:
+        assert node.closed_early.wait(5)
+        node.fault = None
     answer = served.client().answer("SELECT key FROM t WHERE name LIKE 'name 1%' LIMIT 3")
     assert answer.table["key"].to_pylist() == [1, 10, 11]
     assert answer.received.batch_bytes < table.nbytes / 20

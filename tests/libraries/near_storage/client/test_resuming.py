@@ -15,7 +15,7 @@ from libraries.near_storage.errors import NearStorageError
 from libraries.near_storage.serving.limits import Limits
 from tests.libraries.near_storage.serving.cluster import Batches, Cluster, Fault, cluster
 
-ROWS, FILES, GROUP_ROWS = 150_000, 3, 40_000
+ROWS, FILES, GROUP_ROWS = 300_000, 3, 80_000
 """Row groups so large that each is decoded by itself."""
 
 
@@ -31,7 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, table: pa.Table):
     paths = [folder / f"{number}.parquet" for number in range(FILES)]
     for number, path in enumerate(paths):
         pq.write_table(table.slice(number * ROWS, ROWS), path, row_group_size=GROUP_ROWS, compression="none")
-    with cluster(folder, limits=Limits(batch_bytes=60_000)) as made:
+    with cluster(folder, limits=Limits(batch_bytes=120_000)) as made:
         made.client().put("t", paths)
         yield made
 

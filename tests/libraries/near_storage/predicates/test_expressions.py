@@ -169,6 +169,12 @@ def test_long_chains_neither_recurse_nor_break_limits() -> None:
     assert translate(deep, SCHEMA) == Translated(None, False)
 
 
+def test_what_is_too_long_for_a_message_is_left_to_the_client() -> None:
+    addresses = [f"https://example.org/{number:0100}" for number in range(9_000)]
+    assert translate(pc.field("text").isin(addresses[:1_000]), pa.schema({"text": pa.string()})).complete
+    assert translate(pc.field("text").isin(addresses), pa.schema({"text": pa.string()})) == Translated(None, False)
+
+
 def test_names_that_look_like_an_expression() -> None:
     name = "x'\nliteral: '0'\nend: 'greater'\ncall: 'less'\nfield_ref: 'x"
     schema = pa.schema({name: pa.int64(), "x": pa.int64()})

@@ -227,6 +227,13 @@ REFUSED_CONDITIONS = {
 }
 
 
+@pytest.mark.parametrize("text", ["SELECT FROM t", "SELECT all FROM t", "SELECT a FROM t WHERE", "SELECT map FROM t"])
+def test_names_that_sql_uses_itself_are_told_how_to_be_written(text: str) -> None:
+    with pytest.raises(PredicateError, match='in ""') as refused:
+        sql.parse(text)
+    assert "sqlglot" not in str(refused.value)
+
+
 @pytest.mark.parametrize("text", REFUSED)
 def test_the_rest_of_sql_is_refused_by_name(text: str) -> None:
     with pytest.raises(PredicateError, match=REFUSED[text]):

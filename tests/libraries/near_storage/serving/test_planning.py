@@ -1,0 +1,46 @@
+"""Which way a catalog takes, and how it cuts what one stream would carry."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from libraries.near_storage.serving import planning
+from libraries.near_storage.serving.limits import Limits
+from tests.libraries.near_storage.serving.cluster import cluster
+
+ROWS = 4_000
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    rng = np.random.default_rng(1)
+    return pa.table({"key": np.arange(ROWS), "value": rng.integers(2**62, size=ROWS)})
+
+
+def test_what_no_node_holds_for_a_request_comes_as_chunks(tmp_path: Path, table: pa.Table):
+    with cluster(tmp_path, limits=Limits(request_bytes=30_000)) as served:
+        client = served.client()
+        client.put("t", table)
+        answer = client.answer("SELECT * FROM t WHERE key = 7")
+        assert answer.plan.way == "v2"
+        assert "nodes hold 30,000 for a request" in answer.plan.reason
+        assert answer.table.equals(table.slice(7, 1))
+        total = client.query("SELECT sum(key) AS total FROM t")
+        assert total["total"].to_pylist() == [ROWS * (ROWS - 1) // 2]
+        client.put("small", table.slice(0, 1_000))
+        assert client.answer("SELECT * FROM small WHERE key = 7").plan.way == "v1"
+
+
+@pytest.mark.parametrize("way", ["v1", "v2", "all"])
+def test_many_partitions_are_several_streams(
+    tmp_path: Path, table: pa.Table, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    monkeypatch.setattr(planning, "MOST_PIECES", 3)
+    with cluster(tmp_path) as served:
+        client = served.client()
+        client.put("t", table, rows_per_partition=200)
+        answer = client.answer("SELECT * FROM t", way)
+        assert answer.table.equals(table)
+        assert sum(node.streams for node in served.nodes) == 8
