@@ -30,12 +30,12 @@ WORDS = {
         *("--datasets", "^tweets-2016$", "--datasets", "^bluesky-events$"),
     ),
     "documents-layouts": (
-        *("documents", "--rows", "20000", "--operations", "save|ask", "--datasets", "^(cell|sensors|tweets|wos)$"),
+        *("documents", "--rows", "10000", "--operations", "save|ask", "--datasets", "^(cell|sensors|tweets|wos)$"),
         *("--formats", "^document-store", "--formats-not", "merges="),
     ),
     "documents-ranges": (
-        *("documents", "--rows", "100000", "--operations", "save|range|ingest", "--datasets", "^tweets-2016$"),
-        *("--formats", r"^document-store\[layout=(amax|open)\]$"),
+        *("documents", "--rows", "100000", "--operations", "save|range", "--datasets", "^tweets-2016$"),
+        *("--formats", r"^document-store\[layout=amax\]$"),
     ),
 }
 """What is run where it is not a whole suite at full size: that of documents would take a day. Its last two parts hold
