@@ -65,15 +65,21 @@ class OwnStore(DocumentStoreAdapter):
     syncs_on_save = True
 
     def load_library(self) -> None:
-        """Import the store, its layouts and all ways of execution."""
+        """Import the store, its layouts and all ways of execution.
+
+        Raises RefusedData where its C was not built: all samples are of that, and Python would be measured under its
+        name.
+        """
         import numpy.ma
         import pyarrow
 
-        from libraries.document_store import errors, queries, store
+        from libraries.document_store import errors, kernels, queries, store
         from libraries.document_store.queries import columns, executing, rows, spelling
         from libraries.document_store.tree import manifest
         from libraries.durable import calls
 
+        if not kernels.NATIVE:
+            raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
         self._loaded = (columns, executing, rows, queries, numpy, pyarrow)
         self._errors, self._store, self._spelling = errors, store, spelling
         self._manifest, self._calls = manifest, calls

@@ -100,6 +100,14 @@ def _fields(paths: Sequence[Path] | None) -> Collection[Step] | None:
     return None if paths is None or not all(paths) else {path[0] for path in paths}
 
 
+def rest_fields(rest: Column) -> set[str | int]:
+    """The fields of documents of which a REST column holds values. Raises CorruptError."""
+    try:
+        return {way[0] for entry in rest.values.tolist() for way, _ in _decode_rest(entry)}
+    except (msgspec.DecodeError, LookupError) as error:
+        raise CorruptError(f"the values beyond the schema's limit are none: {error}") from error
+
+
 def _put_back_into(rows: list[bytes], rest: Column, fields: Collection[Step] | None) -> None:
     places = np.flatnonzero(rest.levels).tolist()
     if len(rest.levels) != len(rows) or len(rest.values) != len(places):

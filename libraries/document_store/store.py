@@ -17,7 +17,7 @@ from libraries.document_store import kernels
 from libraries.document_store.errors import DocumentError, QueryError
 from libraries.document_store.indexes.upkeep import Changes, Finders, all_entries
 from libraries.document_store.json_text import rows_of
-from libraries.document_store.layouts import KEY_BYTES, CompressionName, LayoutName
+from libraries.document_store.layouts import COMPRESSIONS, KEY_BYTES, LAYOUTS, CompressionName, LayoutName
 from libraries.document_store.messagepack import decode, encode_all, keys_of
 from libraries.document_store.paths import ITEMS, Path, parse
 from libraries.document_store.projecting import cut, documents_under
@@ -102,10 +102,18 @@ class DocumentStore:
 
         Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
         """
-        if sync not in SYNCS:
-            raise ValueError(f"sync is one of {', '.join(SYNCS)}, not {sync!r}")
-        if merges not in MERGES:
-            raise ValueError(f"merges is one of {', '.join(MERGES)}, not {merges!r}")
+        for name, given, allowed in (
+            ("layout", layout, (None, *LAYOUTS)),
+            ("compression", compression, (None, *COMPRESSIONS)),
+            ("sync", sync, SYNCS),
+            ("merges", merges, MERGES),
+        ):
+            if given not in allowed:
+                raise ValueError(f"{name} is one of {', '.join(map(str, allowed))}, not {given!r}")
+        if not isinstance(key, str) or not _is_utf8(key):
+            raise ValueError(f"key is the name of a field, as text, not {key!r}")
+        if not isinstance(memtable_bytes, int) or memtable_bytes < 1:
+            raise ValueError(f"memtable_bytes is a number of bytes from 1 on, not {memtable_bytes!r}")
         settings = Settings(
             key=key,
             layout=layout,
@@ -138,7 +146,9 @@ class DocumentStore:
         if isinstance(documents, bytes | bytearray | memoryview):
             rows = rows_of(bytes(documents))
         else:
-            rows = encode_all([dict(document) for document in documents])
+            if isinstance(documents, str | Mapping):
+                raise DocumentError("documents are a list of dicts, or JSON Lines as bytes; this is neither")
+            rows = encode_all([_as_dict(number, document) for number, document in enumerate(documents)])
         for number, row in enumerate(rows):
             if len(row) > MOST_ROW_BYTES:
                 raise DocumentError(f"takes more than {MOST_ROW_BYTES >> 20} MiB; split it", number)
@@ -148,6 +158,8 @@ class DocumentStore:
 
     def delete(self, keys: Iterable[Key]) -> None:
         """Delete the documents of these keys, all or none; a key without one is no error. Raises as `upsert`."""
+        if isinstance(keys, str | bytes):
+            raise DocumentError(f"delete takes a list of keys; for one, write [{keys!r}]")
         listed = list(keys)
         self._check_keys(listed)
         self._write(dict.fromkeys(listed))
@@ -210,7 +222,12 @@ class DocumentStore:
         """All documents as they are when the scan begins, in no order that is promised; with `paths` only what lies
         under them, with `where` (queries) only those for which it is true. What a path does not reach leaves nothing
         behind; arrays are not entered."""
-        wanted = None if paths is None else [_fields(path) for path in paths]
+        from libraries.document_store.queries.plan import Filter, Plan
+
+        wanted = None if paths is None else _paths(paths)
+        if where is not None:
+            # Raises QueryError for what is no condition.
+            Plan((Filter(where),))
         scanned = self._scanned(self.snapshot(), wanted, where)
         next(scanned)
         return scanned
@@ -230,7 +247,7 @@ class DocumentStore:
     def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
         """A table with a column for each path, in the order of keys. Missing and null are both null; values of several
         kinds become a struct with a field for each kind."""
-        wanted = [_fields(path) for path in paths]
+        wanted = _paths(paths)
         with self.snapshot() as snapshot:
             pairs = [
                 pair
@@ -335,6 +352,26 @@ class DocumentStore:
 def path_of(path: PathText) -> Path:
     """A path as `paths` has it. Raises QueryError."""
     return parse(path) if isinstance(path, str) else Path(path)
+
+
+def _as_dict(number: int, document: object) -> dict[str, Any]:
+    if not isinstance(document, Mapping):
+        raise DocumentError(f"is no dict but {type(document).__name__}", number)
+    return dict(document)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _paths(paths: Sequence[PathText]) -> list[Path]:
+    if isinstance(paths, str):
+        raise QueryError(f"paths are a list; for one, write [{paths!r}]")
+    return [_fields(path) for path in paths]
 
 
 def _fields(path: PathText) -> Path:

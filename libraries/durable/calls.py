@@ -186,7 +186,7 @@ def own_folder(calls: FileCalls, folder: Path) -> int:
         return calls.lock(folder / "lock")
     except BlockingIOError:
         raise InUseError(
-            f"The folder {folder} is in use by another process: stop that one, or start this one with another folder."
+            f"The folder {folder} is in use, by another process or by an object of this one: end that, or take another."
         ) from None
 
 

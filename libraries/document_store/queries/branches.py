@@ -110,6 +110,12 @@ def uses_of(plan: Plan) -> dict[Field, Use]:
     return uses
 
 
+def paths_of(plan: Plan) -> Iterator[Path]:
+    """The paths of all fields and arrays that a plan reads, from the document on."""
+    yield from (absolute(plan, read.of, read.path) for read in uses_of(plan))
+    yield from (absolute(plan, array.name, ()) for array in arrays_of(plan))
+
+
 def _uses(plan: Plan) -> Iterator[tuple[Expression, Use]]:
     for step in plan.gathering:
         if isinstance(step, Filter):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from libraries.document_store.assembling import assemble
-from libraries.document_store.queries.branches import Places, needed_leaves
+from libraries.document_store.assembling import assemble, rest_fields
+from libraries.document_store.queries.branches import Places, needed_leaves, paths_of
 from libraries.document_store.queries.finishing import Row
 from libraries.document_store.queries.parts import Part
 from libraries.document_store.queries.plan import Plan
@@ -29,7 +29,7 @@ def interpret_columns(parts: Iterable[Part], plan: Plan) -> list[Row]:
 
 def assembled(part: Part, plan: Plan) -> list[dict[str, Any]]:
     """The documents of a part as far as the plan reads them."""
-    whole = plan.result is None or part.schema.rest is not None
+    whole = plan.result is None or reaches_rest(part, plan)
     wanted = range(len(part.schema.leaves)) if whole else sorted(needed_leaves(plan, Places(part.schema)))
     columns = part.columns(wanted)
     if whole:
@@ -40,6 +40,15 @@ def assembled(part: Part, plan: Plan) -> list[dict[str, Any]]:
         for number, (leaf, old) in enumerate(zip(schema.leaves, wanted, strict=True))
     }
     return assemble(schema, renumbered, part.count)
+
+
+def reaches_rest(part: Part, plan: Plan) -> bool:
+    """Whether what the plan reads may lie, in a document of this part, in the column beyond the schema's limit."""
+    leaf = part.schema.rest
+    if leaf is None:
+        return False
+    wanted = {path[0] if path else None for path in paths_of(plan)}
+    return None in wanted or not wanted.isdisjoint(rest_fields(part.columns([leaf.number])[leaf.number]))
 
 
 def reduced(schema: Schema, leaf_numbers: Iterable[int]) -> Schema:

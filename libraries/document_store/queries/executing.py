@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from libraries.document_store.errors import QueryError
 from libraries.document_store.queries.branches import Places, wants_nested_values
-from libraries.document_store.queries.columns import assembled, interpret_columns
+from libraries.document_store.queries.columns import assembled, interpret_columns, reaches_rest
 from libraries.document_store.queries.finishing import Row, finish
 from libraries.document_store.queries.generated.collecting import Collected
 from libraries.document_store.queries.generated.columns import Columns, Function, function_for
@@ -83,7 +83,7 @@ class _Generated:
 
     def _by_columns(self, part: Part) -> None:
         fitted = self._fitted_to(part.schema)
-        if fitted.is_interpreted:
+        if fitted.is_interpreted or reaches_rest(part, self.plan):
             self.collected.interpretation.add(part.keys.tolist(), assembled(part, self.plan))
         elif fitted.function is not None and all(may_match(part, wanted) for wanted in fitted.bounds):
             self.collected.part = part
@@ -92,8 +92,8 @@ class _Generated:
     def _fitted_to(self, schema: Schema) -> _Fitted:
         if id(schema) not in self._fitted:
             places = Places(schema)
-            # Arrays and objects as values, and paths beyond the schema's limit, are left to interpretation.
-            is_interpreted = schema.rest is not None or wants_nested_values(self.plan, places)
+            # Arrays and objects as values are left to interpretation, as are paths beyond the schema's limit.
+            is_interpreted = wants_nested_values(self.plan, places)
             function = None if is_interpreted else function_for(self.plan, self.spelled, places)
             bounds = tuple(bounds_of(places, wanted) for wanted in self.ranges)
             self._fitted[id(schema)] = _Fitted(schema, is_interpreted, function, bounds)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import RLock as Lock
 
 from libraries.document_store import layouts
 from libraries.document_store.files import FileReader, FileWriter, ReadCounter, nothing_to_check, written
@@ -26,6 +27,18 @@ class Workshop:
         self, calls: FileCalls, folder: Path, layout: LayoutName, options: ComponentOptions, counter: ReadCounter
     ) -> None:
         self.calls, self.folder, self.layout, self.options, self.counter = calls, folder, layout, options, counter
+        self._naming, self._given_up = Lock(), False
+
+    def give_up(self) -> None:
+        """No name is taken away from now on: the folder is about to be anybody's, and the next owner's files may have
+        the names of those that are still read here. What is left behind goes when the store opens again."""
+        with self._naming:
+            self._given_up = True
+
+    def _unlink(self, path: Path) -> None:
+        with self._naming:
+            if not self._given_up:
+                self.calls.unlink(path)
 
     def flush(self, number: int, memtable: Memtable, schema: Schema) -> Held[StoredComponent]:
         """A component of a memtable's rows. Raises `OSError`."""
@@ -65,7 +78,7 @@ class Workshop:
         except BaseException:
             reader.close()
             raise
-        return Held(number, reader, content, lambda: self.calls.unlink(path))
+        return Held(number, reader, content, lambda: self._unlink(path))
 
     def open_index(self, number: int) -> Held[IndexFile]:
         """Raises CorruptError."""
@@ -76,4 +89,4 @@ class Workshop:
         except BaseException:
             reader.close()
             raise
-        return Held(number, reader, content, lambda: self.calls.unlink(path))
+        return Held(number, reader, content, lambda: self._unlink(path))

@@ -23,6 +23,8 @@ COMPONENT, INDEX = "component-", "index-"
 FORMAT = 1
 _MAGIC = b"DSMF"
 _MOST_BYTES = 64 << 20
+_MOST_DIGITS = 18
+"""Of a number that we gave: what has more is a file of somebody else."""
 _OURS = re.compile(rf"(?:{NAME}|(?:{COMPONENT}|{INDEX}|{LOG})\d{{{DIGITS},}})(?:{re.escape(UNFINISHED)})?", re.ASCII)
 
 
@@ -116,5 +118,5 @@ def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> li
 
 def highest_number(names: list[str]) -> int:
     """The highest number that a file's name has, 0 for none: no later file may have it again."""
-    numbers = (name.removesuffix(UNFINISHED).rpartition("-")[2] for name in names)
-    return max((int(number) for number in numbers if number.isascii() and number.isdecimal()), default=0)
+    ours = (name.removesuffix(UNFINISHED).rpartition("-")[2] for name in names if _OURS.fullmatch(name))
+    return max((int(number) for number in ours if number.isdecimal() and len(number) <= _MOST_DIGITS), default=0)

@@ -138,9 +138,11 @@ class Tree:
         for name, wanted in asked.items():
             stored = getattr(manifest, name)
             if wanted not in (None, stored):
+                # Left out, the key is 'id', and the others are the store's own.
+                with_it = f"{name}={stored!r}" if name == "key" else f"that, or leave {name}= out"
                 raise DocumentStoreError(
-                    f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open it with that, or leave "
-                    f"{name}= out; another {name} needs another folder."
+                    f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open it with {with_it}; "
+                    f"another {name} needs another folder."
                 )
 
     def _replayed(self, found: list[ReadLog]) -> Memtable:
@@ -372,6 +374,7 @@ class Tree:
                 finally:
                     self._logs.close()
                     self.version.release()
+                    self.workshop.give_up()
                     self.calls.close(self._lock)
 
     def _check_usable(self) -> None:

@@ -46,6 +46,11 @@ DOCUMENTS: list[dict[str, Any]] = [
     {"id": 7, "walk": [10**6 + number % 7 for number in range(150)], "words": ["same", "sample", "samples"] * 9},
     {"id": 8, "deep": {"er": {"and": {"er": [{"x": 1.5}, {"x": None}, {}]}}}, "t": {"now": "an object"}},
 ]
+DOCUMENTS += [
+    # More different texts than have codes, and longer ones than are decoded with those.
+    {"id": 9, "many": [f"text {number * 7_919 % 300}" for number in range(320)], "few": ["a", "b", "a", "a"] * 20},
+    {"id": 10, "wide": ["x" * (240 + number) + str(number) for number in range(40)]},
+]
 ROWS = messagepack.encode_all(DOCUMENTS)
 JSON = (
     b'{"id": 1, "a": [1.5e3, -0.0, 12345678901234567890.5, {"b": "\\u00e9\\ud83d\\ude00\\n"}], "c": null}\n\n'
@@ -230,6 +235,13 @@ def main(count: int) -> int:
     print("with gcc's address sanitiser" if SANITIZED in os.environ else "no gcc here: without its address sanitiser")
     for kind, outcomes in counted(count, seed=1):
         print(f"{kind}: {', '.join(f'{number} {what}' for what, number in sorted(outcomes.items()))}")
+    # Imported here: what is imported before the library is replaced would keep the other one.
+    from tests.libraries.document_store.layouts.fuzzing import fuzz
+    from tests.libraries.document_store.store.test_log import break_logs
+
+    refused, read = fuzz(count, seed=1)
+    print(f"break a page: {refused} refused, {read} taken")
+    print(f"break a log: {break_logs(count, seed=1)} refused or cut, the others taken")
     return 0
 
 

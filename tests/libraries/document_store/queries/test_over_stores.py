@@ -70,3 +70,29 @@ def test_all_ways_see_what_the_store_holds(layout, tmp_path):
                     assert told(execute(snapshot, plan, way)) == right, (name, way)
                 assert told(execute(snapshot, plan, use_indexes=False)) == right, name
                 assert right
+
+
+def test_one_wide_document_slows_no_question_about_other_fields(tmp_path):
+    """What lies beyond the schema's limit is read to know whose fields are there; other plans stay with columns."""
+    plan = Plan((GroupBy((Named("city", CITY),), (Aggregate("n", "count"),)),))
+    of_rest = Plan((Filter(Compare(field("late"), "=", Constant("x"))), Count()))
+    documents = [{"id": key, "home": {"city": f"c{key % 5}"}, "text": f"{key} " * 50} for key in range(2_000)]
+    wide = {"id": 2_000, "home": {"city": "c0"}, **{f"name {number}": number for number in range(4_100)}, "late": "x"}
+    read = {}
+    with DocumentStore.open(tmp_path, sync="none", compression="none") as store:
+        store.upsert(documents)
+        for extra in ([], [wide]):
+            store.upsert(extra)
+            store.flush()
+            store.wait_for_merges()
+            expected = [*documents, *extra]
+            with store.snapshot() as snapshot:
+                for way in WAYS:
+                    for asked in (plan, of_rest):
+                        right = told(run_over_documents(expected, asked))
+                        assert sorted(told(execute(snapshot, asked, way))) == sorted(right), way
+            before = store.stats().bytes_read
+            store.query(plan)
+            read[len(extra)] = store.stats().bytes_read - before
+        assert store.stats().columns == 4_001
+        assert read[1] < 0.5 * store.stats().component_bytes

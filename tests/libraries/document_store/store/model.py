@@ -13,6 +13,20 @@ from typing import Any
 from libraries.document_store.indexes.finding import values_at
 from libraries.document_store.layouts import ComponentOptions, LayoutName
 from libraries.document_store.paths import parse
+from libraries.document_store.queries import (
+    Aggregate,
+    Compare,
+    Constant,
+    Count,
+    Filter,
+    GroupBy,
+    Named,
+    Plan,
+    Unnest,
+    field,
+)
+from libraries.document_store.queries.executing import execute
+from libraries.document_store.queries.rows import run_over_documents
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.document_store.values import same
@@ -21,6 +35,12 @@ from tests.libraries.durable.simulated_disk import SimulatedDisk
 
 Model = dict[Any, dict[str, Any]]
 
+PLANS = (
+    Plan((Filter(Compare(field("number"), ">=", Constant(7))), Count())),
+    Plan((GroupBy((Named("a", field("a.c")),), (Aggregate("n", "count"), Aggregate("m", "max", field("number")))),)),
+    Plan((Unnest(("tags",), "t"), GroupBy((Named("t", field("name", "t")),), (Aggregate("n", "count"),)))),
+)
+"""What is asked of both by the way that a store takes by itself: over columns or rows, indexed or not."""
 LEAF_RECORDS = 7
 """So few that small stores have several leaves."""
 
@@ -75,6 +95,11 @@ def differs(store: DocumentStore, model: Model) -> str | None:
     keys = [*sorted(model)[::3], *(["none"] if model and isinstance(next(iter(model)), str) else [-7])]
     if not all(map(same, store.get_many(keys), [model.get(key) for key in keys])):
         return f"get of {keys}"
+    with store.snapshot() as snapshot:
+        for plan in PLANS:
+            found, right = execute(snapshot, plan), run_over_documents(model.values(), plan)
+            if sorted(map(repr, found)) != sorted(map(repr, right)):
+                return f"{plan}: {found}, not {right}"
     return index_differs(store, model)
 
 

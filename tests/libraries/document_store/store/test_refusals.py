@@ -1,13 +1,16 @@
 """Keys and documents that a store cannot hold are refused before anything is stored, and found nowhere."""
 
+import shutil
+
 import pytest
 
 from libraries.document_store import store as store_module
 from libraries.document_store.encodings import chunk
-from libraries.document_store.errors import DocumentError
+from libraries.document_store.errors import DocumentError, QueryError
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.layouts.layout import LEAF_BYTES
 from libraries.document_store.messagepack import encode
+from libraries.document_store.queries.plan import Compare, Constant, Field, field
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding.shredder import shred
 from libraries.document_store.store import MOST_ROW_BYTES, DocumentStore
@@ -62,3 +65,80 @@ def test_the_limit_of_a_document_keeps_a_leaf_within_those_of_a_chunk():
         row = encode({"id": 1, "a": dense})
         columns = shred([row], Schema.new("id", Kind.INTEGER)).columns
         assert max(len(column.levels) for column in columns) <= 2 * len(row)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("layout", "columns"),
+        ("compression", "gzip"),
+        ("sync", "always"),
+        ("merges", "never"),
+        ("key", 3),
+        ("key", b"id"),
+        ("key", "\ud800"),
+        ("memtable_bytes", "32MB"),
+        ("memtable_bytes", 0),
+    ],
+)
+def test_settings_that_there_are_not_make_no_store(tmp_path, name, given):
+    with pytest.raises(ValueError, match=name):
+        DocumentStore.open(tmp_path / "store", **{name: given})
+    assert not (tmp_path / "store").exists()
+
+
+def test_what_is_no_list_is_refused(tmp_path):
+    """A text is a sequence too: of its characters."""
+    with DocumentStore.open(tmp_path) as store:
+        store.upsert([{"id": key} for key in ("a", "b", "abc")])
+        for call, error in (
+            (lambda: store.delete("abc"), DocumentError),
+            (lambda: store.scan("id"), QueryError),
+            (lambda: store.to_arrow("id"), QueryError),
+            (lambda: store.upsert({"id": 1}), DocumentError),
+            (lambda: store.upsert('{"id": 1}'), DocumentError),
+            (lambda: store.upsert([1]), DocumentError),
+            (lambda: store.scan(where=Compare(Field(("id",)), "==", Constant("a"))), QueryError),
+            (lambda: store.scan(where=Compare(Field("id"), "=", Constant("a"))), QueryError),
+            (lambda: store.scan(where="id"), QueryError),
+        ):
+            with pytest.raises(error):
+                call()
+        assert store.count() == 3
+        assert [found["id"] for found in store.scan(where=Compare(field("id"), "=", Constant("a")))] == ["a"]
+
+
+def test_a_file_of_somebody_else_whose_name_ends_in_many_digits(tmp_path):
+    (tmp_path / "export-20240101120000000000").touch()
+    with DocumentStore.open(tmp_path) as store:
+        store.upsert([{"id": 1}])
+        store.flush()
+        assert store.get(1) == {"id": 1}
+    assert (tmp_path / "export-20240101120000000000").exists()
+
+
+def test_an_old_scan_takes_no_file_of_the_next_store(tmp_path):
+    """Numbers of files begin anew where the folder was removed; whoever reads the old ones still must not remove by
+    name."""
+
+    def documents(first):
+        return [{"id": number} for number in range(first, first + 2_000)]
+
+    store = DocumentStore.open(tmp_path / "store", memtable_bytes=10_000)
+    store.upsert(documents(0))
+    store.flush()
+    scan = store.scan()
+    next(scan)
+    for first in range(0, 8_000, 1_000):
+        store.upsert(documents(first))
+        store.flush()
+    store.wait_for_merges()
+    store.close()
+    shutil.rmtree(tmp_path / "store")
+    with DocumentStore.open(tmp_path / "store", memtable_bytes=10_000) as anew:
+        for first in range(0, 8_000, 1_000):
+            anew.upsert(documents(first))
+            anew.flush()
+        del scan
+    with DocumentStore.open(tmp_path / "store") as again:
+        assert again.count() == 9_000

@@ -179,7 +179,7 @@ def test_another_process_cannot_open_the_store(tmp_path):
     other = [sys.executable, "-c", script, str(tmp_path / "store")]
     with DocumentStore.open(tmp_path / "store"):
         refused = subprocess.run(other, env=environment, capture_output=True, text=True)
-        assert (refused.returncode, "in use by another process" in refused.stderr) == (1, True)
+        assert (refused.returncode, "in use, by another process" in refused.stderr) == (1, True)
     assert subprocess.run(other, env=environment).returncode == 0
 
 

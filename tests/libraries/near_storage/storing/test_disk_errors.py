@@ -13,7 +13,7 @@ from tests.libraries.durable.simulated_disk import SimulatedDisk
 def test_a_folder_in_use_is_busy():
     disk = SimulatedDisk()
     own_folder(disk, disk.root / "store")
-    with pytest.raises(BusyError, match="in use by another process"):
+    with pytest.raises(BusyError, match="in use, by another process"):
         own_folder(disk, disk.root / "store")
 
 
