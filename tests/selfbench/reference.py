@@ -34,7 +34,7 @@ WORDS = {
         *("--formats", "^document-store", "--formats-not", "merges="),
     ),
     "documents-ranges": (
-        *("documents", "--rows", "100000", "--operations", "save|range", "--datasets", "^tweets-2016$"),
+        *("documents", "--rows", "20000", "--operations", "save|range", "--datasets", "^tweets-2016$"),
         *("--formats", r"^document-store\[layout=amax\]$"),
     ),
 }
