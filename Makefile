@@ -46,12 +46,15 @@ selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
 	$(RUN) -m tests.selfbench.f3
 
-selfbench-near-storage: $(VENV)/.ready  ## what reading near the storage reaches, in one process and through Flight; prints ratios
+selfbench-near-storage: $(VENV)/.ready  ## what reading near the storage reaches, in one process and through Flight; prints ratios; 1,000 power cuts, 300 kills, 25,000 answers
 	$(RUN) -m tests.selfbench.near_storage_local
 	$(RUN) -m tests.selfbench.near_storage_flight
+	$(RUN) -m tests.libraries.near_storage.long_runs power_cuts killed
+	$(RUN) -m tests.libraries.near_storage.agreement
 
 selfbench-documents: $(VENV)/.ready  ## what the document store reaches, beside its peers too, 1,000 power cuts, 300 kills; prints ratios
 	$(RUN) -m tests.selfbench.document_store && $(RUN) -m tests.selfbench.json_bench
+	$(RUN) -m tests.libraries.document_store.store.machine 200
 
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
 	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \

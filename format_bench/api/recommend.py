@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from adapters.contract import Native
 from bench_runner.clock import now_ns
 from bench_runner.operations import operation_of
 from bench_runner.plan.request import Request
@@ -149,7 +150,11 @@ def recommend(
     if stored is not None:
         _check_measures_nothing(given)
         chosen = texts("--formats", formats), texts("--formats-not", formats_not)
-        return stored_answer(_holding(stored_runs(stored), datasets, preferences), preferences, datasets, *chosen)
+        run = _holding(stored_runs(stored), datasets, preferences)
+        if weights is None and not done and _holds_documents(run):
+            decides, titles = weighed(OF_DOCUMENTS)
+            preferences = replace(preferences, weights=decides, titles=titles)
+        return stored_answer(run, preferences, datasets, *chosen)
     request = requested(
         formats=formats,
         formats_not=formats_not,
@@ -216,6 +221,10 @@ def _holding(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferen
     return ordered[0]
 
 
+def _holds_documents(run: Run) -> bool:
+    return any(sample.conditions.target == Native.DOCUMENTS.value for sample in run.samples)
+
+
 def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
     if not isinstance(given, Mapping):
         raise RequestError(f"{option} {given!r}: are no {what}\n  give a mapping, e.g. {{'read': 3, 'take': 1}}")
@@ -267,6 +276,8 @@ def _check_whole_times(preferences: Preferences) -> None:
 
 def _is_of_documents(data: Path | str | None, key: str | None, datasets: Sequence[str]) -> bool:
     """Whether documents are meant. Raises RequestError for a key without data that it is of."""
+    if key == "":
+        raise RequestError("--key: names no field\n  name the one that tells your documents apart: --key id")
     if key is not None and data is None:
         raise RequestError("--key: is the key of your own documents\n  name them too: --data FILE.jsonl --key FIELD")
     if key is not None and datasets:

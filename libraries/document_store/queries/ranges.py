@@ -49,9 +49,25 @@ class Range:
 
 
 def ranges_of(plan: Plan) -> tuple[Range, ...]:
-    """The ranges that a plan's filters demand."""
+    """The ranges that a plan's filters demand: of a field of documents one, from the highest low to the lowest high."""
     steps = (step for step in plan.gathering if isinstance(step, Filter))
-    return tuple(found for step in steps for found in _demanded(plan, step.condition))
+    found: dict[tuple[Path, bool | Kind] | int, Range] = {}
+    for number, wanted in enumerate(found for step in steps for found in _demanded(plan, step.condition)):
+        kind = _kind(wanted)
+        # Of items each may be met by another one: they are not put together.
+        place = (wanted.path, kind in _NUMBERS or kind) if wanted.is_of_documents else number
+        found[place] = _both(found[place], wanted) if place in found else wanted
+    return tuple(found.values())
+
+
+def _kind(wanted: Range) -> Kind:
+    return kind_of(wanted.low if wanted.low is not None else wanted.high)
+
+
+def _both(one: Range, other: Range) -> Range:
+    lows = [each.low for each in (one, other) if each.low is not None]
+    highs = [each.high for each in (one, other) if each.high is not None]
+    return Range(one.path, max(lows, default=None), min(highs, default=None))
 
 
 def _demanded(plan: Plan, condition: Condition) -> Iterator[Range]:
@@ -83,7 +99,7 @@ Bounds = tuple[int, Scalar, Scalar]
 
 def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
     """The leaves of a schema that may have values within a range."""
-    kind = kind_of(wanted.low if wanted.low is not None else wanted.high)
+    kind = _kind(wanted)
     like = _NUMBERS if kind in _NUMBERS else (kind,)
     found = []
     for branch in places.branches(wanted.path):

@@ -1,8 +1,8 @@
 """What the tests do a little of, done at length, each by a seed.
 
 `python -m tests.libraries.near_storage.long_runs NAME...` runs those that are named, or all. Each ends in an error that
-names what was wrong, or says how long it took. `make fuzz-near-storage` runs some, CI does that too; the tests hold to
-the same rules with fewer cases.
+names what was wrong, or says how long it took. `make fuzz-near-storage` and `make selfbench-near-storage` run some; the
+tests hold to the same rules with fewer cases.
 """
 
 from __future__ import annotations

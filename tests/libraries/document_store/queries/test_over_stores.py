@@ -22,6 +22,7 @@ from libraries.document_store.queries.plan import (
     field,
 )
 from libraries.document_store.queries.rows import run_over_documents
+from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.store import DocumentStore
 from tests.libraries.document_store.queries.fuzz import told
 
@@ -96,3 +97,21 @@ def test_one_wide_document_slows_no_question_about_other_fields(tmp_path):
             read[len(extra)] = store.stats().bytes_read - before
         assert store.stats().columns == 4_001
         assert read[1] < 0.5 * store.stats().component_bytes
+
+
+@pytest.mark.parametrize("layout", ["amax", "vector", "open"])
+def test_a_range_with_two_ends_is_looked_up_once(layout, tmp_path, monkeypatch):
+    """Two half-open ranges would be walked one after the other, and each may hold half of all."""
+    asked = []
+    keys_of = Snapshot.index_keys
+    monkeypatch.setattr(
+        Snapshot, "index_keys", lambda self, *args: asked.append((args, keys_of(self, *args))) or asked[-1][1]
+    )
+    with DocumentStore.open(tmp_path, layout=layout, sync="none") as store:
+        store.index("age")
+        store.upsert([{"id": key, "age": key} for key in range(2_000)])
+        plan = Plan((Filter(And((Compare(AGE, ">=", Constant(500)), Compare(AGE, "<", Constant(520))))), Count()))
+        assert store.query(plan) == [{"count": 20}]
+        (((path, low, high), keys),) = asked
+        assert (path, low, high) == ("age", 500, 520)
+        assert len(keys) == 21
