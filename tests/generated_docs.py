@@ -179,7 +179,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     },
     "beside-near-storage": lambda: access_table.beside("near-storage"),
     "behind-near-storage": lambda: access_table.behind("near-storage", "table 8.1"),
-    "behind-documents": lambda: access_table.behind("documents", "table 3"),
     "beside-documents": lambda: access_table.beside("documents"),
     "answer": findings_table.answer,
     "image-wins": findings_table.image_wins,
