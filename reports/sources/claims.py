@@ -27,6 +27,10 @@ FIGURES = (
 """What of each operation is compared."""
 
 
+MOST_NAMED = 3
+"""Figures that a reason names, of a claim that needs more."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One statement of a source. `key` names its figures in the source's data file.
@@ -294,7 +298,9 @@ def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[st
     if any(_NOT_IN_RUN in why for why in left_out.values()):
         # A finding across data sets is left out as a whole: nothing has named them yet.
         across = {subject.dataset: None for subject in needed_by(judgement.finding, "")} if "" in left_out else {}
-        told = f"{claim.command} measures {claim.measured}{' of ' * bool(across)}{', '.join(across)}"
+        figures = claim.measured.split(", ")
+        what = claim.measured if len(figures) <= MOST_NAMED else f"{', '.join(figures[:MOST_NAMED])} and more"
+        told = f"{claim.command} measures {what}{' of ' * bool(across)}{', '.join(across)}"
         # Where a library gives no figure that counts on one data set, it may give none on the others.
         doubtful = cells.aside and not judgement.figures
         parts.append(f"{told} of the others, where there may be no figure either" if doubtful else told)
