@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions, Failure, Run, Sample, changed
 from reports.sources import f3, lance
-from reports.sources.claims import Judged, Source, judged, needed_by, published
+from reports.sources.claims import MOST_NAMED, Judged, Source, judged, needed_by, published
 from reports.sources.claims_shown import SOURCES, markdown, show
 from reports.sources.judging import Verdict
 from tests.reports.factory import make_run, make_sample
@@ -97,7 +97,9 @@ def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
             if each.claim.untestable:
                 assert each.reason == each.claim.untestable
             else:
-                assert f"not in this run; {each.claim.command} measures {each.claim.measured}" in each.reason
+                figures = each.claim.measured.split(", ")
+                told = ", ".join(figures[:MOST_NAMED]) + " and more" * (len(figures) > MOST_NAMED)
+                assert f"not in this run; {each.claim.command} measures {told}" in each.reason
                 finding = each.claim.finding
                 assert finding is not None
                 for dataset in finding.datasets:
