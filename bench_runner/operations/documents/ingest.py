@@ -26,6 +26,9 @@ from data_generator.documents import lines_of
 
 NO_INDEXES = "none"
 
+FEWEST_CALLS = 20
+"""Changes are of documents of earlier calls: with one call there are none, with few there are too few."""
+
 
 @dataclass(frozen=True)
 class Ingest(DocumentOperation):
@@ -38,7 +41,7 @@ class Ingest(DocumentOperation):
     name: ClassVar[str] = "ingest"
     changes: ClassVar[bool] = True
     makes_anew: ClassVar[bool] = True
-    meaning: ClassVar[str] = "store all documents by calls of 1 MB, with changes of earlier ones among them"
+    meaning: ClassVar[str] = "store all documents by calls of at most 1 MB, with changes of earlier ones among them"
 
     @property
     def title(self) -> str:
@@ -60,7 +63,8 @@ class Ingest(DocumentOperation):
     def take_input(self, stage: Stage, rows: int) -> list[Call]:
         """The calls, in private memory."""
         lines = lines_of(stage.table(rows))
-        return list(calls(lines, source.key_field(stage), self.updates, PIECE_BYTES))
+        call_bytes = min(PIECE_BYTES, -(-sum(map(len, lines)) // FEWEST_CALLS))
+        return list(calls(lines, source.key_field(stage), self.updates, call_bytes))
 
     def works_at(self, location: Path) -> Path:
         """Where it stores them: beside the folder of the stored copy, which no reader looks into."""

@@ -240,3 +240,11 @@ def test_our_library_is_not_loaded_before_a_worker_asks_for_it() -> None:
     loaded = "[name for name in sys.modules if name.startswith('libraries.document')]"
     code = f"import sys, bench_runner.worker.sample; print({loaded})"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("count", [400, 3_000])
+def test_half_are_changed_however_few_there_are(tmp_path: Path, count: int) -> None:
+    stage = own([{"id": number, "text": f"{number}"} for number in range(count)], tmp_path)
+    calls = Ingest(updates=0.5).take_input(stage, stage.rows)
+    changes = sum(call.upserts.count(b"\n") + len(call.deletes) for call in calls) - count
+    assert 0.35 * count <= changes <= 0.55 * count
