@@ -164,7 +164,15 @@ def _give(answer: pa.Table, out: Path | None) -> None:
     from pyarrow import csv, parquet
 
     if out is not None:
-        parquet.write_table(answer, out)
+        if out.exists() and not out.is_file():
+            raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
+        # Beside it, because pyarrow removes what it could not write to the end, an older answer too.
+        part = out.with_name(f".{out.name}.part")
+        try:
+            parquet.write_table(answer, part)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
         click.echo(f"{answer.num_rows:,} rows in {out}", err=True)
         return
     try:

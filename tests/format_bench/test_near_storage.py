@@ -17,6 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from format_bench.commands import store as store_commands
+from format_bench.errors import RequestError
+
 # Some twenty programs are started, each of which imports Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -192,3 +195,20 @@ def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
     done = run("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
+
+
+def test_an_answer_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    """pyarrow removes the file that it could not write: under the user's name that would be the answer of yesterday, or
+    a device."""
+    device, file = tmp_path / "device", tmp_path / "answer.parquet"
+    os.mkfifo(device)
+    with pytest.raises(RequestError, match="is no file, and is not replaced"):
+        store_commands._give(pa.table({"a": [1]}), device)
+    file.write_bytes(b"yesterday")
+    (tmp_path / ".answer.parquet.part").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        store_commands._give(pa.table({"a": [1]}), file)
+    assert file.read_bytes() == b"yesterday"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["answer.parquet", "device"]
+    store_commands._give(pa.table({"a": [1]}), file)
+    assert pq.read_table(file).num_rows == 1
