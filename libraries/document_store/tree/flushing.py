@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import RLock as Lock
+from threading import RLock
 
 from libraries.document_store import layouts
 from libraries.document_store.files import FileReader, FileWriter, ReadCounter, nothing_to_check, written
@@ -27,7 +27,8 @@ class Workshop:
         self, calls: FileCalls, folder: Path, layout: LayoutName, options: ComponentOptions, counter: ReadCounter
     ) -> None:
         self.calls, self.folder, self.layout, self.options, self.counter = calls, folder, layout, options, counter
-        self._naming, self._given_up = Lock(), False
+        # The collector may let an iterator go within a call of this very object.
+        self._naming, self._given_up = RLock(), False
 
     def give_up(self) -> None:
         """No name is taken away from now on: the folder is about to be anybody's, and the next owner's files may have
