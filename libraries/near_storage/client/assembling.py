@@ -16,15 +16,15 @@ import pyarrow as pa
 from libraries.near_storage.errors import DamagedError, UnavailableError
 from libraries.near_storage.predicates import evaluating
 from libraries.near_storage.query import Query
-from libraries.near_storage.reading import by_ranges, footers, rebuilding
+from libraries.near_storage.reading import by_parquet, by_ranges, footers, rebuilding
 from libraries.near_storage.reading.columns import leaves_of
-from libraries.near_storage.reading.decoding import Decoder, stretches
+from libraries.near_storage.reading.decoding import stretches
+from libraries.near_storage.reading.fetched import FetchedChunks
 from libraries.near_storage.reading.filtering import matching
 from libraries.near_storage.reading.footers import FooterCache, ParsedFooter
 from libraries.near_storage.serving.answering import WHOLE, answer_schema, needed_columns
 from libraries.near_storage.serving.batches import from_plain
 from libraries.near_storage.serving.protocol import Note, Piece, Position, Share, Way, from_runs
-from libraries.near_storage.storing.describing import blake2b
 
 Checked: TypeAlias = Iterator[tuple[Note, pa.RecordBatch]]
 Assembled: TypeAlias = Iterator[tuple[Position, int, pa.RecordBatch | None]]
@@ -110,7 +110,7 @@ class Assembling:
                 continue
             groups = [group for group in from_runs(piece.groups) if not here or group >= after.group]  # type: ignore[union-attr]
             footer = self._footer(piece, share.footers[index], parts)
-            digests = _digests(footer, piece, leaves, share.chunks[index])
+            digests = _digests(footer, piece, from_runs(piece.groups), leaves, share.chunks[index])
             plain = frozenset(from_runs(piece.plain))
             skipped = after.rows if here and after is not None else 0
             for together, _ in stretches(footer.metadata, groups, leaves):
@@ -124,36 +124,33 @@ class Assembling:
         parts.finish()
 
     def _of_files(self, share: Share, after: Position | None, batches: Checked) -> Assembled:
-        expected = {piece.position: piece for piece in share.pieces}
+        places = {piece.position: index for index, piece in enumerate(share.pieces)}
         held: list[memoryview] = []
         current = -1
         for note, batch in batches:
+            if note.partition not in places:
+                raise DamagedError(f"partition {note.partition} came, which was not asked for")
             if note.partition != current:
                 if held:
-                    yield from self._of_file(expected, current, after, held)
+                    yield from self._of_file(share, places[current], after, held)
                 held, current = [], note.partition
             held += [part.data for part in by_ranges.each(batch)]
         if held:
-            yield from self._of_file(expected, current, after, held)
+            yield from self._of_file(share, places[current], after, held)
 
-    def _of_file(
-        self, expected: dict[int, Piece], position: int, after: Position | None, held: list[memoryview]
-    ) -> Assembled:
-        piece = expected.get(position)
-        content = pa.py_buffer(b"".join(held))
-        if piece is None or blake2b(memoryview(content)).hexdigest() != piece.digest:
-            raise DamagedError(f"partition {position}: the file that came is not the one that was stored")
-        footer = footers.parse(_end_of(content))
+    def _of_file(self, share: Share, index: int, after: Position | None, held: list[memoryview]) -> Assembled:
+        """Rows of a whole file by the same reader as a node's, so that fetching differs in where it reads alone."""
+        piece = share.pieces[index]
+        fetched = FetchedChunks(held)
+        footer = self.footers.get(piece.digest, lambda: footers.checked(fetched.footer_bytes(), share.footers[index]))
+        groups = range(footer.metadata.num_row_groups)
         leaves = leaves_of(self.table_schema, needed_columns(self.query, self.table_schema))
-        decoder = Decoder(footer, content.slice)
-        skipped = after.rows if after is not None and after.partition == position else 0
-        rows = (
-            batch
-            for together, count in stretches(footer.metadata, range(footer.metadata.num_row_groups), leaves)
-            for batch in decoder.batches(together, leaves, count)
-        )
+        fetched.expect(footer, leaves, _digests(footer, piece, groups, leaves, share.chunks[index]))
+        skipped = after.rows if after is not None and after.partition == piece.position else 0
+        where = self.query.where if self.refilter else None
+        rows = by_parquet.batches(fetched, footer, groups, self.shown.names, where)
         for done, batch in _fresh(rows, skipped):
-            yield Position(position, 0, done), position, self._filtered(batch, False)
+            yield Position(piece.position, 0, done), piece.position, batch
 
     # --- inside ------------------------------------------------------------------------------------------
 
@@ -190,21 +187,16 @@ def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[in
             yield done, left
 
 
-def _digests(footer: ParsedFooter, piece: Piece, leaves: Sequence[int], chunks: bytes) -> npt.NDArray[np.uint64]:
+def _digests(
+    footer: ParsedFooter, piece: Piece, groups: Sequence[int], leaves: Sequence[int], chunks: bytes
+) -> npt.NDArray[np.uint64]:
     """The catalog's digests of the chunks that are read, [row groups, leaf columns] of the file, 0 elsewhere."""
-    groups = from_runs(piece.groups)
     shape = footer.metadata.num_row_groups, footer.metadata.num_columns
-    if len(chunks) != 8 * len(groups) * len(leaves) or groups[-1] >= shape[0]:
+    if len(chunks) != 8 * len(groups) * len(leaves) or (groups and groups[-1] >= shape[0]):
         raise DamagedError(f"partition {piece.position}: the catalog's plan does not fit its footer")
     found = np.zeros(shape, np.uint64)
     found[np.ix_(groups, leaves)] = np.frombuffer(chunks, "<u8").reshape(len(groups), len(leaves))
     return found
-
-
-def _end_of(content: pa.Buffer) -> bytes:
-    """The footer of a whole file, its length and `PAR1`. The file is one that was stored, by its digest."""
-    length = int.from_bytes(content[content.size - 8 : content.size - 4].to_pybytes(), "little")
-    return content.slice(content.size - 8 - length).to_pybytes()
 
 
 class _Parts:

@@ -8,6 +8,7 @@ knows no network and no limit of rows: whoever has enough stops asking.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -63,8 +64,18 @@ class StoredChunks:
         return data
 
 
+class Chunks(Protocol):
+    """Chunks of one file, whole and checked: of the row groups that are held at a time, and no others."""
+
+    def hold(self, groups: Sequence[int]) -> None:
+        """Answer for the chunks of these row groups."""
+
+    def read(self, offset: int, nbytes: int) -> Chunk:
+        """The chunk that lies at `offset`. DamagedError if none of that length does, or if its bytes changed."""
+
+
 def batches(
-    chunks: StoredChunks,
+    chunks: Chunks,
     footer: ParsedFooter,
     groups: Sequence[int],
     columns: Sequence[str],

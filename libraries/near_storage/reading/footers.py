@@ -63,6 +63,14 @@ def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
     return parse(footer_bytes)
 
 
+def place_of(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
+    """Where a chunk begins in its file, and its bytes: at its dictionary page if that is set, above 0 and smaller."""
+    start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
+    if dictionary is not None and 0 < dictionary < start:
+        start = dictionary
+    return start, chunk.total_compressed_size
+
+
 class FooterCache:
     """The parsed footers that were used last, within a bound of bytes. Safe for threads."""
 

@@ -17,7 +17,7 @@ from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.reading.by_ranges import PARTS, Part, each
 from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Decoder, stretches
 from libraries.near_storage.reading.digests import ChunkHash, chunk_digest
-from libraries.near_storage.reading.footers import ParsedFooter
+from libraries.near_storage.reading.footers import ParsedFooter, place_of
 
 
 def batches(
@@ -108,12 +108,8 @@ class Received:
         for group in groups:
             info = footer.metadata.row_group(group)
             for leaf in leaves:
-                chunk = info.column(leaf)
-                start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
-                if dictionary is not None and 0 < dictionary < start:
-                    start = dictionary
                 digest = None if digests is None else int(digests[group, leaf])
-                self._expected[group, leaf] = _Expected(start, chunk.total_compressed_size, digest)
+                self._expected[group, leaf] = _Expected(*place_of(info.column(leaf)), digest)
 
     def add(self, part: Part) -> None:
         """Take a part. DamagedError if it was not expected, or if its chunk is whole and has another digest."""

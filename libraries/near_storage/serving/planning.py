@@ -253,11 +253,11 @@ def _share(table: Table, chosen: Sequence[Chosen], nodes: tuple[Node, ...], way:
         pieces.append(Piece(each.file, digest, to_runs(groups), to_runs(each.groups[each.all_match].tolist())))
         infos.append(table.info(digest))
     names = tuple(node.name for node in nodes)
-    if way != "v2":
+    if way == "v1":
         return Share(names, tuple(pieces))
     chunks = tuple(
-        np.ascontiguousarray(info.chunk_digests[np.ix_(each.groups, np.asarray(leaves, np.int64))], "<u8").tobytes()
-        for info, each in zip(infos, chosen, strict=True)
+        np.ascontiguousarray(info.chunk_digests[groups][:, list(leaves)], "<u8").tobytes()
+        for info, groups in zip(infos, (each.groups if way == "v2" else slice(None) for each in chosen), strict=True)
     )
     return Share(names, tuple(pieces), leaves, tuple(info.footer_digest for info in infos), chunks)
 

@@ -101,8 +101,9 @@ class Piece(Message, frozen=True, array_like=True):
 class Share(Message, frozen=True):
     """`app_metadata` of an endpoint: what a client checks its stream against.
 
-    `nodes` are the names of the endpoint's locations, in their order. For V2, `footers` and `chunks` have an entry a
-    piece: the blake2b digest of the footer, and the xxh3 of each chunk (row groups x leaf columns, little-endian).
+    `nodes` are the names of the endpoint's locations, in their order. Where the client decodes, `footers` and
+    `chunks` have an entry a piece: the blake2b digest of the footer, and the xxh3 of each chunk that it may need (row
+    groups x leaf columns, little-endian): of the row groups to read for V2, of all of them for whole files.
     """
 
     nodes: tuple[str, ...]

@@ -1,0 +1,71 @@
+"""Chunks of a whole file that came in pieces, for the Parquet reader of a client that fetches everything.
+
+Pieces are not put together: only a chunk that lies in two of them is copied. A chunk is checked by its digest when it
+is read, as a node does with those of its disk. It knows no network and no predicate.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from libraries.near_storage.errors import DamagedError
+from libraries.near_storage.reading.decoding import Chunk
+from libraries.near_storage.reading.digests import chunk_digest
+from libraries.near_storage.reading.footers import ParsedFooter, place_of
+
+FOOTER_END_BYTES = 8
+"""The length of the footer, and `PAR1`."""
+
+
+class FetchedChunks:
+    """The bytes of one file: `pieces` follow each other from its first byte to its last."""
+
+    def __init__(self, pieces: Sequence[memoryview]) -> None:
+        self._pieces = pieces
+        self._starts = [0, *accumulate(map(len, pieces))]
+        self._of_group: dict[int, dict[tuple[int, int], int]] = {}
+        self._places: dict[tuple[int, int], int] = {}
+
+    def footer_bytes(self) -> bytes:
+        """The end of the file, as `footers.checked` takes it. DamagedError if the file is shorter than it says."""
+        size = self._starts[-1]
+        length = int.from_bytes(self._slice(size - FOOTER_END_BYTES, 4), "little")
+        return bytes(self._slice(size - FOOTER_END_BYTES - length, length + FOOTER_END_BYTES))
+
+    def expect(self, footer: ParsedFooter, leaves: Sequence[int], digests: npt.NDArray[np.uint64]) -> None:
+        """Which chunks may be read: those of `leaves`, by their places in the footer; `digests` are [row groups, leaf
+        columns] of the file, as the catalog knows them."""
+        for group in range(footer.metadata.num_row_groups):
+            info = footer.metadata.row_group(group)
+            self._of_group[group] = {place_of(info.column(leaf)): int(digests[group, leaf]) for leaf in leaves}
+
+    def hold(self, groups: Sequence[int]) -> None:
+        """Answer for the chunks of these row groups, and no others."""
+        self._places = {place: digest for group in groups for place, digest in self._of_group[group].items()}
+
+    def read(self, offset: int, nbytes: int) -> Chunk:
+        """The chunk that lies at `offset`. DamagedError if none of that length does, or if its bytes changed."""
+        digest = self._places.get((offset, nbytes))
+        if digest is None:
+            raise DamagedError(f"the footer leads to {nbytes} bytes at {offset}, which are no chunk of the row group")
+        data = self._slice(offset, nbytes)
+        if chunk_digest(data) != digest:
+            raise DamagedError(f"{nbytes} bytes at {offset} of the file that came changed; ask another replica")
+        return data
+
+    def _slice(self, offset: int, nbytes: int) -> memoryview:
+        end = offset + nbytes
+        if not 0 <= offset <= end <= self._starts[-1]:
+            raise DamagedError(f"bytes {offset} to {end} are needed of a file that came with {self._starts[-1]}")
+        number = bisect_right(self._starts, offset) - 1
+        parts = []
+        while nbytes:
+            start = offset - self._starts[number]
+            parts.append(self._pieces[number][start : start + nbytes])
+            offset, nbytes, number = offset + len(parts[-1]), nbytes - len(parts[-1]), number + 1
+        return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
