@@ -28,8 +28,9 @@ SLOWER = {V2: 1.0, V1: 1.4, PARSED: 1.4, GROUPS_ALONE: 1.3, NOTHING_OUT: 1.4, PY
 OTHERS = (
     "query[groups=0.1,place=scattered]",
     "query[groups=0.01,place=scattered]",
-    "query[groups=0.01,columns=1]",
-    "aggregate[groups=0.01]",
+    "query[groups=0.01,values=100]",
+    "query[groups=0.01,values=100,columns=1]",
+    "aggregate[groups=0.01,values=100]",
 )
 METADATA = tuple(f"metadata[files={files}]" for files in (10, 640))
 KILOBYTES_A_FILE = {V2: 80, V1: 2_000, PARSED: 300}

@@ -130,7 +130,7 @@ def test_bytes_from_the_device_are_shown_where_there_are_any(run: Run, contents:
 
 def test_techniques_metadata_and_row_groups_are_compared(contents: Contents) -> None:
     found = of_network(contents, "")
-    techniques = found["V1 technique by technique, of a query that 1 % of the row groups can meet"]
+    techniques = found["V1 technique by technique, of a query of 100 values that 1 % of the row groups have"]
     left_out = of_label(techniques, "row groups left out")["times as fast as before"]
     assert float(left_out.partition(" ")[0]) == pytest.approx(2802 / 28, rel=0.05)
     assert of_label(techniques, "everything is read")["times as fast as before"] == ""

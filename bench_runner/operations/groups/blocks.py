@@ -28,6 +28,8 @@ MOST_BELOW = 64
 """Conditions that no row meets are so many at most, each of a value below all: more than a block has calls."""
 FEW_BLOCKS = 10
 """Of fewer blocks their order tells nothing."""
+MOST_OFF = 0.05
+"""A share that whole blocks cannot give nearer than this part of it is not asked for."""
 Integers = NDArray[np.int64]
 
 
@@ -55,11 +57,15 @@ class Blocks:
         if blocks == 0:
             low, high = int(self.lows[0]) - first - 1, int(self.lows[0]) - first
         else:
-            behind = first + blocks
-            low = int(self.lows[first]) + (first in self.shared)
-            high = int(self.lows[behind]) if behind < self.count else self.end
+            low, high = self.bounds(first, blocks)
         values = tuple(_value(bound, self.type) for bound in (low, high))
         return Predicate(self.column, Kind.RANGE, values)
+
+    def bounds(self, first: int, blocks: int) -> tuple[int, int]:
+        """From which value on, and below which, those of so many blocks lie."""
+        behind = first + blocks
+        low = int(self.lows[first]) + (first in self.shared)
+        return low, int(self.lows[behind]) if behind < self.count else self.end
 
 
 def _value(number: int, of: pa.DataType) -> Any:
@@ -109,20 +115,63 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
     )
 
 
+def met_by(share: float, blocks: int) -> int:
+    """How many of so many blocks a share is: whole ones, and one at least unless it is 0."""
+    return max(round(share * blocks), 1) if share else 0
+
+
+def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
+    """Why whole blocks of a table are no such share of it; None where they are, nearly enough."""
+    blocks = -(-rows // block_rows)
+    off = abs(met_by(share, blocks) / blocks - share) if blocks else share
+    if off <= MOST_OFF * share:
+        return None
+    told = f"{share * 100:g} % of {blocks:,} block{'s' * (blocks != 1)} of {block_rows:,} rows"
+    return f"{told} is no whole number of them; take {round(1 / share) * block_rows:,} rows or more"
+
+
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
     """So many filters, each met by this share of the blocks, and by one at least unless it is 0; by other blocks each
     while there are enough."""
-    met = max(round(share * blocks.count), 1) if share else 0
+    met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))
         return
+    for first in _firsts(blocks.count, met, repetitions, random.Random(seed)):
+        yield blocks.condition(first, met)
+
+
+def of_values(
+    blocks: Blocks, column: pa.ChunkedArray, share: float, values: int, repetitions: int, seed: str
+) -> Iterator[Predicate]:
+    """So many lists of `values` values, spread evenly over this share of the blocks, so that a part of the rows of each
+    meets the condition. Raises RefusedData for a share of 0, for fewer values than blocks, and where a block has not
+    twice as many values as are asked of it."""
+    met = met_by(share, blocks.count)
+    if not 0 < met <= values:
+        raise RefusedData(f"{values} values are asked of {met} blocks: each must have one of them at least")
+    known = np.unique(integers(column))
     draw = random.Random(seed)
+    for first in _firsts(blocks.count, met, repetitions, draw):
+        asked: list[int] = []
+        for place in range(met):
+            low, high = blocks.bounds(first + place, 1)
+            own = known[np.searchsorted(known, low) : np.searchsorted(known, high)]
+            wanted = (place + 1) * values // met - place * values // met
+            if len(own) < 2 * wanted:
+                raise RefusedData(f"{wanted} of {len(own)} values of a block would be more than half of them")
+            asked += draw.sample(own.tolist(), wanted)
+        yield Predicate(blocks.column, Kind.IN, tuple(_value(number, blocks.type) for number in sorted(asked)))
+
+
+def _firsts(count: int, met: int, repetitions: int, draw: random.Random) -> Iterator[int]:
+    """Ranks of blocks from which on `met` of them are asked for."""
     left: list[int] = []
     for _ in range(repetitions):
         if not left:
-            left = list(range(blocks.count // met))
+            left = list(range(count // met))
             draw.shuffle(left)
-        yield blocks.condition(left.pop() * met, met)
+        yield left.pop() * met
 
 
 def everything(blocks: Blocks) -> Predicate:
@@ -136,12 +185,19 @@ def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Int
     if offers.sifts is Sifts.NOTHING:
         return np.arange(rows)
     values = integers(column)
-    low, high = (int(pa.scalar(value, column.type).cast(pa.int64()).as_py()) for value in asked.values)
+    bounds = integers(pa.chunked_array([pa.array(asked.values, column.type)]))
+    # Groups are met in which a value of the range, or of the list, may lie by their least and their largest.
     if offers.sifts is Sifts.ROWS:
-        return np.flatnonzero((values >= low) & (values < high))
+        met = np.isin(values, bounds) if asked.kind is Kind.IN else (values >= bounds[0]) & (values < bounds[1])
+        return np.flatnonzero(met)
     assert offers.group_rows is not None
     starts = np.arange(0, rows, offers.group_rows)
-    may = (np.minimum.reduceat(values, starts) < high) & (np.maximum.reduceat(values, starts) >= low)
+    least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    if asked.kind is Kind.IN:
+        listed = np.sort(bounds)
+        may = np.searchsorted(listed, most, side="right") > np.searchsorted(listed, least)
+    else:
+        may = (least < bounds[1]) & (most >= bounds[0])
     return np.flatnonzero(np.repeat(may, offers.group_rows)[:rows])
 
 

@@ -32,11 +32,16 @@ BLOCK_ROWS = 10_000
 
 @dataclass(frozen=True)
 class AsksForBlocks(RepeatedOperation):
-    """What a query and an aggregate have in common: the blocks that are asked for, and the copy that stays open."""
+    """What a query and an aggregate have in common: the blocks that are asked for, and the copy that stays open.
+
+    The condition is a range of values that ends where blocks do, so that all rows of the blocks meet it; with `values`
+    it is a list of so many values, and of each block few rows do.
+    """
 
     groups: float = share(0.01, none=True)
     place: str = word(CLUSTERED, SCATTERED)
     block_rows: int = count(BLOCK_ROWS)
+    values: int | str = count(ALL, ALL)
 
     arrow_only: ClassVar[bool] = True
     may_be_long: ClassVar[bool] = True
@@ -45,12 +50,24 @@ class AsksForBlocks(RepeatedOperation):
     def _where(self) -> str:
         """'1% of the groups', '1% of the groups, scattered'."""
         told = f"{self.groups * 100:g}% of the groups"
-        return told + (f", {self.place}" if self.place != CLUSTERED else "")
+        told += f", {self.place}" if self.place != CLUSTERED else ""
+        return told + (f", {self.values} value{'s' * (self.values != 1)}" if self.values != ALL else "")
 
     def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
         """What stands for the engine's own call where it tests no ranges."""
-        own = isinstance(adapter, TabularFormat) and Kind.RANGE in adapter.offers.scan
+        own = isinstance(adapter, TabularFormat) and self._kind in adapter.offers.scan
         return "" if own else READ_ALL
+
+    @property
+    def _kind(self) -> Kind:
+        return Kind.RANGE if self.values == ALL else Kind.IN
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The share must be one that whole blocks are, and each of them must have one of the values."""
+        met = blocks.met_by(self.groups, -(-rows // self.block_rows))
+        if isinstance(self.values, int) and not 0 < met <= self.values:
+            return f"{self.values} values are asked of {met:,} blocks: each must have one of them at least"
+        return blocks.cannot_give(self.groups, rows, self.block_rows)
 
     @property
     def asks_for_open(self) -> bool:
@@ -82,7 +99,10 @@ class AsksForBlocks(RepeatedOperation):
             of = stage.target
             if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
                 raise RefusedData(f"the condition is on {found.column}, which this variant changes: {loss.what}")
-        return list(blocks.conditions(found, self.groups, repetitions, f"{stage.digest}/{self.spelled}"))
+        seed = f"{stage.digest}/{self.spelled}"
+        if self.values == ALL:
+            return list(blocks.conditions(found, self.groups, repetitions, seed))
+        return list(blocks.of_values(found, column, self.groups, int(self.values), repetitions, seed))
 
     def everything(self, stage: Stage) -> Predicate:
         """What the first call on few rows asks for: all of them."""
@@ -120,7 +140,7 @@ class Query(AsksForBlocks):
         """There must be as many columns."""
         if isinstance(self.columns, int) and self.columns > len(schema):
             return f"{self.columns} columns are asked for, the table has {len(schema)}"
-        return None
+        return super().refusal(schema, rows)
 
     def take_input(self, stage: Stage, rows: int) -> Predicate:
         """The condition of the first repetition; of few rows one that all meet."""

@@ -82,9 +82,9 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
 
 
 def _asked(operation: str) -> tuple[float | None, str]:
-    """The share of the groups in percent, and how they lie; None for what is no query of all columns."""
+    """The share of the groups in percent, and how they lie; None for what does not ask for all that they hold."""
     name, parameters = variant_parts(operation)
-    if name != QUERY or parameters.get("columns", "all") != "all":
+    if name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
     return 100 * float(parameters["groups"]), parameters.get("place", "clustered")
 

@@ -81,7 +81,7 @@ def test_every_point_is_spelled_as_it_is_named(suite: str) -> None:
 
 def test_services_are_refused_under_one_thread() -> None:
     """They have all cores: what they do would be set beside what a client does with one."""
-    request = {"datasets": ("snowset",), "rows": 1_000, "formats": ("parquet",), "operations": ("query",)}
+    request = {"datasets": ("snowset",), "rows": 1_000_000, "formats": ("parquet",), "operations": ("query",)}
     for threads in ("default", "1"):
         made = plan("near-storage", **request, threads=threads, networks=("", "loopback"))
         served = {chain.conditions.network for chain in made.chains if "reader=ranges" in chain.variant}

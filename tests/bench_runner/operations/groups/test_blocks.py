@@ -12,15 +12,19 @@ import pytest
 
 from adapters.errors import RefusedData
 from adapters.offers import Offers, Sifts
-from bench_runner.operations import predicates
+from adapters.predicate import Kind, Predicate
+from bench_runner.operations import operation_of, predicates
 from bench_runner.operations.groups.blocks import (
     CLUSTERED,
     SCATTERED,
     Blocks,
     blocks_of,
+    cannot_give,
     conditions,
     everything,
     given_rows,
+    met_by,
+    of_values,
 )
 
 BLOCK = 100
@@ -134,6 +138,80 @@ def test_a_condition_is_met_by_as_many_whole_blocks(stored: Stored, place: str, 
     assert sum(map(len, seen[:disjoint])) == len(set().union(*seen[:disjoint])), "other blocks each, while there are"
     if met == 0:
         assert len({each.values for each in asked}) == 12
+
+
+@pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
+@pytest.mark.parametrize(("share", "met", "values"), [(0.05, 1, 5), (0.1, 2, 5), (0.25, 5, 5), (0.25, 5, 40)])
+def test_a_list_of_values_is_met_by_a_part_of_each_block(
+    stored: Stored, place: str, share: float, met: int, values: int
+) -> None:
+    """So that who filters rows gives fewer than who leaves out groups alone."""
+    table = table_of()
+    found = blocks_of(stored(table), ROWS, BLOCK, place)
+    column = table.column(found.column)
+    asked = list(of_values(found, column, share, values, 12, "seed"))
+    assert asked == list(of_values(found, column, share, values, 12, "seed"))
+    assert len({each.values for each in asked}) == 12
+    for each in asked:
+        assert (each.kind, len(set(each.values))) == (Kind.IN, values)
+        rows = np.flatnonzero(predicates.mask(column, each).to_numpy())
+        assert np.array_equal(given_rows(column, each, Offers()), rows)
+        counts = np.bincount(STARTS[rows], minlength=21)
+        assert np.count_nonzero(counts) == met
+        assert counts.max() < 0.9 * BLOCK
+        may = given_rows(column, each, Offers(sifts=Sifts.GROUPS, group_rows=BLOCK))
+        assert set(STARTS[may].tolist()) == set(np.flatnonzero(counts).tolist())
+        assert len(may) > len(rows)
+
+
+@pytest.mark.parametrize(
+    ("share", "values", "why"),
+    [
+        (0.25, 4, "4 values are asked of 5 blocks"),
+        (0.0, 4, "4 values are asked of 0 blocks"),
+        (0.05, 60, "60 of 100 values of a block would be more than half of them"),
+    ],
+)
+def test_lists_that_are_no_part_of_each_block_are_refused(stored: Stored, share: float, values: int, why: str) -> None:
+    table = table_of()
+    found = blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
+    with pytest.raises(RefusedData, match=why):
+        list(of_values(found, table.column(found.column), share, values, 1, "seed"))
+
+
+def test_a_group_may_have_a_value_of_a_list_by_its_least_and_its_largest() -> None:
+    column = pa.chunked_array([np.arange(60)])
+    asked = Predicate("a", Kind.IN, (19, 40))
+    by_groups = Offers(sifts=Sifts.GROUPS, group_rows=20)
+    assert given_rows(column, asked, by_groups).tolist() == [*range(20), *range(40, 60)]
+    assert given_rows(column, asked, Offers()).tolist() == [19, 40]
+
+
+@pytest.mark.parametrize(
+    ("share", "rows", "told"),
+    [
+        (0.01, 1_000_000, None),
+        (0.25, 500_000, None),
+        (0.0, 500_000, None),
+        (1.0, 5, None),
+        (0.01, 500_000, "1 % of 50 blocks of 10,000 rows is no whole number of them; take 1,000,000 rows or more"),
+        (0.1, 30_000, "10 % of 3 blocks of 10,000 rows is no whole number of them; take 100,000 rows or more"),
+        (0.5, 0, "50 % of 0 blocks of 10,000 rows is no whole number of them; take 20,000 rows or more"),
+    ],
+)
+def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: int, told: str | None) -> None:
+    """Rounded in silence, 25, 10 and 1 % of three blocks were all one of them."""
+    assert cannot_give(share, rows, 10_000) == told
+    for operation in (f"query[groups={share}]", f"aggregate[groups={share}]"):
+        assert operation_of(operation).refusal(pa.schema([("a", pa.int64())]), rows) == told
+    assert told or abs(met_by(share, -(-rows // 10_000)) - share * -(-rows // 10_000)) <= 0.5
+
+
+def test_lists_of_fewer_values_than_blocks_are_refused() -> None:
+    operation = operation_of("query[groups=0.5,values=10]")
+    told = "10 values are asked of 50 blocks: each must have one of them at least"
+    assert operation.refusal(pa.schema([("a", pa.int64())]), 1_000_000) == told
+    assert operation.refusal(pa.schema([("a", pa.int64())]), 200_000) is None
 
 
 def test_the_same_seed_asks_the_same(stored: Stored) -> None:
