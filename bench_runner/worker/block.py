@@ -155,10 +155,12 @@ def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool, threads: int
     return max(calls, 1)
 
 
-def tells_memory(calls: int, calls_ns: int, *, once: bool, threads: int = 1) -> bool:
+def tells_memory(calls: int, calls_ns: int, result_bytes: int, *, once: bool, threads: int = 1) -> bool:
     """Whether a block's private memory can be set beside that of others: it was long enough to be seen, and held as
-    many answers as theirs, which are kept until they are verified. `once`: all have a single call."""
-    return calls_ns >= PRIVATE_FROM_NS and (once or calls >= REPETITIONS * threads)
+    many answers as theirs, which are kept until they are verified. `once`: all have a single call, as they have where
+    two answers would be too many bytes."""
+    single = once or (threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES)
+    return calls_ns >= PRIVATE_FROM_NS and (single or calls >= REPETITIONS * threads)
 
 
 def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]) -> Block:

@@ -224,7 +224,8 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     else:
         figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
     answer = watch.answer(ready.rest, started, thorough=ready.thorough)
-    if not block.tells_memory(figures["repetitions"], figures["calls_ns"], once=once, threads=threads):
+    calls, calls_ns, result_bytes = (figures[name] for name in ("repetitions", "calls_ns", "result_bytes"))
+    if not block.tells_memory(calls, calls_ns, result_bytes, once=once, threads=threads):
         answer["no_private_memory"] = True
     answer["device_bytes_of_all"] = linux.io_bytes().device_read - before.device_read
     figures |= _distinct(task, ready)

@@ -25,7 +25,8 @@ FIGURES = (
     *(("size_bytes", Role.SIZE), ("peak_private_bytes", Role.MEMORY)),
 )
 """What of each operation is compared."""
-
+CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
+"""Over a network these are of one of those who work: such figures bear no claim out."""
 
 MOST_NAMED = 3
 """Figures that a reason names, of a claim that needs more."""
@@ -196,7 +197,9 @@ def _measured(run: Run) -> _Measured:
         why = _aside(summary)
         for figure, role in FIGURES:
             subject = Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset)
-            if why:
+            if figure in CLIENTS_ALONE and cell.conditions.network:
+                cells.aside.setdefault(subject, "of the client alone, who leaves a part of the work to the services")
+            elif why:
                 cells.aside.setdefault(subject, why)
             elif figure in summary.figures:
                 # A variant that several suites measure is one all the same: the first stands.

@@ -49,11 +49,19 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
 
 def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
     """Answers are kept until they are verified: a slow variant with three of them would seem to need a tenth."""
-    assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, once=False)
-    assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, once=False)
-    assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS - 1, once=False)
-    assert tells_memory(1, PRIVATE_FROM_NS, once=True)
-    assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS, once=False, threads=2)
+    assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False)
+    assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, 1, once=False)
+    assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS - 1, 1, once=False)
+    assert tells_memory(1, PRIVATE_FROM_NS, 1, once=True)
+    assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False, threads=2)
+
+
+def test_memory_is_told_of_answers_so_large_that_all_have_one() -> None:
+    most = MOST_RESULT_BYTES // 2
+    assert calls_that_fit(1, most + 1, kept=False) == 1
+    assert tells_memory(1, PRIVATE_FROM_NS, most + 1, once=False)
+    assert not tells_memory(1, PRIVATE_FROM_NS, most, once=False), "another has two of them"
+    assert not tells_memory(1, PRIVATE_FROM_NS, most + 1, once=False, threads=2)
 
 
 def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:

@@ -92,17 +92,19 @@ def test_techniques_are_told_apart() -> None:
     rates = {
         (UNPRUNED, "query[groups=0.01]"): 1.0,
         (near_storage.PRUNED, "query[groups=0.01]"): 40.0,
-        (V1_KEPT, "query[groups=0.01]"): 38.0,
-        (V1_KEPT, "query[groups=0.01,columns=1]"): 80.0,
-        (V1_KEPT, "aggregate[groups=0.01]"): 78.0,
+        (near_storage.PRUNED, "query[groups=0.01,values=100]"): 40.0,
+        (V1_KEPT, "query[groups=0.01,values=100]"): 38.0,
+        (V1_KEPT, "query[groups=0.01,values=100,columns=1]"): 80.0,
+        (V1_KEPT, "aggregate[groups=0.01,values=100]"): 78.0,
     }
     for key in ("row-groups", "row-filter", "column-projection", "aggregation"):
         assert of(key, run_of(rates)).verdict is Verdict.HOLDS, key
-    assert of("row-filter", run_of({**rates, (V1_KEPT, "query[groups=0.01]"): 30.0})).verdict is Verdict.DOES_NOT
-    slow = {**rates, (V1_KEPT, "query[groups=0.01,columns=1]"): 50.0}
+    costly = {**rates, (V1_KEPT, "query[groups=0.01,values=100]"): 30.0}
+    assert of("row-filter", run_of(costly)).verdict is Verdict.DOES_NOT
+    slow = {**rates, (V1_KEPT, "query[groups=0.01,values=100,columns=1]"): 50.0}
     assert of("column-projection", run_of(slow)).verdict is Verdict.DOES_NOT
     # Twice as long as reading the column is no small thing, although all 93 columns take longer still.
-    dear = {**rates, (V1_KEPT, "aggregate[groups=0.01]"): 40.0}
+    dear = {**rates, (V1_KEPT, "aggregate[groups=0.01,values=100]"): 40.0}
     assert of("aggregation", run_of(dear)).verdict is Verdict.DOES_NOT
 
 
@@ -180,3 +182,15 @@ def test_the_page_has_findings_tables_and_slips() -> None:
     text = markdown([run_of(theirs())], "near-storage")
     for part in ("## table 8.1", "## table 8.2", "## table 8.3", "172,500,000 GB x 1.4", "it is 240 MB", "lacks / 12"):
         assert part in text, part
+
+
+@pytest.mark.parametrize("key", ["row-filter", "aggregation", "less-cpu"])
+def test_the_cpu_time_of_the_client_alone_bears_nothing_out(key: str) -> None:
+    """Over a network the services work too: a way that leaves all to them would take next to none."""
+    operations = ("query[groups=0.1]", "query[groups=0.01,values=100]", "query[groups=0.01,values=100,columns=1]")
+    cells = [*operations, "aggregate[groups=0.01,values=100]"]
+    rates = {(way, operation): 1.0 for way in (V1, V2, V1_KEPT, near_storage.PRUNED) for operation in cells}
+    assert of(key, run_of(rates)).verdict is not Verdict.NOT_TESTABLE
+    served = of(key, run_of(rates, changed(LOCAL, network="loopback", service="warm")))
+    assert served.verdict is Verdict.NOT_TESTABLE
+    assert "of the client alone" in served.reason
