@@ -28,7 +28,7 @@ from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.services.beside import Beside, per_call
 from bench_runner.run.services.starting import Running, ServiceFailed, running
-from bench_runner.worker.settle import Control, Rest, Settler
+from bench_runner.worker.settle import READY_LIMIT_BYTES, Control, Readiness, Rest, Settler
 from data_generator.cache import StoredDataset
 
 WARM_RESIDENT_SHARE = 0.99
@@ -296,6 +296,8 @@ def _operation(
     figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
     if beside is not None:
         figures |= per_call(beside.figures, figures.get("repetitions", 1))
+    taken_bytes = _added_bytes(outcome, answer) + answer.get("held_before_bytes", 0) + figures.get("dirtied_bytes", 0)
+    beyond = beyond_what_was_ready(taken_bytes, bench.settler.readiness)
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
     if operation.writes:
         _refuse_strays(folder, location)
@@ -330,7 +332,7 @@ def _operation(
         losses=tuple(answer.get("losses", ())),
         codec=answer.get("codec"),
         encodings=tuple(answer.get("encodings", ())),
-        warnings=tuple(_warnings(outcome, why_not)),
+        warnings=tuple(_warnings(outcome, why_not, beyond=beyond)),
         unsettled=bool(why_not),
     )
 
@@ -380,10 +382,9 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
 
 
 def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) -> dict[str, int]:
-    highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
     # What the worker has started has no high-water mark of its own that could be read when it has ended.
     of_the_tree = outcome.peak_tree_resident_bytes - answer["resident_before_bytes"]
-    private = {"peak_private_bytes": max(highest - answer["private_before_bytes"], 0)}
+    private = {"peak_private_bytes": _added_bytes(outcome, answer)}
     return {
         **({} if answer.get("no_private_memory") else private),
         "peak_rss_bytes": max(answer["figures"]["peak_rss_bytes"], of_the_tree),
@@ -394,7 +395,22 @@ def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) ->
     }
 
 
-def _warnings(outcome: Outcome, why_not: str) -> Iterator[str]:
+def _added_bytes(outcome: Outcome, answer: Mapping[str, Any]) -> int:
+    """Of private memory, inside the clock."""
+    highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
+    return int(max(highest - answer["private_before_bytes"], 0))
+
+
+def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:
+    """Whether a sample has taken more memory since the machine came to rest than is made ready (rule 1), on a machine
+    whose host takes it back: touching the rest of it is a part of its time, and may be most of it."""
+    return readiness.touches and taken_bytes > READY_LIMIT_BYTES
+
+
+def _warnings(outcome: Outcome, why_not: str, *, beyond: bool) -> Iterator[str]:
+    if beyond:
+        ready = f"{READY_LIMIT_BYTES // 10**6} MB of memory that are made ready before a sample"
+        yield f"took more than the {ready}: its times may hold waiting for this machine's host"
     if outcome.printed:
         yield f"the library printed: {outcome.printed.splitlines()[0][:200]}"
     if why_not:

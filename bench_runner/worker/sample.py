@@ -214,6 +214,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     if threads > 1 and not once:
         late = block.call_all(call, handles, spare[: streams.CALLS_BESIDE])
         halves = streams.both_sides(early, late)
+    held_before_bytes = sum(each.nbytes for each in (*first.results, *early.results))
     results = [*first.results, *early.results, *seen.results, *late.results]
     kept = opened.kept
     del handles
@@ -223,7 +224,7 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
         figures["empty_ns"] = streams.empty_call_ns(seen.results[-1], len(seen.results), threads)
     else:
         figures["empty_ns"] = block.empty_call_ns(seen.results[-1])
-    answer = watch.answer(ready.rest, started, thorough=ready.thorough)
+    answer = watch.answer(ready.rest, started, thorough=ready.thorough) | {"held_before_bytes": held_before_bytes}
     calls, calls_ns, result_bytes = (figures[name] for name in ("repetitions", "calls_ns", "result_bytes"))
     if not block.tells_memory(calls, calls_ns, result_bytes, once=once, threads=threads):
         answer["no_private_memory"] = True
