@@ -211,7 +211,7 @@ def _chains(
             if not wanted(candidate.variant, request):
                 continue
             for work_dir, network in itertools.product(request.work_dirs, request.networks or suite.networks):
-                if network and not request.networks and not _has_services(candidate.adapter):
+                if network and not request.networks and not _over_networks(suite, candidate):
                     continue
                 conditions = Conditions(
                     cache=request.cache,
@@ -229,6 +229,12 @@ def _chains(
                     if (not network or operation_of(name).of_services) and operation_of(name).concerns(dataset.name)
                 ]
                 yield from _parts(suite, dataset, tuple(offered), candidate, conditions, request)
+
+
+def _over_networks(suite: Suite, candidate: Candidate) -> bool:
+    """Whether a suite measures it through networks where nobody asks for them."""
+    settings = parse(candidate.variant)[1].keys()
+    return _has_services(candidate.adapter) and settings.isdisjoint(suite.one_process)
 
 
 def _has_services(adapter: Adapter) -> bool:

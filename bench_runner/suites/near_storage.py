@@ -43,6 +43,7 @@ SUITE = Suite(
     tracks=(ACCESS,),
     target="arrow",
     networks=("", "loopback", "1000mbit"),
+    one_process=("technique", "footers", "row_group_rows"),
     fallbacks_once=True,
     variants=(
         f"{_ENGINE}ranges]",
@@ -66,6 +67,7 @@ SUITE = Suite(
         "100 to 0 % of the row groups": "the points of the thesis's table 8.1",
         "clustered and scattered": "neighbours are read in one go, and files without a match not at all",
         "loopback and 1,000 Mbit/s": "without the limit of a network, and with that of an ordinary one, by a proxy",
+        "three readers over networks": "techniques, parsed footers and small groups show in one process what they cost",
         "fetch": "what is saved is measured against: all files fetched, everything done by the client",
         "techniques": "row groups left out, rows filtered, one column, aggregates: one after the other (section 8.1)",
         "100 values": "a range ends where blocks do, and leaves no row to filter; of a list few rows of a block are",

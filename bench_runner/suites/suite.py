@@ -61,6 +61,9 @@ class Suite:
     networks: tuple[str, ...] = ("",)
     """What lies between who asks and the copy, by the names of bench_runner.networks: all is measured through each that
     a variant has services for. '' is nothing, one process."""
+    one_process: tuple[str, ...] = ()
+    """Settings that show in one process what they are for: their variants are measured through networks where the user
+    names these."""
     target: str = "pandas"
     """What is in hand where nobody says."""
     roofline: bool = False

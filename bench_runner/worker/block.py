@@ -155,11 +155,15 @@ def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool, threads: int
     return max(calls, 1)
 
 
+def has_large_answers(result_bytes: int, threads: int) -> bool:
+    """Whether two answers are more than a block may give: then nobody's has more than a single call."""
+    return threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES
+
+
 def tells_memory(calls: int, calls_ns: int, result_bytes: int, *, once: bool, threads: int = 1) -> bool:
     """Whether a block's private memory can be set beside that of others: it was long enough to be seen, and held as
-    many answers as theirs, which are kept until they are verified. `once`: all have a single call, as they have where
-    two answers would be too many bytes."""
-    single = once or (threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES)
+    many answers as theirs, which are kept until they are verified. `once`: all have a single call."""
+    single = once or has_large_answers(result_bytes, threads)
     return calls_ns >= PRIVATE_FROM_NS and (single or calls >= REPETITIONS * threads)
 
 

@@ -126,3 +126,16 @@ def test_a_quick_look_at_access_is_on_rows_that_need_no_pilot_round(asked: dict[
 def test_a_quick_round_of_another_suite_has_all_its_rows() -> None:
     whole, quick = (plan("tabular", formats=("orc",), datasets=("^eq$",), quick=quick).datasets for quick in (0, 1))
     assert whole["eq"].rows == quick["eq"].rows > 50_000
+
+
+def test_what_shows_in_one_process_goes_over_networks_where_they_are_named() -> None:
+    request = {"datasets": ("snowset",), "rows": 1_000_000, "formats": ("parquet",), "operations": ("query",)}
+    special = ("technique=", "footers=", "row_group_rows=")
+
+    def over_networks(*networks: str) -> set[bool]:
+        chains = plan("near-storage", **request, networks=networks).chains
+        far = [chain.variant for chain in chains if chain.conditions.network]
+        return {any(setting in variant for setting in special) for variant in far}
+
+    assert over_networks() == {False}
+    assert over_networks("loopback") == {False, True}

@@ -17,11 +17,12 @@ from bench_runner.machine import linux
 from bench_runner.operations import PRIMER_ROWS, READ_ALL, Operation, Stage, operation_of, targets
 from bench_runner.operations.project import chosen_columns
 from bench_runner.operations.targets import Target
+from bench_runner.worker import block, verify
 from bench_runner.worker import sample as worker
-from bench_runner.worker import verify
 from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from bench_runner.worker.settle import Control, Rest, Settler
-from data_generator.cache import StoredDataset, read_table
+from data_generator.cache import StoredDataset, prepare, read_table
+from data_generator.catalogue import resolve
 
 ROWS = 5_000
 REST = Rest(Control(1, 1), settled=True, settle_ns=0)
@@ -370,3 +371,41 @@ def test_nothing_of_the_data_set_is_read_inside_the_clock(
     list(worker.measure({**task, "operation": operation}, phase))
     assert PHASE_CLOCK not in phases
     assert PHASE_AFTER in phases
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_of_large_answers_one_is_held_at_a_time(
+    large: bool, task: dict[str, Any], phase: mmap.mmap, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one is verified and dropped before the clock, and the machine comes to rest again: two of them may be
+    more memory than is made ready."""
+    queries = prepare(resolve("snowset", {"block_rows": "500"}, rows=5_000), cache_folder)
+    variant = "parquet[engine=near-storage,codec=snappy,reader=ranges,row_group_rows=500]"
+    about = {"dataset": str(queries.path), "digest": queries.digest, "rows": 5_000, "name": queries.name}
+    task = {**task, **about, "variant": variant, "threads": None}
+    list(worker.measure(task, phase))
+    phase[0] = PHASE_PREPARE
+    seen: list[tuple[str, int]] = []
+    check, settle = worker.verified, Settler.settle
+
+    def verified(ready: Any, result: list[Any], *, last_reader: bool) -> Any:
+        seen.append(("verified in its phase", phase[0]))
+        seen.append(("answers", len(result)))
+        return check(ready, result, last_reader=last_reader)
+
+    def settled(self: Settler, need_bytes: int) -> Rest:
+        seen.append(("settled", 1))
+        return settle(self, need_bytes)
+
+    monkeypatch.setattr(worker, "verified", verified)
+    monkeypatch.setattr(Settler, "settle", settled)
+    monkeypatch.setattr(block, "MOST_RESULT_BYTES", 500_000 if large else 10**9)
+    (answer,) = worker.measure({**task, "operation": "query[groups=0.5,block_rows=500]"}, phase)
+    answers = [count for what, count in seen if what == "answers"]
+    assert [what for what, _ in seen].count("settled") == 1 + large
+    assert answers == ([1, 1] if large else [1 + answer["figures"]["repetitions"]])
+    assert seen[1] == (("verified in its phase", PHASE_PREPARE) if large else ("verified in its phase", PHASE_AFTER))
+    assert answer["figures"]["repetitions"] == 1 or not large
+    assert (answer["held_before_bytes"] == 0) == large
+    assert answer["figures"]["verify_ns"] > 0
+    assert answer["fidelity"] == "exact"
