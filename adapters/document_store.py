@@ -148,6 +148,16 @@ class DocumentHandle(ABC):
         it."""
         raise NotImplementedError("this store has no index of fields")
 
+    def has_index(self, path: FieldPath) -> bool:
+        """Whether this path has an index, as what is stored says, and not as this handle remembers. Only where
+        `offers` names it; asked outside the clock."""
+        raise NotImplementedError("this store has no index of fields")
+
+    def uses_index(self, plan: Plan) -> bool:
+        """Whether `query` would look for the documents of this plan in an index of a field, as the store's own plan of
+        execution says. Only where `offers` names it; asked outside the clock, after `prepare`."""
+        raise NotImplementedError("this store has no index of fields")
+
     def settle(self) -> None:
         """Return once the work is done that writes have left for later, such as merges; most stores have none."""
         return

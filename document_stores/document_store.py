@@ -73,7 +73,7 @@ class OwnStore(DocumentStoreAdapter):
         import numpy.ma
         import pyarrow
 
-        from libraries.document_store import errors, kernels, queries, store
+        from libraries.document_store import errors, kernels, paths, queries, store
         from libraries.document_store.queries import columns, executing, rows, spelling
         from libraries.document_store.tree import manifest
         from libraries.durable import calls
@@ -82,7 +82,7 @@ class OwnStore(DocumentStoreAdapter):
             raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
         self._loaded = (columns, executing, rows, queries, numpy, pyarrow)
         self._errors, self._store, self._spelling = errors, store, spelling
-        self._manifest, self._calls = manifest, calls
+        self._manifest, self._calls, self._paths = manifest, calls, paths
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
@@ -185,6 +185,15 @@ class OwnHandle(DocumentHandle):
     def index(self, path: FieldPath) -> None:
         """A secondary index, kept right by later writes."""
         self._store.index(path)
+
+    def has_index(self, path: FieldPath) -> bool:
+        """By the store's own list."""
+        return str(self._adapter._paths.Path(path)) in self._store.stats().indexes
+
+    def uses_index(self, plan: Plan) -> bool:
+        """By the store's own choice."""
+        with self._reading():
+            return self._store.index_of(self._adapter._spelling.from_json(plan)) is not None
 
     def settle(self) -> None:
         """What is in memory is written, and merges come to rest."""

@@ -45,6 +45,8 @@ _PUT = "INSERT INTO documents VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET docu
 _ADD = "INSERT INTO documents VALUES (?, ?)"
 _OF_DOCUMENTS = " ON documents ("
 """Of an index, between its name and its expression."""
+_INDEX = "field_"
+"""What the names of indexes begin with."""
 
 _TOO_MUCH = (
     "parser stack overflow",
@@ -248,8 +250,19 @@ class SqliteHandle(DocumentHandle):
         expression = _at(path).indexed()
         if expression not in self._indexed:
             # Not the field's own name: to SQLite 'a' and 'A' are one name of an index.
-            self._connection.execute(f"CREATE INDEX field_{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
+            self._connection.execute(f"CREATE INDEX {_INDEX}{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
             self._indexed = self._expressions_with_an_index()
+
+    def has_index(self, path: FieldPath) -> bool:
+        """By SQLite's own catalogue."""
+        return all(map(can_name, path)) and _at(path).indexed() in self._expressions_with_an_index()
+
+    def uses_index(self, plan: Plan) -> bool:
+        """By EXPLAIN QUERY PLAN. The index of the keys has a name of SQLite's own."""
+        self.prepare(plan)
+        told = self._translation(plan, self._known[plan]).selection()
+        steps = self._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters)
+        return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)
 
     def close(self) -> None:
         """Close the connection."""

@@ -244,6 +244,14 @@ class DocumentStore:
         with self.snapshot() as snapshot:
             return execute(snapshot, plan, way)
 
+    def index_of(self, plan: Plan) -> str | None:
+        """The path in whose index `query` would look for the documents of this plan as the store is now; None: in no
+        index, as there is none, or it tells of too many documents."""
+        from libraries.document_store.queries.executing import index_of
+
+        with self.snapshot() as snapshot:
+            return index_of(snapshot, plan)
+
     def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
         """A table with a column for each path, in the order of keys. Missing and null are both null; values of several
         kinds become a struct with a field for each kind."""

@@ -155,6 +155,8 @@ def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(
         ("lost_upsert", INGEST, "the document of id"),
         ("previous_version", "get[documents=20]", "row 0: right is"),
         ("range_without_its_end", RANGES[1], "row 0: right is"),
+        ("index_does_nothing", INGEST, "was given an index, and what is stored has none"),
+        ("index_not_kept_up", INGEST, "its index of"),
         *(
             pytest.param(*row, marks=pytest.mark.slow)
             for row in (
@@ -174,6 +176,24 @@ def test_a_planted_fault_is_found(run: Runner, fault: str, operation: str, words
     assert words in faulty.failure.reason
     assert not faulty.figures
     assert (save.failure, read.failure) == (None, None)
+
+
+@pytest.mark.parametrize("fault", ["index_does_nothing", "scans_in_spite_of_its_index"])
+def test_a_range_by_index_that_scans_has_no_figures(run: Runner, fault: str) -> None:
+    save, scan, by_index, read = run(f"faulty-documents[fault={fault}]", *RANGES, "read")
+    assert by_index.failure is not None
+    assert by_index.failure.kind == "refused"
+    assert "1% of 800 documents are found without it; measure it with by=scan" in by_index.failure.reason
+    assert not by_index.figures
+    assert (save.failure, scan.failure, read.failure) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "variant", ["sqlite-json", *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open"))]
+)
+def test_stores_take_their_indexes_and_keep_them(run: Runner, variant: str) -> None:
+    samples = run(variant, RANGES[1], INGEST)
+    assert [sample.failure for sample in samples] == [None] * len(samples)
 
 
 @pytest.mark.parametrize(
