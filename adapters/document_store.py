@@ -215,6 +215,11 @@ class DocumentStoreAdapter(Adapter):
         """End what `begin` has started, once every handle is closed."""
         return
 
+    def shows_nothing(self, location: Path) -> str | None:
+        """Why what lies there is the same as without a setting of this variant, so that no figure may bear its name;
+        None for what differs. Asked of all documents, not of few."""
+        return None
+
     def size_bytes(self, location: Path) -> int:
         """What the files hold that documents lie in."""
         data = self.data_of(location)

@@ -23,6 +23,7 @@ from adapters.errors import AdapterError, RefusedData
 
 if TYPE_CHECKING:
     from libraries.document_store.store import DocumentStore
+    from libraries.document_store.tree.manifest import Manifest
 
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""
@@ -118,10 +119,23 @@ class OwnStore(DocumentStoreAdapter):
 
     def stored(self, location: Path) -> Stored:
         """Codec and layout, from the store's manifest."""
+        found = self._manifest_of(location)
+        return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
+
+    def _manifest_of(self, location: Path) -> Manifest:
         found = self._manifest.read_manifest(self._calls.OSCalls(), location)
         if found is None:
             raise AdapterError(f"{location}: holds no document store")
-        return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
+        return found
+
+    def shows_nothing(self, location: Path) -> str | None:
+        """Late merges, where none would have been due: so few documents are stored as with merges=soon."""
+        if self.values["merges"] != "late":
+            return None
+        with self._open(location, self._manifest_of(location).key) as store:
+            if store.stats().merge_waits:
+                return None
+        return "no merge waits here: with merges=soon the same files lie there; it takes more documents"
 
     def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
         """By the way that is set."""

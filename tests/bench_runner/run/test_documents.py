@@ -51,7 +51,9 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
     (tmp_path / "work").mkdir()
     bench = Bench(workers, Settler(tmp_path / "work"), tmp_path / "work", timeout_s=WORKER_TIMEOUT_S, machine="test")
 
-    def run(spelled: str, *operations: str, dataset: str = "tweets-2016", cache: str = "warm") -> list[Sample]:
+    def run(
+        spelled: str, *operations: str, dataset: str = "tweets-2016", cache: str = "warm", rows: int | None = None
+    ) -> list[Sample]:
         engine, settings = DOCUMENT_STORES.engine(spelled)
         adapter = engine(settings)
         assert isinstance(adapter, DocumentStoreAdapter)
@@ -70,7 +72,10 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
         )
         stored = data[dataset]
         need_bytes = stored.size_bytes
-        return execute(bench, chain, stored, rows=stored.rows, round_number=1, position=0, need_bytes=need_bytes)
+        number = int(rows is None)
+        return execute(
+            bench, chain, stored, rows=rows or stored.rows, round_number=number, position=0, need_bytes=need_bytes
+        )
 
     return run
 
@@ -186,6 +191,17 @@ def test_a_range_by_index_that_scans_has_no_figures(run: Runner, fault: str) -> 
     assert "1% of 800 documents are found without it; measure it with by=scan" in by_index.failure.reason
     assert not by_index.figures
     assert (save.failure, scan.failure, read.failure) == (None, None, None)
+
+
+def test_a_setting_that_shows_nothing_has_no_figures(run: Runner) -> None:
+    """But in a pilot round, which is of few documents and predicts what many take."""
+    spelled = "document-store[layout=vector,merges=late]"
+    samples = run(spelled, "read", "ingest[updates=0.5,indexes=none]")
+    assert {sample.failure and sample.failure.kind for sample in samples} == {"refused"}
+    assert all(sample.failure is not None and "no merge waits" in sample.failure.reason for sample in samples)
+    assert not any(sample.figures for sample in samples)
+    pilot = run(spelled, "read", "ingest[updates=0.5,indexes=none]", rows=TWEETS // 2)
+    assert [sample.failure for sample in pilot] == [None] * len(pilot)
 
 
 @pytest.mark.parametrize(
