@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters.contract import Adapter, Native
+from adapters.contract import Adapter, Calls, Native
 from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause
 
@@ -179,6 +179,12 @@ class DocumentStoreAdapter(Adapter):
     checks_lines: ClassVar[bool] = True
     """Whether lines that are no JSON are refused when they are stored. A store that keeps lines as they are finds it
     when it reads them."""
+
+    @property
+    def calls(self) -> Calls | None:
+        """The lines that a user writes without this adapter: `{held}` are JSON Lines, `{key}` is the name of the key,
+        and what is read is called `documents`, a list of dicts. None where that takes more than some lines."""
+        return None
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:

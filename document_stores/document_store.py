@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Maturity, Setting, Stage, Stored
+from adapters.contract import Calls, Can, Maturity, Setting, Stage, Stored
 from adapters.document_store import (
     Batch,
     Document,
@@ -64,6 +64,18 @@ class OwnStore(DocumentStoreAdapter):
         operators=frozenset({"unnest", "filter", "project", "group_by", "count", "compute", "top_k", "limit"}),
     )
     syncs_on_save = True
+
+    @property
+    def calls(self) -> Calls:
+        """One upsert of all lines, which is one step."""
+        words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
+        given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
+        store = "with DocumentStore.open({path}, key={key}"
+        return Calls(
+            ("from libraries.document_store.store import DocumentStore",),
+            f"{store}{given}) as store:\n    store.upsert({{held}})",
+            f"{store}) as store:\n    documents = list(store.scan())",
+        )
 
     def load_library(self) -> None:
         """Import the store, its layouts and all ways of execution.
@@ -135,7 +147,7 @@ class OwnStore(DocumentStoreAdapter):
         with self._open(location, self._manifest_of(location).key) as store:
             if store.stats().merge_waits:
                 return None
-        return "no merge waits here: with merges=soon the same files lie there; it takes more documents"
+        return "no merge waits here: with merges=soon the same files lie there; measure it with more documents"
 
     def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
         """By the way that is set."""
