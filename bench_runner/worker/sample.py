@@ -18,8 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from adapters.contract import Adapter, ImageStorage, TabularFormat
-from adapters.document_store import DocumentStoreAdapter
-from adapters.errors import RefusedData
 from adapters.offers import Handle
 from adapters.services import Served
 from bench_runner import registries
@@ -47,7 +45,6 @@ SEEN_LIMIT_S = 10.0
 
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 """At most about this much of the reference is in memory at once while a result is verified."""
-
 
 Answer = dict[str, Any]
 
@@ -144,6 +141,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         sync_started = now_ns()
         linux.fsync_all(written)
         figures["sync_ns"] = now_ns() - sync_started
+        document_verify.refuse_what_shows_nothing(ready.stage.adapter, written, whole=task["whole"])
     else:
         figures["device_read_bytes"] = moved.device_read - before.device_read
         figures["asked_bytes"] = moved.asked_since(before)
@@ -152,14 +150,12 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
             figures["result_bytes"] = result.nbytes
     if ready.operation.writes:
         answer |= read_back(ready.stage.adapter, ready.location)
-        _refuse_what_shows_nothing(task, ready.stage.adapter, ready.location)
     else:
         if ready.operation.changes:
             before_bytes = 0 if ready.operation.makes_anew else _size_bytes(ready.stage, ready.location)
             figures["growth_bytes"] = _size_bytes(ready.stage, result) - before_bytes
         if ready.operation.makes_anew:
             answer |= read_back(ready.stage.adapter, result)
-            _refuse_what_shows_nothing(task, ready.stage.adapter, result)
         result = ready.operation.answer(ready.stage, result, ready.location)
         answer |= _verification(ready, result, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
@@ -407,14 +403,6 @@ def read_back(adapter: Adapter, location: Path) -> Answer:
     if asked is not None and stored.codec != asked:
         raise Mismatch(f"the file was written with codec {stored.codec}, its variant says {asked}")
     return {"codec": stored.codec, "encodings": list(stored.encodings)}
-
-
-def _refuse_what_shows_nothing(task: Mapping[str, Any], adapter: Adapter, location: Path) -> None:
-    """A setting whose figures would be those of another variant. On few rows, as in a pilot round, it may be so."""
-    if task["whole"] and isinstance(adapter, DocumentStoreAdapter):
-        reason = adapter.shows_nothing(location)
-        if reason is not None:
-            raise RefusedData(reason)
 
 
 def verified(ready: Ready, result: Any, *, last_reader: bool) -> Answer:
