@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from adapters.contract import Adapter, Native
+from adapters.contract import Adapter, Calls, Native
 from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause
 
@@ -148,6 +148,16 @@ class DocumentHandle(ABC):
         it."""
         raise NotImplementedError("this store has no index of fields")
 
+    def has_index(self, path: FieldPath) -> bool:
+        """Whether this path has an index, as what is stored says, and not as this handle remembers. Only where
+        `offers` names it; asked outside the clock."""
+        raise NotImplementedError("this store has no index of fields")
+
+    def uses_index(self, plan: Plan) -> bool:
+        """Whether `query` would look for the documents of this plan in an index of a field, as the store's own plan of
+        execution says. Only where `offers` names it; asked outside the clock, after `prepare`."""
+        raise NotImplementedError("this store has no index of fields")
+
     def settle(self) -> None:
         """Return once the work is done that writes have left for later, such as merges; most stores have none."""
         return
@@ -169,6 +179,12 @@ class DocumentStoreAdapter(Adapter):
     checks_lines: ClassVar[bool] = True
     """Whether lines that are no JSON are refused when they are stored. A store that keeps lines as they are finds it
     when it reads them."""
+
+    @property
+    def calls(self) -> Calls | None:
+        """The lines that a user writes without this adapter: `{held}` are JSON Lines, `{key}` is the name of the key,
+        and what is read is called `documents`, a list of dicts. None where that takes more than some lines."""
+        return None
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
@@ -204,6 +220,11 @@ class DocumentStoreAdapter(Adapter):
     def end(self, location: Path) -> None:
         """End what `begin` has started, once every handle is closed."""
         return
+
+    def shows_nothing(self, location: Path) -> str | None:
+        """Why what lies there is the same as without a setting of this variant, so that no figure may bear its name;
+        None for what differs. Asked of all documents, not of few."""
+        return None
 
     def size_bytes(self, location: Path) -> int:
         """What the files hold that documents lie in."""

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Maturity, Setting, Stage, Stored
+from adapters.contract import Calls, Can, Maturity, Setting, Stage, Stored
 from adapters.document_store import (
     Batch,
     Document,
@@ -23,6 +23,7 @@ from adapters.errors import AdapterError, RefusedData
 
 if TYPE_CHECKING:
     from libraries.document_store.store import DocumentStore
+    from libraries.document_store.tree.manifest import Manifest
 
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""
@@ -64,6 +65,18 @@ class OwnStore(DocumentStoreAdapter):
     )
     syncs_on_save = True
 
+    @property
+    def calls(self) -> Calls:
+        """One upsert of all lines, which is one step."""
+        words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
+        given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
+        store = "with DocumentStore.open({path}, key={key}"
+        return Calls(
+            ("from libraries.document_store.store import DocumentStore",),
+            f"{store}{given}) as store:\n    store.upsert({{held}})",
+            f"{store}) as store:\n    documents = list(store.scan())",
+        )
+
     def load_library(self) -> None:
         """Import the store, its layouts and all ways of execution.
 
@@ -73,7 +86,7 @@ class OwnStore(DocumentStoreAdapter):
         import numpy.ma
         import pyarrow
 
-        from libraries.document_store import errors, kernels, queries, store
+        from libraries.document_store import errors, kernels, paths, queries, store
         from libraries.document_store.queries import columns, executing, rows, spelling
         from libraries.document_store.tree import manifest
         from libraries.durable import calls
@@ -82,7 +95,7 @@ class OwnStore(DocumentStoreAdapter):
             raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
         self._loaded = (columns, executing, rows, queries, numpy, pyarrow)
         self._errors, self._store, self._spelling = errors, store, spelling
-        self._manifest, self._calls = manifest, calls
+        self._manifest, self._calls, self._paths = manifest, calls, paths
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
@@ -118,10 +131,23 @@ class OwnStore(DocumentStoreAdapter):
 
     def stored(self, location: Path) -> Stored:
         """Codec and layout, from the store's manifest."""
+        found = self._manifest_of(location)
+        return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
+
+    def _manifest_of(self, location: Path) -> Manifest:
         found = self._manifest.read_manifest(self._calls.OSCalls(), location)
         if found is None:
             raise AdapterError(f"{location}: holds no document store")
-        return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
+        return found
+
+    def shows_nothing(self, location: Path) -> str | None:
+        """Late merges, where none would have been due: so few documents are stored as with merges=soon."""
+        if self.values["merges"] != "late":
+            return None
+        with self._open(location, self._manifest_of(location).key) as store:
+            if store.stats().merge_waits:
+                return None
+        return "no merge waits here: with merges=soon the same files lie there; measure it with more documents"
 
     def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
         """By the way that is set."""
@@ -185,6 +211,15 @@ class OwnHandle(DocumentHandle):
     def index(self, path: FieldPath) -> None:
         """A secondary index, kept right by later writes."""
         self._store.index(path)
+
+    def has_index(self, path: FieldPath) -> bool:
+        """By the store's own list."""
+        return str(self._adapter._paths.Path(path)) in self._store.stats().indexes
+
+    def uses_index(self, plan: Plan) -> bool:
+        """By the store's own choice."""
+        with self._reading():
+            return self._store.index_of(self._adapter._spelling.from_json(plan)) is not None
 
     def settle(self) -> None:
         """What is in memory is written, and merges come to rest."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
-from adapters.contract import Maturity, Stage
+from adapters.contract import Calls, Maturity, Stage
 from adapters.document_store import Batch, Document, DocumentLoss
 from adapters.errors import AdapterError, RefusedData
 from document_stores.shared import incoming
 from document_stores.shared.json_losses import JSON_TEXT
-from document_stores.shared.streams import READ_BYTES, StreamStore
+from document_stores.shared.streams import READ_BYTES, ZSTD_LEVEL, StreamStore
 
 
 class JsonLines(StreamStore):
@@ -24,6 +24,18 @@ class JsonLines(StreamStore):
     suffix = ".jsonl"
     checks_lines: ClassVar[bool] = False
     maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
+
+    @property
+    def calls(self) -> Calls:
+        """The lines as they are, under the codec."""
+        imports: tuple[str, ...] = ("import msgspec", "from pathlib import Path")
+        save, read = "{held}", "Path({path}).read_bytes()"
+        if self.values["codec"] == "zstd":
+            imports = (*imports, "import zstandard")
+            save = f"zstandard.ZstdCompressor(level={self.values['level'] or ZSTD_LEVEL}).compress({save})"
+            read = f"zstandard.ZstdDecompressor().decompressobj().decompress({read})"
+        read = f"documents = msgspec.json.Decoder().decode_lines({read})"
+        return Calls(imports, f"Path({{path}}).write_bytes({save})", read)
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:

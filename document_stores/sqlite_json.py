@@ -28,7 +28,6 @@ from document_stores.sql.answering import answer
 from document_stores.sql.sqlite_dialect import SqliteDialect
 from document_stores.sql.sqlite_values import SqliteValue, can_name
 from document_stores.sql.translating import Known, Translation, kinds_by_field
-from document_stores.sql.values import Quoted
 from libraries.document_store.queries.spelling import from_json
 
 if TYPE_CHECKING:
@@ -44,7 +43,10 @@ KEYS_AT_A_TIME = 500
 _CREATE = "CREATE TABLE documents (key PRIMARY KEY NOT NULL, document TEXT NOT NULL)"
 _PUT = "INSERT INTO documents VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET document = excluded.document"
 _ADD = "INSERT INTO documents VALUES (?, ?)"
-
+_OF_DOCUMENTS = " ON documents ("
+"""Of an index, between its name and its expression."""
+_INDEX = "field_"
+"""What the names of indexes begin with."""
 
 _TOO_MUCH = (
     "parser stack overflow",
@@ -148,6 +150,11 @@ class SqliteHandle(DocumentHandle):
         self._known: dict[Plan, Known] = {}
         self._found: dict[str, list[tuple[Any, ...]]] = {}
         """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        self._indexed = self._expressions_with_an_index()
+
+    def _expressions_with_an_index(self) -> frozenset[str]:
+        rows = self._rows("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+        return frozenset(text.partition(_OF_DOCUMENTS)[2].removesuffix(")") for (text,) in rows)
 
     def _rows(self, query: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
         cursor = self._connection.cursor()
@@ -202,7 +209,8 @@ class SqliteHandle(DocumentHandle):
         self._known, self._found = dict(other._known), dict(other._found)
 
     def _translation(self, plan: Plan, known: Known | None = None) -> Translation:
-        return Translation(from_json(plan), SqliteDialect(), "documents", SqliteValue("document"), "key", known)
+        document = SqliteValue("document", indexed=self._indexed)
+        return Translation(from_json(plan), SqliteDialect(), "documents", document, "key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what SQLite would answer otherwise than the plan means."""
@@ -236,10 +244,25 @@ class SqliteHandle(DocumentHandle):
         return self._connection
 
     def index(self, path: FieldPath) -> None:
-        """An index of the expression that queries have for this field."""
-        value = _at(path).indexed()
-        name = Quoted.name(f"by {path!r}")
-        self._connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON documents ({value})")
+        """An index of the expression that queries have for this field; none of a field that no path can name."""
+        if not all(map(can_name, path)):
+            return
+        expression = _at(path).indexed()
+        if expression not in self._indexed:
+            # Not the field's own name: to SQLite 'a' and 'A' are one name of an index.
+            self._connection.execute(f"CREATE INDEX {_INDEX}{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
+            self._indexed = self._expressions_with_an_index()
+
+    def has_index(self, path: FieldPath) -> bool:
+        """By SQLite's own catalogue."""
+        return all(map(can_name, path)) and _at(path).indexed() in self._expressions_with_an_index()
+
+    def uses_index(self, plan: Plan) -> bool:
+        """By EXPLAIN QUERY PLAN. The index of the keys has a name of SQLite's own."""
+        self.prepare(plan)
+        told = self._translation(plan, self._known[plan]).selection()
+        steps = self._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters)
+        return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)
 
     def close(self) -> None:
         """Close the connection."""

@@ -20,6 +20,9 @@ from bench_runner.operations.take import Take
 from bench_runner.registries import build_unloaded
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 
+OWN_CODE = "# Format Bench's own code"
+"""Behind the import of what no other library has."""
+
 
 @dataclass(frozen=True)
 class Lines:
@@ -58,19 +61,20 @@ def lines_of(variant: str, target: str, key: str = "id") -> Lines:
     adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
     if isinstance(adapter, DocumentStoreAdapter):
-        return _of_documents(adapter.variant, path, key)
+        return _of_documents(adapter, path, key)
     calls = adapter.calls if isinstance(adapter, TabularFormat) else None
     if calls is None:
         return _by_adapter(adapter.variant, path, target, adapter.native, adapter.native_read)
     return _by_calls(calls, path, target, *_natives(adapter))
 
 
-def part_lines_of(variant: str, target: str, spelled: str) -> PartLines:
-    """For an operation on a part of a table: the variant's own call; where it has none, all is read, and selected from
-    or saved anew, as the harness does. Raises what Registry.engine raises, and PlanError for what is no operation."""
+def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> PartLines:
+    """For an operation on a part of what is stored: the variant's own call; where it has none, all is read, and is
+    selected from or saved anew, as the harness does. Raises what Registry.engine raises, and PlanError for what is no
+    operation."""
     adapter = _adapter(variant)
     if isinstance(adapter, DocumentStoreAdapter):
-        return _part_of_documents(operation_of(spelled).name)
+        return _part_of_documents(adapter, operation_of(spelled).name, key)
     assert isinstance(adapter, TabularFormat)
     operation = operation_of(spelled)
     held = "df" if target == "pandas" else "table"
@@ -221,22 +225,44 @@ def _imports(expressions: str) -> Iterator[str]:
         yield "from bench_runner.operations.targets import Target, from_native, to_native"
 
 
-def _of_documents(variant: str, path: str, key: str) -> Lines:
-    """Format Bench's own adapter, as it was measured: `lines` are JSON Lines, `documents` a list of dicts."""
-    imports = ("from bench_runner.registries import build_loaded", "from pathlib import Path")
+def _of_documents(adapter: DocumentStoreAdapter, path: str, key: str) -> Lines:
+    """`lines` are JSON Lines, `documents` a list of dicts. Format Bench's own adapter, as it was measured, stands for
+    what takes more than some lines."""
+    calls = adapter.calls
+    if calls is not None:
+        save, read = (
+            told.replace("{held}", "lines").replace("{path}", path).replace("{key}", repr(key))
+            for told in (calls.save, calls.read)
+        )
+        return Lines(_sorted(calls.imports), save, read)
     stored = f"Path({path}), key={key!r}"
-    save = f'store = build_loaded("{variant}")\nstore.ingest([lines], {stored})'
+    save = f"store = {_built(adapter)}\nstore.ingest([lines], {stored})"
     read = f"opened = store.open({stored})\ndocuments = [each for batch in opened.scan() for each in batch]"
-    return Lines(imports, save, read)
+    return Lines(_IMPORTS_OF_ADAPTER, save, read)
 
 
-def _part_of_documents(name: str) -> PartLines:
-    """By the handle that the lines for reading all have opened: what a store has no call for, it reads everything
-    for."""
+_IMPORTS_OF_ADAPTER = (f"from bench_runner.registries import build_loaded  {OWN_CODE}", "from pathlib import Path")
+
+
+def _built(adapter: DocumentStoreAdapter) -> str:
+    return f'build_loaded("{adapter.variant}")'
+
+
+def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> PartLines:
+    """By the handle that the lines for reading all have opened, or by one that is opened for it: what a store has no
+    call for, it reads everything for. Where they have read all by no call of ours, `documents` are there."""
+    imports: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    if adapter.calls is not None and name == "get" and not adapter.offers.get:
+        there = f"there = {{each[{key!r}]: each for each in documents}}"
+        return PartLines((), (there, "documents = [there.get(key) for key in keys]"), "keys: a list")
+    if adapter.calls is not None:
+        imports = _IMPORTS_OF_ADAPTER
+        before = (f'opened = {_built(adapter)}.open(Path("data{adapter.suffix}"), key={key!r})',)
     if name == "get":
-        return PartLines((), ("documents = opened.get(keys)",), "keys: a list")
+        return PartLines(imports, (*before, "documents = opened.get(keys)"), "keys: a list")
     taken = "documents = [each for batch in opened.scan(paths) for each in batch]"
-    return PartLines((), (taken,), '[("a", "b")]')
+    return PartLines(imports, (*before, taken), '[("a", "b")]')
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:

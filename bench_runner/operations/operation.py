@@ -256,6 +256,11 @@ class RepeatedOperation(Operation):
         """What an open copy needs before it is asked for these, and a user has done long before; in no clock."""
         return
 
+    def confirm(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
+        """After `make_ready`, and in no clock: raise RefusedData where these would be answered otherwise than the
+        operation's name says. Not of the few rows that it is primed on."""
+        return
+
     def open_again(self, stage: Stage, handle: Handle, location: Path) -> Handle:
         """A copy that was made ready closed, and open as it was then, but for what its library holds in memory of what
         it has read."""

@@ -226,8 +226,12 @@ def _chains(
                 offered = [
                     name
                     for name in operations
-                    if (not network or operation_of(name).of_services) and operation_of(name).concerns(dataset.name)
+                    if (not network or operation_of(name).of_services)
+                    and operation_of(name).concerns(dataset.name)
+                    and _is_changed(suite, candidate.variant, name, request)
                 ]
+                if not offered:
+                    continue
                 yield from _parts(suite, dataset, tuple(offered), candidate, conditions, request)
 
 
@@ -235,6 +239,16 @@ def _over_networks(suite: Suite, candidate: Candidate) -> bool:
     """Whether a suite measures it through networks where nobody asks for them."""
     settings = parse(candidate.variant)[1].keys()
     return _has_services(candidate.adapter) and settings.isdisjoint(suite.one_process)
+
+
+def _is_changed(suite: Suite, variant: str, operation: str, request: Request) -> bool:
+    """Whether what the variant spells can change this operation; the save that a chain needs is in its service then."""
+    name, settings = parse(operation)[0], parse(variant)[1]
+    for setting, names in suite.settings_of.items():
+        is_spelled = any(f"{setting}=" in text for text in request.formats)
+        if setting in settings and name not in names and not is_spelled:
+            return False
+    return True
 
 
 def _has_services(adapter: Adapter) -> bool:

@@ -236,6 +236,7 @@ def worker_task(
         "name": chain.dataset,
         "digest": dataset.digest,
         "rows": rows,
+        "whole": rows == dataset.rows,
         "location": str(stored_at(chain, folder)),
         "primer": str(folder / "primer" / f"table{chain.suffix}"),
         "scratch": str(folder / "scratch"),

@@ -61,9 +61,10 @@ SUITE = Suite(
         "json-lines[engine=msgspec,codec=zstd]",
     ),
     of_whole_data={"merges=late": "so few documents may be one component, and nothing waits to become one"},
+    settings_of={"way": ("ask", "range")},
     reasons={
         "document-store in three layouts": "one tree around rows, compacted rows and columns: the paper's question",
-        "way=columns, way=rows": "what interpretation costs beside generated code, which is the way of the others",
+        "way=columns, way=rows": "what interpretation costs beside generated code, the others' way; of questions alone",
         "merges=late": "what reading costs while components wait to become one, and writing saves by it",
         "codec=zstd": "what document-store has where nobody says; JSON Lines without a codec too, as they are received",
         "the six data sets": "flat, numbers in arrays, sparse and deep, mixed types, changed later, and events",

@@ -51,6 +51,9 @@ class Suite:
     of_whole_data: Mapping[str, str] = field(default_factory=dict)
     """Settings that show nothing on fewer rows than a data set has by itself, with why: there their variants are left
     out, unless the user spells the setting."""
+    settings_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Settings that change certain operations alone, by their names: variants that spell such a setting are measured
+    and ranked in no other, unless the user spells it."""
     fewest_engines: int = 1
     """A format that `variants` do not name takes part with each of its engines when it has so many; else it is left
     out, without being named."""

@@ -124,6 +124,7 @@ def make_ready(operation: RepeatedOperation, stage: Stage, opened: Opened, input
     the last of them, and what it gives back would not be seen."""
     for handle in opened.handles:
         operation.make_ready(stage, handle, inputs)
+        operation.confirm(stage, handle, inputs)
 
 
 def one_call(

@@ -6,9 +6,12 @@ What is right is computed by the operation, from the cached data set and in memo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
+from adapters.contract import Adapter
 from adapters.document_store import DocumentLoss, DocumentStoreAdapter, first_difference
+from adapters.errors import RefusedData
 from bench_runner.operations import DocumentOperation, Operation, Stage
 from bench_runner.operations.document_target import Documents, Text
 from bench_runner.operations.documents import source
@@ -35,6 +38,14 @@ def compare(stage: Stage, operation: Operation, held: Any, result: object) -> tu
     if declared and _difference(stage, operation, held, result, declared) is None:
         return tuple(loss.what for loss in declared)
     raise Mismatch(exactly)
+
+
+def refuse_what_shows_nothing(adapter: Adapter, location: Path, *, whole: bool) -> None:
+    """A setting whose figures would be those of another variant. On few rows, as in a pilot round, it may be so."""
+    if whole and isinstance(adapter, DocumentStoreAdapter):
+        reason = adapter.shows_nothing(location)
+        if reason is not None:
+            raise RefusedData(reason)
 
 
 def _difference(

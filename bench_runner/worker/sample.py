@@ -46,7 +46,6 @@ SEEN_LIMIT_S = 10.0
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 """At most about this much of the reference is in memory at once while a result is verified."""
 
-
 Answer = dict[str, Any]
 
 
@@ -142,6 +141,7 @@ def measure(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
         sync_started = now_ns()
         linux.fsync_all(written)
         figures["sync_ns"] = now_ns() - sync_started
+        document_verify.refuse_what_shows_nothing(ready.stage.adapter, written, whole=task["whole"])
     else:
         figures["device_read_bytes"] = moved.device_read - before.device_read
         figures["asked_bytes"] = moved.asked_since(before)

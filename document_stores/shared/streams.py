@@ -31,6 +31,9 @@ BATCH_DOCUMENTS = 1_024
 READ_BYTES = 1 << 20
 """What is read of a file at a time."""
 
+ZSTD_LEVEL = 3
+"""That of zstandard, where nobody says another."""
+
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
@@ -85,7 +88,7 @@ class StreamStore(DocumentStoreAdapter):
         if self.values["codec"] == "none":
             yield file
             return
-        compressor = self._zstandard.ZstdCompressor(level=int(self.values["level"] or 3))
+        compressor = self._zstandard.ZstdCompressor(level=int(self.values["level"] or ZSTD_LEVEL))
         with compressor.stream_writer(file, closefd=False) as writer:
             yield cast("BinaryIO", writer)
 

@@ -73,9 +73,9 @@ class KnownValue(Value):
         """A comparison of the cast alone."""
         return f"({self.text()} = {plain})" if self._only("text") else self._value.is_text(canonical, plain)
 
-    def found_by(self, operator: str, canonical: str) -> str | None:
+    def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
         """As it is."""
-        return self._value.found_by(operator, canonical)
+        return self._value.found_by(operator, canonical, plain)
 
     def unguarded(self, type_: str) -> str:
         """As it is."""

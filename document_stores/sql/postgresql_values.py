@@ -80,7 +80,7 @@ class JsonbValue(Value):
         """Equal as JSONB."""
         return f"({self._json} = CAST({canonical} AS jsonb))"
 
-    def found_by(self, operator: str, canonical: str) -> str | None:
+    def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
         """The order of JSONB, where this path has an index. Below and above a number or text are other kinds too."""
         return f"({self._json} {operator} CAST({canonical} AS jsonb))" if self._path in self._indexed else None
 

@@ -6,6 +6,8 @@ need either cannot be named. It knows SQLite's functions, and neither plans nor 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from document_stores.sql.values import Quoted, Value
 
 
@@ -17,9 +19,10 @@ def can_name(name: str) -> bool:
 class SqliteValue(Value):
     """By a path within an expression that is JSON text."""
 
-    def __init__(self, document: str, path: str = "$", item: bool = False) -> None:
-        """`item`: `document` is a row of json_each, with its columns `type`, `value`, `key` and `json`."""
-        self._document, self._path, self._item = document, path, item
+    def __init__(self, document: str, path: str = "$", item: bool = False, indexed: Collection[str] = ()) -> None:
+        """`item`: `document` is a row of json_each, with its columns `type`, `value`, `key` and `json`. `indexed` are
+        the expressions that have an index."""
+        self._document, self._path, self._item, self._indexed = document, path, item, indexed
 
     def step(self, name: str) -> SqliteValue:
         """A path in quotation marks names fields alone, never an item. Raises ValueError for a name that none can."""
@@ -30,7 +33,7 @@ class SqliteValue(Value):
             return SqliteValue(f"(CASE WHEN {self._document}.type = 'object' THEN {self._document}.value END)").step(
                 name
             )
-        return SqliteValue(self._document, f'{self._path}."{name}"')
+        return SqliteValue(self._document, f'{self._path}."{name}"', indexed=self._indexed)
 
     def _literal(self) -> str:
         return Quoted.text(self._path)
@@ -83,6 +86,11 @@ class SqliteValue(Value):
     def is_text(self, canonical: str, plain: str) -> str:
         """Equal as SQL has it, which an index of the expression answers, and as JSON: SQL's texts end at a NUL."""
         return f"({self._value()} = {plain} AND {self._json()} = {canonical})"
+
+    def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
+        """The order of SQL's values, where this path has an index: numbers of both kinds lie before texts, and
+        booleans, arrays and objects among them. SQLite takes an index for its very expression alone, beside AND."""
+        return f"({self._value()} {operator} {plain})" if self._value() in self._indexed else None
 
     def unguarded(self, type_: str) -> str:
         """The value as it is."""

@@ -233,7 +233,7 @@ class Translation:
         # Whether a larger number is above another one may depend on how it is written down.
         if not isinstance(expression, plans.Field) or not (is_number or isinstance(value, str)):
             return told
-        found = self._field(expression).found_by(operator, _CANONICAL)
+        found = self._field(expression).found_by(operator, _CANONICAL, _PLAIN)
         return told if found is None else f"({self._of_constant(value, found)} AND {told})"
 
     def _of_constant(self, value: Any, told: str) -> str:

@@ -65,9 +65,9 @@ class Value(ABC):
         """Whether it may be an array or an object."""
         return True
 
-    def found_by(self, operator: str, canonical: str) -> str | None:
+    def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
         """A condition which an index answers, and which is met wherever this stands so to a number or text, given as an
-        expression in JSON; None where there is no such index, or the other words have it already."""
+        expression in JSON and as it is; None where there is no such index."""
         return None
 
     @abstractmethod

@@ -324,7 +324,7 @@ def _answer(
     found = _with_baseline(found, measured, preferences, baseline)
     key = run.info.request.key or "id"
     lines = _lines(found, question.conditions.target, key)
-    parts = tuple(_part_lines(found, question.conditions.target))
+    parts = tuple(_part_lines(found, question.conditions.target, key))
     return Answer(
         question=question,
         found=found,
@@ -429,12 +429,12 @@ def _lines(found: Recommendation, target: str, key: str) -> Lines:
         return Lines((), "", "")
 
 
-def _part_lines(found: Recommendation, target: str) -> Iterator[tuple[str, PartLines]]:
+def _part_lines(found: Recommendation, target: str, key: str) -> Iterator[tuple[str, PartLines]]:
     """Of everything that is weighed beside saving and reading all, in words, with its lines."""
     for operation in found.preferences.operations if found.ranked else ():
         if operation not in (SAVE, READ):
             try:
-                lines = part_lines_of(found.ranked[0].candidate.variant, target, operation)
+                lines = part_lines_of(found.ranked[0].candidate.variant, target, operation, key)
             except AdapterError:
                 return
             yield found.preferences.title(operation), lines

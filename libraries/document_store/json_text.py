@@ -7,6 +7,7 @@ NaN and infinities, numbers beyond a double, integers beyond 64 bits, half a sur
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 from collections.abc import Iterator
@@ -26,8 +27,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def rows_of(lines: bytes) -> list[bytes]:
-    """The rows (MessagePack) of JSON Lines; the last line may go without its end. Raises DocumentError for the first
-    line that is no document, which counts from 0 among the lines that are not empty."""
+    """The rows (MessagePack) of JSON Lines; the last line may go without its end, and the first may have a byte order
+    mark. Raises DocumentError for the first line that is no document, which counts from 0 among the lines that are not
+    empty."""
+    lines = lines.removeprefix(codecs.BOM_UTF8)
     if not kernels.NATIVE:
         return [_row(line, number) for number, line in enumerate(_lines(lines))]
     rows, faulty = kernels.rows_of_json(lines)
@@ -83,6 +86,7 @@ def _row(line: bytes, number: int) -> bytes:
     try:
         document = _decoder.decode(line.decode())
     except UnicodeDecodeError as error:
+        _name_what_is_no_text(line, number)
         raise DocumentError(f"{NOT_TEXT} (byte {error.start} of its line)", number) from error
     except json.JSONDecodeError as error:
         raise DocumentError(f"is no JSON: {error.msg} at character {error.pos} of its line", number) from error
@@ -92,6 +96,16 @@ def _row(line: bytes, number: int) -> bytes:
         raise DocumentError("is not an object of named fields", number)
     _check(document, number, _DOCUMENT)
     return _encode(document)
+
+
+def _name_what_is_no_text(line: bytes, number: int) -> None:
+    """Raises DocumentError with the path, where bytes that are no UTF-8 lie in a text or name of a JSON object."""
+    try:
+        document = _decoder.decode(line.decode(errors="surrogateescape"))
+    except (json.JSONDecodeError, RecursionError):
+        return
+    if isinstance(document, dict):
+        _check(document, number, _DOCUMENT)
 
 
 def _check(value: Any, number: int, path: Path) -> None:

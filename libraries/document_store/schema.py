@@ -18,8 +18,8 @@ from libraries.document_store.paths import ITEMS, Path
 from libraries.document_store.values import MAX_DEPTH, Kind
 
 MOST_LEAVES = 4_000
-"""Of one schema, unless it says otherwise; what comes later shares the leaf REST, so that data used as field names
-cannot make columns without end."""
+"""Of one schema, unless it says otherwise; what comes later shares the leaf REST, and so do the rarest of what comes
+together (`shredding.frequent`), so that data used as field names cannot make columns without end."""
 ROOT = 0
 """The node of the document itself."""
 _NESTED = (Kind.ARRAY, Kind.OBJECT)

@@ -24,6 +24,7 @@ from libraries.document_store.projecting import cut, documents_under
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.table import table_of
 from libraries.document_store.tree.memtable import Batch, Key
+from libraries.document_store.tree.merging import due_merge
 from libraries.document_store.tree.scanning import Part
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.document_store.values import MAX_INTEGER, MIN_INTEGER
@@ -52,6 +53,7 @@ class Stats:
 
     Entries count each component's keys: replaced versions and anti-matter too, so documents are fewer. `bytes_read` is
     what was read of components and indexes, footers and merges too. `native`: whether C shreds, or Python.
+    `merge_waits`: whether files lie there that `merges="soon"` would make one.
     """
 
     layout: LayoutName
@@ -68,6 +70,7 @@ class Stats:
     memtable_bytes: int
     log_bytes: int
     merges_done: int
+    merge_waits: bool
     bytes_read: int
 
 
@@ -244,6 +247,14 @@ class DocumentStore:
         with self.snapshot() as snapshot:
             return execute(snapshot, plan, way)
 
+    def index_of(self, plan: Plan) -> str | None:
+        """The path in whose index `query` would look for the documents of this plan as the store is now; None: in no
+        index, as there is none, or it tells of too many documents."""
+        from libraries.document_store.queries.executing import index_of
+
+        with self.snapshot() as snapshot:
+            return index_of(snapshot, plan)
+
     def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
         """A table with a column for each path, in the order of keys. Missing and null are both null; values of several
         kinds become a struct with a field for each kind."""
@@ -277,6 +288,7 @@ class DocumentStore:
                 memtable_bytes=self._tree.memtable_bytes,
                 log_bytes=self._tree.log_bytes,
                 merges_done=self._tree.merges_done,
+                merge_waits=due_merge(version) is not None,
                 bytes_read=self._tree.counter.bytes_read,
             )
         finally:

@@ -449,6 +449,29 @@ class DocumentQueries:
         wrong, _ = self._answered(adapter, events()[:20], DEEP, location)
         assert wrong == {}, wrong
 
+    def test_an_index_is_there_and_is_taken_for_what_it_finds(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
+        """As the store says itself: a figure of a range by index is of nothing else."""
+        if not adapter.offers.index:
+            pytest.skip("has no index of fields")
+        documents = [{"id": number, "at": {"n": number, "m": number}} for number in range(2_000)]
+        adapter.ingest([documents], location)
+        handle = adapter.open(location)
+        plans = {
+            name: to_json(Plan((Filter(_equal(f"at.{name}", 7)), Count())))  # type: ignore[arg-type]
+            for name in ("n", "m")
+        }
+        assert not handle.has_index(("at", "n"))
+        assert not handle.uses_index(plans["n"])
+        handle.index(("at", "n"))
+        handle.close()
+        again = adapter.open(location)
+        assert [again.has_index(("at", name)) for name in ("n", "m")] == [True, False]
+        assert [again.uses_index(plan) for plan in plans.values()] == [True, False]
+        assert [again.query(plan) for plan in plans.values()] == [[{"count": 1}]] * 2
+        again.close()
+
     def test_queries_see_later_writes(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         if not adapter.offers.operators or not adapter.offers.upsert:
             pytest.skip("has no queries, or no later writes")

@@ -1,7 +1,11 @@
 """Our own store keeps the contract in each of its layouts."""
 
+from pathlib import Path
+
 import pytest
 
+from document_stores.registry import DOCUMENT_STORES
+from libraries.document_store.store import DocumentStore
 from tests.contracts.documents import DocumentStoreContract
 
 
@@ -16,3 +20,18 @@ class TestRows(DocumentStoreContract):
 @pytest.mark.slow
 class TestOpenRows(DocumentStoreContract):
     variant = "document-store[layout=open,codec=snappy,sync=none]"
+
+
+@pytest.mark.parametrize(("flushes", "waits"), [(1, False), (2, True)])
+def test_late_merges_show_nothing_where_none_waits(flushes: int, waits: bool, tmp_path: Path) -> None:
+    late, soon = (DOCUMENT_STORES.build(f"document-store[layout=vector,merges={word}]") for word in ("late", "soon"))
+    with DocumentStore.open(tmp_path / "stored", layout="vector", merges="late") as store:
+        for flush in range(flushes):
+            store.upsert([{"id": number, "flush": flush} for number in range(100)])
+            store.flush()
+    for adapter in (late, soon):
+        adapter.load_library()
+    told = late.shows_nothing(tmp_path / "stored")
+    assert (told is None) == waits
+    assert waits or "no merge waits" in str(told)
+    assert soon.shows_nothing(tmp_path / "stored") is None

@@ -1,9 +1,22 @@
 """SQLite's JSON keeps the contract."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
-from document_stores.sqlite_json import SqliteJson
+import pytest
+
+from adapters.document_store import identical
+from document_stores.shared.reference import answer
+from document_stores.sqlite_json import SqliteHandle, SqliteJson
+from libraries.document_store.queries import And, Compare, Constant, Count, Filter, In, Not, Or, Plan, field, to_json
+from libraries.document_store.queries.plan import Condition
 from tests.contracts.documents import DocumentStoreContract
+
+KINDS = (None, "text", "", "7", True, False, [1], {"a": 1}, 2.5, -0.0, 7.0, 1e300, 2**53, 2**53 + 1, -(2**63), "ü")
+"""What the field holds of some documents; of the others it is a number, or missing."""
+CONSTANTS = (7, 7.5, 0, -0.0, 1, "7", "text", "", "ü", True, 2**53, 2**53 + 1, 9007199254740992.0, 1e300, None, 2.5)
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class TestSqlite(DocumentStoreContract):
@@ -15,3 +28,69 @@ class TestSqlite(DocumentStoreContract):
         handle = adapter.open(location)
         assert list(handle._rows("PRAGMA temp_store")) == [(2,)]
         handle.close()
+
+    @pytest.mark.parametrize("mixed", [False, True])
+    def test_an_index_is_taken(self, adapter: SqliteJson, location: Path, mixed: bool) -> None:
+        """Where all values are of one kind, as a user knows, and where each has to be asked for its kind."""
+        handle = stored(adapter, location, mixed)
+        for plan in (
+            counting(And((Compare(at("n"), ">=", Constant(5)), Compare(at("n"), "<=", Constant(7))))),
+            counting(Compare(at("n"), "=", Constant(5))),
+            counting(Compare(Constant(5), ">", at("n"))),
+            counting(In(at("n"), (3, 4))),
+            counting(Compare(at("t"), "=", Constant("t5"))),
+            counting(Compare(at("t"), ">", Constant("t998"))),
+        ):
+            handle.prepare(plan)
+            told = handle._translation(plan, handle._known[plan]).selection()
+            explained = list(handle._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters))
+            assert any("SEARCH documents USING INDEX field_" in row[3] for row in explained), (plan, explained)
+            assert not any("SCAN documents" in row[3] for row in explained), (plan, explained)
+        handle.close()
+
+    def test_an_index_means_the_same_whatever_the_kinds_and_wherever_it_stands(
+        self, adapter: SqliteJson, location: Path
+    ) -> None:
+        handle = stored(adapter, location, True)
+        held = [document for batch in handle.scan() for document in batch]
+        other = Compare(at("t"), "<", Constant("t5"))
+        for path in ("n", "t"):
+            for operator in OPERATORS:
+                for value in CONSTANTS:
+                    compared = Compare(at(path), operator, Constant(value))
+                    for condition in (compared, Not(compared), And((other, compared)), Or((other, Not(compared)))):
+                        plan = counting(condition)
+                        assert identical(handle.query(plan), answer(plan, held, "id")), (path, operator, value)
+        handle.close()
+
+    def test_names_that_differ_in_letter_case_have_an_index_each(self, adapter: SqliteJson, location: Path) -> None:
+        adapter.ingest([[{"id": 1, "a": 1, "A": 2}]], location)
+        handle = adapter.open(location)
+        for path in (("a",), ("A",), ("a",), ('no"path',)):
+            handle.index(path)
+        handle.close()
+        again = adapter.open(location)
+        again.index(("A",))
+        assert len(again._indexed) == 2
+        again.close()
+
+
+def at(name: str) -> object:
+    return field(f"at.{name}")
+
+
+def counting(condition: Condition) -> str:
+    return to_json(Plan((Filter(condition), Count())))
+
+
+def stored(adapter: SqliteJson, location: Path, mixed: bool) -> SqliteHandle:
+    """Documents with two fields that have an index each."""
+    documents = [{"id": number, "at": {"n": number, "t": f"t{number}"}} for number in range(1_000)]
+    if mixed:
+        documents += [{"id": 1_000 + number, "at": {"n": kind, "t": kind}} for number, kind in enumerate(KINDS)]
+        documents.append({"id": 2_000, "at": {}})
+    adapter.ingest([documents], location)
+    handle = adapter.open(location)
+    handle.index(("at", "n"))
+    handle.index(("at", "t"))
+    return handle

@@ -49,6 +49,9 @@ FAULTS = (
     "reads_the_file_to_prepare",
     "reads_the_file_to_answer",
     "remembers_its_answers",
+    "index_does_nothing",
+    "index_not_kept_up",
+    "scans_in_spite_of_its_index",
 )
 
 
@@ -79,7 +82,7 @@ class FaultyDocuments(DocumentStoreAdapter):
     ) -> None:
         """All lines into a dict, the dict into the file."""
         location.mkdir()
-        (location / "documents.json").write_text("{}")
+        (location / "documents.json").write_text('{"documents": {}, "indexes": []}')
         handle = self.open(location, key)
         for batch in batches:
             handle.upsert(batch)
@@ -105,7 +108,18 @@ class Handle(DocumentHandle):
 
     @cached_property
     def _there(self) -> dict[Key, Document]:
-        return {document[self._key]: document for document in json.loads(self._path.read_text()).values()}
+        return {document[self._key]: document for document in self._stored["documents"].values()}
+
+    @cached_property
+    def _indexes(self) -> dict[FieldPath, dict[Any, set[Key]]]:
+        return {
+            tuple(path): {value: set(keys) for value, keys in by_value} for path, by_value in self._stored["indexes"]
+        }
+
+    @cached_property
+    def _stored(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._path.read_text())
+        return found
 
     def count(self) -> int:
         """As many as there are."""
@@ -167,6 +181,8 @@ class Handle(DocumentHandle):
             documents = documents[:-1]
         if self._fault == "range_without_its_end":
             plan = plan.replace('"<="', '"<"')
+        if (found := self._by_index(plan)) is not None:
+            documents = [document for document in documents if document[self._key] in found]
         self._answers[plan] = answer(plan, documents, self._key)
         return self._answers[plan]
 
@@ -176,9 +192,12 @@ class Handle(DocumentHandle):
         self._changed = True
         for line in batch.splitlines():
             document = json.loads(line)
-            if document[self._key] in self._there and self._fault == "lost_upsert":
+            key = document[self._key]
+            if key in self._there and self._fault == "lost_upsert":
                 continue
-            self._there[document[self._key]] = document
+            if not (key in self._there and self._fault == "index_not_kept_up"):
+                self._put_into_indexes(document)
+            self._there[key] = document
 
     def delete(self, keys: Sequence[Key]) -> None:
         """Remove all; with a fault none."""
@@ -188,13 +207,55 @@ class Handle(DocumentHandle):
                 self._there.pop(key, None)
 
     def index(self, path: FieldPath) -> None:
-        """Nothing is needed."""
+        """Its values, each with the keys of documents that have had it: a query looks at these documents alone."""
+        if path not in self._indexes and self._fault != "index_does_nothing":
+            self._changed = True
+            self._indexes[path] = {}
+            for document in self._there.values():
+                self._put_into_indexes(document)
+
+    def _put_into_indexes(self, document: Document) -> None:
+        for path, keys in self._indexes.items():
+            keys.setdefault(_at(document, path), set()).add(document[self._key])
+
+    def has_index(self, path: FieldPath) -> bool:
+        """As it is."""
+        return path in self._indexes
+
+    def uses_index(self, plan: str) -> bool:
+        """As it is."""
+        return self._by_index(plan) is not None
+
+    def _by_index(self, plan: str) -> set[Key] | None:
+        """The keys of documents between two ends, by the index; None where there is none."""
+        first = json.loads(plan)[0]
+        if first["is"] != "filter" or first["condition"]["is"] != "and" or self._fault == "scans_in_spite_of_its_index":
+            return None
+        low, high = first["condition"]["conditions"]
+        index = self._indexes.get(tuple(low["left"]["path"]))
+        if index is None:
+            return None
+        ends = low["right"]["value"], high["right"]["value"]
+        inside = [keys for value, keys in index.items() if type(value) is int and ends[0] <= value <= ends[1]]
+        return set().union(*inside)
 
     def close(self) -> None:
         """Write what was changed."""
         if self._changed:
-            self._path.write_text(json.dumps({str(key): document for key, document in self._there.items()}))
+            documents = {str(key): document for key, document in self._there.items()}
+            indexes = [
+                [path, [[value, list(keys)] for value, keys in by_value.items()]]
+                for path, by_value in self._indexes.items()
+            ]
+            self._path.write_text(json.dumps({"documents": documents, "indexes": indexes}))
             self._changed = False
+
+
+def _at(document: Document, path: FieldPath) -> Any:
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if type(value) is int else None
 
 
 def _without_nulls(value: Any) -> Any:

@@ -7,18 +7,21 @@ it took until all was accepted is a figure beside it. The copy that a chain's ot
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
-from adapters.document_store import Document, DocumentLoss, Key, first_difference
+from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, Key, first_difference
 from bench_runner.clock import Laps
 from bench_runner.operations.document_target import PIECE_BYTES, Documents
 from bench_runner.operations.documents import source
+from bench_runner.operations.documents.ask import steps_of
 from bench_runner.operations.documents.operation import DocumentOperation, store_of
+from bench_runner.operations.documents.ranges import plan as plan_of_range
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count, share
 from data_generator.document_updates import Call, calls
@@ -26,8 +29,28 @@ from data_generator.documents import lines_of
 
 NO_INDEXES = "none"
 
+LOOK_UPS = 20
+"""Values of each field that has an index, by which documents are looked for when all is stored."""
+
 FEWEST_CALLS = 20
 """Changes are of documents of earlier calls: with one call there are none, with few there are too few."""
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """How many documents a store finds whose field has this value."""
+
+    path: FieldPath
+    value: int
+    documents: int
+
+
+@dataclass(frozen=True)
+class Ingested(Documents):
+    """All documents, and what tells whether their indexes were kept."""
+
+    look_ups: tuple[LookUp, ...] = ()
+    without_index: tuple[FieldPath, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,14 +120,18 @@ class Ingest(DocumentOperation):
         laps.note("engine_ns", laps.parts["accepted_ns"] + laps.parts.pop("settled_ns"))
         return place
 
-    def _indexed(self, stage: Stage) -> Sequence[tuple[str, ...]]:
+    def _indexed(self, stage: Stage) -> Sequence[FieldPath]:
         return source.ordered_fields(stage, int(self.indexes)) if self.indexes != NO_INDEXES else ()
 
-    def answer(self, stage: Stage, result: Path, location: Path) -> Documents:
-        """All that lies there."""
-        handle = store_of(stage).open(result, source.key_field(stage))
+    def answer(self, stage: Stage, result: Path, location: Path) -> Ingested:
+        """All that lies there, and what is found of it by its indexes."""
+        key, indexed = source.key_field(stage), self._indexed(stage)
+        handle = store_of(stage).open(result, key)
         try:
-            return Documents([document for batch in handle.scan() for document in batch])
+            there = [document for batch in handle.scan() for document in batch]
+            without = tuple(path for path in indexed if not handle.has_index(path))
+            found = tuple(each for path in indexed for each in _looked_up(stage, handle, there, path, key))
+            return Ingested(there, found, without)
         finally:
             handle.close()
 
@@ -113,7 +140,37 @@ class Ingest(DocumentOperation):
     ) -> str | None:
         """Against a dict that the same calls have changed."""
         key = source.key_field(stage)
-        return first_difference(after(held, key).values(), result.rows, losses, key)
+        there = after(held, key).values()
+        told = first_difference(there, result.rows, losses, key)
+        return told or (_difference_by_index(there, result) if isinstance(result, Ingested) else None)
+
+
+def _looked_up(
+    stage: Stage, handle: DocumentHandle, there: Sequence[Document], path: FieldPath, key: str
+) -> Iterator[LookUp]:
+    """Values of documents from the first to the last one: any may have been replaced behind the index's back."""
+    held = sorted({value for document in there if type(value := source.value_at(document, path)) is int})
+    for value in held[:: max(len(held) // LOOK_UPS, 1)]:
+        plan = plan_of_range(path, value, value, [(key,)])
+        if steps_of(plan) <= store_of(stage).offers.operators:
+            ((counted,),) = (row.values() for row in handle.query(plan))
+            yield LookUp(path, value, counted)
+
+
+def _difference_by_index(there: Iterable[Document], result: Ingested) -> str | None:
+    if result.without_index:
+        return f"{'.'.join(result.without_index[0])} was given an index, and what is stored has none"
+    counts = {each.path: Counter[Any]() for each in result.look_ups}
+    for document in there:
+        for path, counted in counts.items():
+            if type(value := source.value_at(document, path)) in (int, float):
+                counted[value] += 1
+    for each in result.look_ups:
+        right = counts[each.path][each.value]
+        if each.documents != right:
+            name = ".".join(each.path)
+            return f"its index of {name} finds {each.documents} documents of {each.value}, there are {right}"
+    return None
 
 
 def after(made: Sequence[Call], key: str) -> dict[Key, Document]:

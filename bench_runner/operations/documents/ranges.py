@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from adapters.document_store import FieldPath
+from adapters.document_store import DocumentHandle, FieldPath, RefusedQuery
+from adapters.errors import RefusedData
 from adapters.offers import Handle
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import Asking
@@ -57,6 +58,18 @@ class Range(Asking):
             document_handle(handle).index(self._ordered(stage))
         super().make_ready(stage, handle, inputs)
 
+    def confirm(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
+        """A figure by an index is of a store that says it takes its index, for each part of the values."""
+        if self.by != INDEX:
+            return
+        for plan in dict.fromkeys(inputs):
+            if self._reads_all(stage, plan) or not _takes_index(document_handle(handle), plan):
+                raise RefusedData(
+                    f"the index of {'.'.join(self._ordered(stage))} is there to be taken, and the store says that "
+                    f"{self.selectivity * 100:g}% of {stage.rows:,} documents are found without it; "
+                    "measure it with by=scan, or more documents"
+                )
+
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
         """A plan for each repetition, over another part of the values."""
         ordered = self._ordered(stage)
@@ -84,6 +97,13 @@ class Range(Asking):
 @lru_cache(maxsize=1)
 def _columns(stage: Stage, paths: tuple[FieldPath, ...]) -> list[list[Any]]:
     return source.values(stage, stage.rows, *paths)
+
+
+def _takes_index(handle: DocumentHandle, plan: str) -> bool:
+    try:
+        return handle.uses_index(plan)
+    except RefusedQuery:
+        return False
 
 
 def _present(inside: list[bool], column: list[Any]) -> int:

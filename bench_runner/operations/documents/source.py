@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from adapters.document_store import FieldPath, Key
+from adapters.document_store import Document, FieldPath, Key
 from adapters.errors import RefusedData
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.take import dealt, generator
@@ -43,11 +43,16 @@ def values(stage: Stage, rows: int, *paths: FieldPath) -> list[list[Any]]:
     found: list[list[Any]] = [[] for _ in paths]
     for document in documents(stage, rows):
         for path, column in zip(paths, found, strict=True):
-            value: Any = document
-            for name in path:
-                value = value.get(name) if isinstance(value, dict) else None
-            column.append(value)
+            column.append(value_at(document, path))
     return found
+
+
+def value_at(document: Document, path: FieldPath) -> Any:
+    """What a path reaches; None where it reaches nothing."""
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ import itertools
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from data_generator.imported.refusal import Refused
@@ -23,6 +24,8 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _LONG_NUMBER = re.compile(rb"[0-9]{19}|[0-9.][eE][+-]?[0-9]{3}")
 """Where an integer may be beyond 64 bits, or a number beyond a double; also true for some texts."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""What Python puts for bytes that are no UTF-8, where it is asked to."""
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _OPENING = b"[{"
@@ -46,13 +49,14 @@ def has_field(line: bytes, name: str) -> bool:
 
 
 def _document(line: bytes) -> dict[str, Any]:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise Refused(f"byte 0x{line[error.start]:02x} is no UTF-8", "write the file again as UTF-8") from None
     # Before parsing, which would go as deep as the line does.
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         raise Refused(f"is nested more than {MAX_DEPTH} levels deep", _REPAIR)
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        reason = f"byte 0x{line[error.start]:02x}{_place_of_no_text(line)} is no UTF-8"
+        raise Refused(reason, "write the file again as UTF-8") from None
     decoder = _EXACT if _LONG_NUMBER.search(line) else _USUAL
     try:
         document = decoder.decode(text)
@@ -63,6 +67,28 @@ def _document(line: bytes) -> dict[str, Any]:
     if _SURROGATE.search(line):
         _check_surrogates(document)
     return document
+
+
+def _place_of_no_text(line: bytes) -> str:
+    """' in a.b[2]': where in the document the first bytes are that are no UTF-8; empty where they are in no text."""
+    try:
+        document = json.loads(line.decode(errors="surrogateescape"))
+    except ValueError:
+        return ""
+    return next(_places_of_no_text(document, ""), "")
+
+
+def _places_of_no_text(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, below in value.items():
+            if _ESCAPED.search(name):
+                yield f" in the name of a field{f' of {path}' if path else ''}"
+            yield from _places_of_no_text(below, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for number, below in enumerate(value):
+            yield from _places_of_no_text(below, f"{path}[{number}]")
+    elif isinstance(value, str) and _ESCAPED.search(value):
+        yield f" in {path}"
 
 
 def _depth(line: bytes) -> int:

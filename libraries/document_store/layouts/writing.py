@@ -31,7 +31,7 @@ from libraries.document_store.layouts.row_leaves import encode_leaf as encode_ro
 from libraries.document_store.layouts.vector import names_of
 from libraries.document_store.layouts.vector_rows import VectorRows
 from libraries.document_store.schema import Schema
-from libraries.document_store.shredding import infer, shred
+from libraries.document_store.shredding import becomes_full, infer, most_frequent, shred
 from libraries.document_store.values import Kind
 
 _BATCH_BYTES = 1 << 20
@@ -163,7 +163,7 @@ def write_component(
     row_leaves = RowLeaves(out)
     for keys, rows in _groups(entries, options.leaf_records, min(options.leaf_bytes, _BATCH_BYTES)):
         if layout == "vector":
-            schema = infer([row for row in rows if row is not None], schema)
+            schema = _inferred([row for row in rows if row is not None], schema)
             row_leaves.add(keys, _compacted(rows, schema), len(schema.leaves))
         else:
             row_leaves.add(keys, rows, len(schema.leaves))
@@ -178,6 +178,9 @@ def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | No
         antimatter = np.fromiter((row is None for row in rows[:count]), np.bool_, min(count, len(rows)))
         present = [row for row in rows[:count] if row is not None]
         shredded = shred(present, schema)
+        if becomes_full(schema, shredded.schema):
+            schema = most_frequent([row for row in rows if row is not None], schema)
+            continue
         schema = shredded.schema
         if count > 1 and count > fitting_entries(keys[:count], len(schema.leaves)):
             # These rows brought columns of which page 0 has to know: again, with fewer rows.
@@ -186,6 +189,11 @@ def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | No
         leaves.add(keys[:count], antimatter, len(schema.leaves), chunks, sum(map(len, present)))
         keys, rows = keys[count:], rows[count:]
     return schema
+
+
+def _inferred(rows: Sequence[bytes], schema: Schema) -> Schema:
+    larger = infer(rows, schema)
+    return infer(rows, most_frequent(rows, schema)) if becomes_full(schema, larger) else larger
 
 
 def _compacted(rows: Sequence[bytes | None], schema: Schema) -> list[bytes | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from libraries.document_store.errors import QueryError
 from libraries.document_store.queries.branches import Places, wants_nested_values
@@ -23,6 +23,9 @@ from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match
 from libraries.document_store.queries.rows import interpret_rows
 from libraries.document_store.queries.spelling import to_json
 from libraries.document_store.schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Way = Literal["auto", "rows", "columns", "generated-rows", "generated-columns"]
 WAYS: tuple[Way, ...] = get_args(Way)
@@ -100,11 +103,23 @@ class _Generated:
         return self._fitted[id(schema)]
 
 
+def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
+    """The path of the index that is taken for a plan; None where all documents are scanned or counted."""
+    found = None if plan.counts_documents_only else _told_by_an_index(snapshot, plan)
+    return None if found is None else found[0]
+
+
 def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[Part]:
     """All parts; or, where an index tells of few documents, those with these documents alone."""
+    found = _told_by_an_index(snapshot, plan)
+    return snapshot.parts() if found is None else snapshot.parts(found[1])
+
+
+def _told_by_an_index(snapshot: Snapshot, plan: Plan) -> tuple[str, np.ndarray] | None:
+    """The first index that tells of few documents, and their keys."""
     for wanted in ranges_of(plan):
         if wanted.is_of_documents:
             keys = snapshot.index_keys(str(wanted.path), wanted.low, wanted.high)
             if keys is not None and len(keys) <= snapshot.most() * MOST_BY_INDEX:
-                return snapshot.parts(keys)
-    return snapshot.parts()
+                return str(wanted.path), keys
+    return None

@@ -6,6 +6,17 @@ The fast way is C, the specification is `reference`. It knows neither files nor 
 from __future__ import annotations
 
 from libraries.document_store.shredding.columns import CodedColumn, Column, Texts, key_column
+from libraries.document_store.shredding.frequent import becomes_full, most_frequent
 from libraries.document_store.shredding.shredder import Shredded, infer, shred
 
-__all__ = ["CodedColumn", "Column", "Shredded", "Texts", "infer", "key_column", "shred"]
+__all__ = [
+    "CodedColumn",
+    "Column",
+    "Shredded",
+    "Texts",
+    "becomes_full",
+    "infer",
+    "key_column",
+    "most_frequent",
+    "shred",
+]

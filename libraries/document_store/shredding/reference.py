@@ -22,21 +22,26 @@ _encode = msgspec.msgpack.Encoder().encode
 def infer(documents: Iterable[dict[str, Any]], schema: Schema) -> Schema:
     """The schema with all that these documents have besides."""
     growing = Growing(schema)
-
-    def see(parent: int, name: str | None, value: Any) -> None:
-        kind = kind_of(value)
-        node = growing.branch(parent, name, kind)
-        if node is None or kind not in (Kind.OBJECT, Kind.ARRAY):
-            return
-        if not value:
-            growing.mark_empty(node)
-        for below, item in value.items() if kind is Kind.OBJECT else ((None, item) for item in value):
-            see(node, below, item)
-
     for document in documents:
-        for name, value in document.items():
-            see(ROOT, name, value)
+        see(document, growing)
     return growing.schema()
+
+
+def see(document: dict[str, Any], growing: Growing) -> None:
+    """Let a schema grow by what one document has."""
+    for name, value in document.items():
+        _see(growing, ROOT, name, value)
+
+
+def _see(growing: Growing, parent: int, name: str | None, value: Any) -> None:
+    kind = kind_of(value)
+    node = growing.branch(parent, name, kind)
+    if node is None or kind not in (Kind.OBJECT, Kind.ARRAY):
+        return
+    if not value:
+        growing.mark_empty(node)
+    for below, item in value.items() if kind is Kind.OBJECT else ((None, item) for item in value):
+        _see(growing, node, below, item)
 
 
 class _Stream:

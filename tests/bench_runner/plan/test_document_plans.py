@@ -90,7 +90,19 @@ def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: t
         indexed = [operation.endswith("by=index]") for operation in chain.operations]
         assert any(indexed)
         assert indexed == sorted(indexed)
-        assert chain.operations[0] == "save"
+        assert chain.needed_for(chain.operations)[0] == "save"
+
+
+def test_ways_of_execution_take_part_in_questions_alone() -> None:
+    """They change no other operation: the same would be measured, and ranked, twice."""
+    made = plan(datasets=("cell",), formats=("document-store",))
+    by_variant = {chain.variant: {name.partition("[")[0] for name in chain.operations} for chain in made.chains}
+    assert by_variant["document-store[layout=amax,way=columns]"] == {"ask", "range"}
+    assert {"save", "read", "get", "fields", "ingest"} < by_variant["document-store[layout=amax]"]
+    asked = plan(datasets=("cell",), formats=("document-store[layout=amax,way=columns]",), operations=("get",))
+    assert "get[documents=100]" in operations(asked, "cell", "document-store[layout=amax,way=columns]")
+    unchanged = plan(datasets=("cell",), formats=("document-store",), operations=("get",))
+    assert not any("way=" in chain.variant for chain in unchanged.chains)
 
 
 def test_raw_io_takes_part_and_knows_no_documents() -> None:

@@ -51,7 +51,9 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
     (tmp_path / "work").mkdir()
     bench = Bench(workers, Settler(tmp_path / "work"), tmp_path / "work", timeout_s=WORKER_TIMEOUT_S, machine="test")
 
-    def run(spelled: str, *operations: str, dataset: str = "tweets-2016", cache: str = "warm") -> list[Sample]:
+    def run(
+        spelled: str, *operations: str, dataset: str = "tweets-2016", cache: str = "warm", rows: int | None = None
+    ) -> list[Sample]:
         engine, settings = DOCUMENT_STORES.engine(spelled)
         adapter = engine(settings)
         assert isinstance(adapter, DocumentStoreAdapter)
@@ -70,7 +72,10 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
         )
         stored = data[dataset]
         need_bytes = stored.size_bytes
-        return execute(bench, chain, stored, rows=stored.rows, round_number=1, position=0, need_bytes=need_bytes)
+        number = int(rows is None)
+        return execute(
+            bench, chain, stored, rows=rows or stored.rows, round_number=number, position=0, need_bytes=need_bytes
+        )
 
     return run
 
@@ -155,6 +160,8 @@ def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(
         ("lost_upsert", INGEST, "the document of id"),
         ("previous_version", "get[documents=20]", "row 0: right is"),
         ("range_without_its_end", RANGES[1], "row 0: right is"),
+        ("index_does_nothing", INGEST, "was given an index, and what is stored has none"),
+        ("index_not_kept_up", INGEST, "its index of"),
         *(
             pytest.param(*row, marks=pytest.mark.slow)
             for row in (
@@ -174,6 +181,35 @@ def test_a_planted_fault_is_found(run: Runner, fault: str, operation: str, words
     assert words in faulty.failure.reason
     assert not faulty.figures
     assert (save.failure, read.failure) == (None, None)
+
+
+@pytest.mark.parametrize("fault", ["index_does_nothing", "scans_in_spite_of_its_index"])
+def test_a_range_by_index_that_scans_has_no_figures(run: Runner, fault: str) -> None:
+    save, scan, by_index, read = run(f"faulty-documents[fault={fault}]", *RANGES, "read")
+    assert by_index.failure is not None
+    assert by_index.failure.kind == "refused"
+    assert "1% of 800 documents are found without it; measure it with by=scan" in by_index.failure.reason
+    assert not by_index.figures
+    assert (save.failure, scan.failure, read.failure) == (None, None, None)
+
+
+def test_a_setting_that_shows_nothing_has_no_figures(run: Runner) -> None:
+    """But in a pilot round, which is of few documents and predicts what many take."""
+    spelled = "document-store[layout=vector,merges=late]"
+    samples = run(spelled, "read", "ingest[updates=0.5,indexes=none]")
+    assert {sample.failure and sample.failure.kind for sample in samples} == {"refused"}
+    assert all(sample.failure is not None and "no merge waits" in sample.failure.reason for sample in samples)
+    assert not any(sample.figures for sample in samples)
+    pilot = run(spelled, "read", "ingest[updates=0.5,indexes=none]", rows=TWEETS // 2)
+    assert [sample.failure for sample in pilot] == [None] * len(pilot)
+
+
+@pytest.mark.parametrize(
+    "variant", ["sqlite-json", *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open"))]
+)
+def test_stores_take_their_indexes_and_keep_them(run: Runner, variant: str) -> None:
+    samples = run(variant, RANGES[1], INGEST)
+    assert [sample.failure for sample in samples] == [None] * len(samples)
 
 
 @pytest.mark.parametrize(

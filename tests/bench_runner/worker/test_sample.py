@@ -122,6 +122,7 @@ def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
         "dataset": str(dataset.path),
         "digest": dataset.digest,
         "rows": ROWS,
+        "whole": True,
         "location": str(tmp_path / "table"),
         "primer": str(tmp_path / "primer"),
         "last_reader": True,

@@ -1,5 +1,6 @@
 """Rows and JSON Lines: what may be stored comes through as it was, all else is refused by document and path."""
 
+import codecs
 import json
 import math
 from dataclasses import dataclass
@@ -219,9 +220,30 @@ def test_json_that_is_refused(line, path, words):
     assert (raised.value.document, raised.value.path) == (1, path)
 
 
-def test_json_that_is_not_utf8():
-    with pytest.raises(DocumentError, match="UTF-8"):
-        json_text.rows_of(b'{"a": "\xff"}')
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        (b'{"a": "\xff"}', "a"),
+        (b'{"a": {"b": ["x", {"c": "\xe6\x97"}]}, "d": 1}', "a.b[*].c"),
+        (b'{"a": {"\xff": 1}}', "a"),
+        # Nobody can say in which field these lie.
+        (b'{"a": 1, \xff"b": 2}', ""),
+        (b'["\xff"]', ""),
+    ],
+)
+def test_json_that_is_not_utf8_is_named_by_its_document_and_path(line, path):
+    with pytest.raises(DocumentError, match="UTF-8") as raised:
+        json_text.rows_of(b'{"id": 1}\n' + line + b'\n{"id": 2}')
+    assert (raised.value.document, raised.value.path or "") == (1, path)
+
+
+def test_a_byte_order_mark_may_stand_before_the_first_line_alone():
+    mark = codecs.BOM_UTF8
+    assert json_text.rows_of(mark + b'{"a": 1}\n{"a": 2}') == json_text.rows_of(b'{"a": 1}\n{"a": 2}')
+    assert json_text.rows_of(mark) == []
+    with pytest.raises(DocumentError, match="is no JSON") as raised:
+        json_text.rows_of(b'{"a": 1}\n' + mark + b'{"a": 2}')
+    assert raised.value.document == 1
 
 
 # --- values and paths ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The user's own documents: taken as they stand, once; what is no document is refused with its line."""
 
+import codecs
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,13 @@ def test_lines_are_kept_as_they_stand_and_empty_ones_are_none(write: Write) -> N
     assert (dataset.rows, key_of(dataset.schema), dataset.remarks) == (3, "id", ())
 
 
+def test_a_byte_order_mark_before_the_first_line_is_passed_over(write: Write) -> None:
+    """As Windows' programs write it."""
+    dataset = own(write(codecs.BOM_UTF8 + b'{"id": 1}', {"id": 2}))
+    assert text(dataset) == b'{"id": 1}\n{"id": 2}\n'
+    assert dataset.remarks == ()
+
+
 def test_the_key_is_the_named_field(write: Write) -> None:
     dataset = own(write({"name": "x", "id": 1}, {"name": "y", "id": 1}), key="name")
     assert (dataset.name, key_of(dataset.schema)) == ("documents[key=name]", "name")
@@ -90,7 +98,10 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
         (({"id": 1}, '{"id": 2, "a": ' + "9" * 5000 + "}"), "line 2: holds an integer beyond 64 bits"),
         (({"id": 1}, '{"id": 2, "a": 1e999}'), "line 2: holds a number beyond a double"),
         (({"id": 1}, '{"id": 2, "a": "\\ud800"}'), "line 2: holds half a character"),
-        (({"id": 1}, b'{"id": 2, "a": "\xe9"}'), "line 2: byte 0xe9 is no UTF-8"),
+        (({"id": 1}, b'{"id": 2, "a": "\xe9"}'), "line 2: byte 0xe9 in a is no UTF-8"),
+        (({"id": 1}, b'{"id": 2, "a": {"b": ["x", {"c": "\xe6\x97"}]}}'), "line 2: byte 0xe6 in a.b[1].c is no UTF-8"),
+        (({"id": 1}, b'{"id": 2, "a": {"\xff": 1}}'), "line 2: byte 0xff in the name of a field of a is no UTF-8"),
+        (({"id": 1}, b'{"id": 2, \xff"a": 1}'), "line 2: byte 0xff is no UTF-8"),
         (({"id": 1}, '{"id": 2, "a": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}"), "line 2: is nested more than"),
         (({"id": 1}, '{"id": 2, "a": ' + "[" * 1_000_000), "line 2: is nested more than"),
         (({"id": 1}, {"a": 1}), "line 2: has no field 'id'"),

@@ -115,3 +115,17 @@ def test_a_range_with_two_ends_is_looked_up_once(layout, tmp_path, monkeypatch):
         (((path, low, high), keys),) = asked
         assert (path, low, high) == ("age", 500, 520)
         assert len(keys) == 21
+
+
+def test_a_store_says_in_which_index_it_would_look(tmp_path):
+    def narrow(path):
+        return Plan((Filter(Compare(field(path), "=", Constant(7))), Count()))
+
+    with DocumentStore.open(tmp_path / "store", sync="none") as store:
+        store.upsert([{"id": number, "a.b": number, "same": 7} for number in range(200)])
+        assert store.index_of(narrow("a\\.b")) is None
+        store.index("a\\.b")
+        store.index("same")
+        assert store.index_of(narrow("a\\.b")) == "a\\.b"
+        assert store.index_of(narrow("same")) is None, "all documents have it"
+        assert store.index_of(Plan((Count(),))) is None

@@ -1,0 +1,74 @@
+"""Which paths get the columns that are left, where documents bring more paths than a schema has room for: those that
+most of them have.
+
+It is asked once in the life of a store, when the schema becomes full: paths of columns that were written have theirs.
+It walks decoded documents, and knows neither tokens nor files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from libraries.document_store import messagepack
+from libraries.document_store.schema import ROOT, Growing, Node, Schema, extended
+from libraries.document_store.shredding.reference import see
+from libraries.document_store.values import Kind
+
+CONSIDERED = 8
+"""Times the schema's limit: so many paths are counted, of data used as field names the first ones."""
+
+_WITHOUT_COLUMN = (Kind.ARRAY, Kind.OBJECT, Kind.REST)
+
+
+def becomes_full(before: Schema, after: Schema) -> bool:
+    """Whether these documents brought more paths than there was room for."""
+    return len(before.leaves) < before.limit and before.rest is None and after.rest is not None
+
+
+def most_frequent(rows: Sequence[bytes], schema: Schema) -> Schema:
+    """The schema, filled to its limit with those of the rows' new paths that most rows have; of equals the first."""
+    counting = _Counting(replace(schema, limit=schema.limit * CONSIDERED))
+    counting.count(messagepack.decode(row) for row in rows)
+    nodes, first = counting.schema().nodes, len(schema.nodes)
+    columns = [index for index in range(first, len(nodes)) if nodes[index].kind not in _WITHOUT_COLUMN]
+    columns.sort(key=lambda index: (-counting.rows[index], index))
+    kept: set[int] = set()
+    for index in columns[: schema.limit - len(schema.leaves)]:
+        while index >= first and index not in kept:
+            kept.add(index)
+            index = nodes[index].parent
+    numbers = {index: first + place for place, index in enumerate(sorted(kept))}
+    chosen = (nodes[index] for index in sorted(kept))
+    return extended(schema, [Node(numbers.get(node.parent, node.parent), node.kind, node.name) for node in chosen])
+
+
+class _Counting(Growing):
+    """Counts in how many documents each node is met."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(schema)
+        self.rows: Counter[int] = Counter()
+        self._met: set[int] = set()
+
+    def count(self, documents: Iterable[dict[str, object]]) -> None:
+        """All nodes of these documents."""
+        for document in documents:
+            self._met.clear()
+            see(document, self)
+            self.rows.update(self._met)
+
+    def branch(self, parent: int, name: str | None, kind: Kind) -> int | None:
+        """The node, noted."""
+        node = super().branch(parent, name, kind)
+        if node is not None and node != ROOT:
+            self._met.add(node)
+        return node
+
+    def mark_empty(self, node: int) -> None:
+        """The marker, noted."""
+        super().mark_empty(node)
+        marker = self._branches.get((node, None), {}).get(Kind.MARKER)
+        if marker is not None:
+            self._met.add(marker)

@@ -1,0 +1,47 @@
+"""What C takes it gives back, of whole batches and of those that it refuses.
+
+The sanitiser looks for no leaks: beside an interpreter, which keeps memory of its own, it would find those alone.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from libraries.document_store import kernels
+from tests.contracts.adapters import ROOT
+
+pytestmark = pytest.mark.skipif(not kernels.NATIVE, reason="the kernels are not built: python -m libraries.build")
+
+MOST_BYTES = 120_000
+"""A third of the calls grows no more: the interpreter's pools still do by some pages."""
+
+
+def grown(times: int, *lost: str) -> dict[str, int]:
+    command = [sys.executable, "-m", "tests.libraries.document_store.leaks", str(times), *lost]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
+    return {name: int(size) for size, name in (line.split("\t") for line in told.splitlines())}
+
+
+def test_memory_stays_over_thousands_of_batches():
+    found = grown(2_000)
+    assert len(found) == 15
+    assert max(found.values()) <= MOST_BYTES, found
+
+
+@pytest.mark.parametrize(
+    ("lost", "kinds"),
+    [
+        ("ds_free_shredder", {"rows shredded", "broken rows shredded"}),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in (
+                ("ds_free_decoded", {"columns decoded", "broken columns decoded"}),
+                ("ds_free", {"rows assembled", "broken columns assembled"}),
+            )
+        ),
+    ],
+)
+def test_what_is_not_given_back_is_seen(lost, kinds):
+    found = grown(600, lost)
+    assert {name for name, size in found.items() if size > MOST_BYTES} == kinds, found
