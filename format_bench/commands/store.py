@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from libraries.near_storage.client.connection import Client
+    from libraries.near_storage.serving.protocol import Finding
 
 _PATH = click.Path(path_type=Path)
 REACHING = grouped(
@@ -37,6 +38,13 @@ REACHING = grouped(
     ),
     click.option("--tls-roots", metavar="FILE", type=_PATH, help="PEM: certificates by which services are trusted."),
 )
+
+
+_LEFT = {
+    "gone": "with no good replica on a node that answers: start the nodes that held it, or put the table again",
+    "few": "with fewer replicas than they should have: start more nodes, then 'store repair'",
+}
+"""Kinds of findings that may be of a table and that no step mends -> what they are, and what to do."""
 
 
 @click.group()
@@ -108,12 +116,12 @@ def check(verify: bool, **reaching: Any) -> int:
         found = client.check(verify)
         for finding in found.findings:
             click.echo(f"{finding.kind}: {finding.text}")
-        click.echo(
-            f"{len(found.findings)} findings; 'store repair' has {found.steps} steps to do"
-            if found.findings
-            else "all is well"
-        )
-        return FAILED if found.findings else 0
+        if not found.findings:
+            click.echo("all is well")
+            return 0
+        click.echo(f"{len(found.findings)} findings; 'store repair' has {found.steps} steps to do")
+        _tell_left([each for each in found.findings if not each.mendable], "'store repair' leaves")
+        return FAILED
 
 
 @store.command()
@@ -121,7 +129,7 @@ def check(verify: bool, **reaching: Any) -> int:
 @click.option("--forget", multiple=True, metavar="NODE", help="A node that is gone for good (repeatable).")
 @REACHING
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
-    """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed."""
+    """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed, or something is left."""
     with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
         for name in forget:
             client.forget(name)
@@ -132,7 +140,28 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
             f"{len(done.findings)} findings: {done.copied} copied, {done.recorded} recorded, {done.removed} removed, "
             f"{len(done.failed)} failed"
         )
-        return FAILED if done.failed else 0
+        left = [each for each in done.findings if not each.mendable]
+        _tell_left(left, "left")
+        return FAILED if done.failed or left else 0
+
+
+def _tell_left(left: Sequence[Finding], label: str) -> None:
+    """What no step mends, table by table, and what does mend it."""
+    silent = [each.node for each in left if each.node is not None]
+    partitions = {
+        (table, kind): sum(table in each.tables for each in left if each.kind == kind)
+        for table in sorted({table for each in left for table in each.tables})
+        for kind in _LEFT
+    }
+    for (table, kind), count in partitions.items():
+        if count:
+            click.echo(f"{label}: {table}: {count:,} partitions {_LEFT[kind]}", err=True)
+    if silent:
+        click.echo(
+            f"{label}: no answer from {', '.join(silent)}\n"
+            "  start what is only down; of a node that is gone for good: 'store repair --forget NODE'",
+            err=True,
+        )
 
 
 def _connected(reaching: dict[str, Any]) -> Client:
