@@ -63,7 +63,7 @@ def store() -> None:
 @REACHING
 def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **reaching: Any) -> None:
     """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         version = client.put(table, list(source), rows_per_partition, _progress())
         click.echo(f"{table}: version {version}")
 
@@ -78,7 +78,7 @@ def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **
 @REACHING
 def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) -> None:
     """Answer a SELECT: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         if explain:
             click.echo(str(client.explain(sql, way)))
             return
@@ -89,7 +89,7 @@ def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) 
 @REACHING
 def tables(**reaching: Any) -> None:
     """List tables with their version, rows, partitions and bytes."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         for each in client.tables():
             click.echo(
                 f"{each.table}  version {each.version}  {each.rows:,} rows  {each.partitions:,} partitions  "
@@ -102,7 +102,7 @@ def tables(**reaching: Any) -> None:
 @REACHING
 def delete(table: str, **reaching: Any) -> None:
     """Delete TABLE. Its bytes go when nobody reads them any more."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         client.delete(table)
         click.echo(f"{table}: deleted")
 
@@ -112,7 +112,7 @@ def delete(table: str, **reaching: Any) -> None:
 @REACHING
 def check(verify: bool, **reaching: Any) -> int:
     """Compare what nodes hold with what the catalog knows. Exit code 1 where something is wrong."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         found = client.check(verify)
         for finding in found.findings:
             click.echo(f"{finding.kind}: {finding.text}")
@@ -130,7 +130,7 @@ def check(verify: bool, **reaching: Any) -> int:
 @REACHING
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
     """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed, or something is left."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         for name in forget:
             client.forget(name)
         done = client.repair(verify)

@@ -95,3 +95,24 @@ def test_a_lost_node_with_an_only_copy_is_not_forgotten_and_what_to_do_is_said(
     assert said.code == 2
     assert "only copy of 3 partitions of events" in said.err
     assert "put or delete these tables" in said.err
+
+
+def test_who_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -> None:
+    ask("put", "events", events)
+    served.nodes[0].close()
+    put = ask("put", "events", events)
+    assert put.code == 1
+    assert "nodes were lost while the table was put (node0: grpc://" in put.err
+    assert "1 storage nodes answer: start more nodes" in put.err
+    assert "catalog at" not in put.err
+    served.nodes[1].close()
+    query = ask("query", "SELECT id FROM events")
+    assert query.code == 1
+    assert [name for name in ("node0: grpc://", "node1: grpc://", "start the nodes") if name not in query.err] == []
+    assert "catalog at" not in query.err
+    assert ask("tables").code == 0
+    served.catalog.close()
+    silent = ask("tables")
+    assert silent.code == 1
+    assert f"the catalog at {served.uri} does not answer" in silent.err
+    assert "'serve catalog FOLDER' starts one" in silent.err

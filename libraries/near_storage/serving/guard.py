@@ -35,6 +35,8 @@ KINDS: dict[str, type[NearStorageError]] = {
 
 _PATH = re.compile(r"(?:(?<![\w.~/:])~?/+|(?<=:)/(?!/))[^\s'\":,;)]+|(?<!\w)[A-Za-z]:\\[^\s'\"]+")
 _DETAIL = re.compile(r"\. Detail: |\. gRPC client debug context: ", re.DOTALL)
+_GRPC = re.compile(r"Flight returned \w+ error, with message: (failed to connect to all addresses; last error: \w+: )?")
+"""What stands before the reason for which a server cannot be reached."""
 
 ResultT = TypeVar("ResultT")
 
@@ -51,7 +53,9 @@ def to_flight(error: BaseException) -> flight.FlightError:
     if isinstance(error, flight.FlightError):
         return error
     ours = error if isinstance(error, NearStorageError) else _ours(error)
-    told = Told(type(ours).__name__, pathless(str(ours)))
+    # Silence is of whom this server called: its caller would take it for the server's own.
+    kind = errors.UnavailableError if isinstance(ours, errors.SilentError) else type(ours)
+    told = Told(kind.__name__, pathless(str(ours)))
     extra = msgspec.json.encode(told)
     if isinstance(ours, errors.UnauthenticatedError):
         return flight.FlightUnauthenticatedError(told.message, extra)
@@ -94,6 +98,14 @@ def from_flight(error: BaseException) -> NearStorageError:
     if isinstance(error, flight.FlightError | pa.ArrowException | OSError):
         return errors.UnavailableError(f"the server's answer broke off: {text}")
     raise error
+
+
+def from_call(location: str, error: BaseException) -> NearStorageError:
+    """The same of a call to `location`: SilentError where the server told nothing itself."""
+    ours = from_flight(error)
+    if ours is error or type(ours) is not errors.UnavailableError or getattr(error, "extra_info", None):
+        return ours
+    return errors.SilentError(f"{location} does not answer ({_GRPC.sub('', str(ours))})")
 
 
 def guarded(work: Callable[[], ResultT]) -> ResultT:
