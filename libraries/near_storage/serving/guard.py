@@ -6,9 +6,11 @@ the server's log. The other direction is here too: from what Flight raises at a 
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
@@ -37,6 +39,11 @@ _PATH = re.compile(r"(?:(?<![\w.~/:])~?/+|(?<=:)/(?!/))[^\s'\":,;)]+|(?<!\w)[A-Z
 _DETAIL = re.compile(r"\. Detail: |\. gRPC client debug context: ", re.DOTALL)
 _GRPC = re.compile(r"Flight returned \w+ error, with message: (failed to connect to all addresses; last error: \w+: )?")
 """What stands before the reason for which a server cannot be reached."""
+
+_ADDRESS_STEPS = {
+    errno.EADDRINUSE: "another program does: name another port by --port, 0 for any that is free",
+    errno.EACCES: "only root may at this port: name one from 1024 on by --port, 0 for any that is free",
+}
 
 ResultT = TypeVar("ResultT")
 
@@ -124,6 +131,22 @@ def guarded_stream(items: Iterable[ResultT]) -> Iterator[ResultT]:
         raise to_flight(error) from None
 
 
+def check_free(host: str, port: int) -> None:
+    """RequestError where nobody can listen at this address now: asked before anything is made for a server there."""
+    name = host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listening:
+            # As gRPC asks for it: what a server that has ended left behind is no hindrance.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen()
+    except OSError as error:
+        # One of names has no number of the system's.
+        step = _ADDRESS_STEPS.get(error.errno or 0, "name an address of this machine by --host")
+        raise RequestError(f"{host}:{port}: cannot listen there ({error.strerror or error})\n  {step}") from None
+
+
 class GuardedServer(flight.FlightServerBase):
     """A Flight server of which every way in is guarded. Subclasses answer by the `answer_...` methods.
 
@@ -148,7 +171,8 @@ class GuardedServer(flight.FlightServerBase):
             )
         except pa.ArrowException:
             raise RequestError(
-                f"{host}:{port}: cannot listen there; another process may, or the certificate and key do not fit"
+                f"{host}:{port}: cannot listen there; another process may, or the certificate and key do not fit\n"
+                "  name another port by --port, 0 for any that is free, or see to the certificate"
             ) from None
         self.location = f"{scheme}://{host}:{self.port}"
 

@@ -2,13 +2,14 @@
 
 import errno
 import logging
+import socket
 
 import pyarrow as pa
 import pyarrow.flight as flight
 import pytest
 
 from libraries.near_storage import errors
-from libraries.near_storage.serving.guard import from_call, from_flight, guarded_stream, pathless, to_flight
+from libraries.near_storage.serving.guard import check_free, from_call, from_flight, guarded_stream, pathless, to_flight
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 OURS = [kind for kind in KINDS if kind is not errors.SilentError]
@@ -108,3 +109,24 @@ def test_what_flight_raises_at_a_caller(raised, kind):
 def test_a_bug_at_the_caller_stays_what_it_is():
     with pytest.raises(ZeroDivisionError):
         from_flight(ZeroDivisionError())
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as listening:
+            listening.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "localhost"])
+def test_an_address_that_is_free_is_found_free_however_it_is_spelled(host):
+    if ":" in host and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    check_free(host, 0)
+
+
+def test_an_address_that_is_none_of_this_machine_is_refused_with_the_option():
+    with pytest.raises(errors.RequestError, match="--host"):
+        check_free("192.0.2.1", 0)
