@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,7 @@ REACHING = grouped(
 )
 
 
+_ROWS_AT_ONCE = 1_000
 _LEFT = {
     "gone": "with no good replica on a node that answers: start the nodes that held it, or put the table again",
     "few": "with fewer replicas than they should have: start more nodes, then 'store repair'",
@@ -78,7 +81,10 @@ def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **
 @REACHING
 def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) -> None:
     """Answer a SELECT: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT."""
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_told(), ExitStack() as stack:
+        if out is not None and not explain:
+            _check_out(out)
+        client = stack.enter_context(_connected(reaching))
         if explain:
             click.echo(str(client.explain(sql, way)))
             return
@@ -187,14 +193,23 @@ def _progress() -> Callable[[int, int | None], None] | None:
     return told
 
 
+def _check_out(out: Path) -> None:
+    """RequestError where no file can be written under this name."""
+    if out.exists() and not out.is_file():
+        raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
+    if not out.parent.is_dir():
+        raise RequestError(f"--out {out}: there is no folder {out.parent}\n  make it, or name a file in another one")
+    if not os.access(out.parent, os.W_OK):
+        raise RequestError(f"--out {out}: you may not write into {out.parent}\n  name a file in another folder")
+
+
 def _give(answer: pa.Table, out: Path | None) -> None:
     """Raises RequestError for columns that CSV does not have."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     if out is not None:
-        if out.exists() and not out.is_file():
-            raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
+        _check_out(out)
         # Beside it, because pyarrow removes what it could not write to the end, an older answer too.
         part = out.with_name(f".{out.name}.part")
         try:
@@ -205,6 +220,9 @@ def _give(answer: pa.Table, out: Path | None) -> None:
         click.echo(f"{answer.num_rows:,} rows in {out}", err=True)
         return
     try:
-        csv.write_csv(answer, sys.stdout.buffer)
+        with csv.CSVWriter(sys.stdout.buffer, answer.schema) as writer:
+            for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE):
+                # Ctrl-C is heard between two of them.
+                writer.write_batch(batch)
     except pa.ArrowInvalid as error:
         raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None

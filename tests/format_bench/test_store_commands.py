@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,3 +120,42 @@ def test_who_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -
     assert silent.code == 1
     assert f"the catalog at {served.uri} does not answer" in silent.err
     assert "'serve catalog FOLDER' starts one" in silent.err
+
+
+def test_a_folder_without_parquet_is_named_with_the_rule(ask: Ask, events: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty" / "below").mkdir(parents=True)
+    for sources in ((tmp_path / "empty",), (events, tmp_path / "empty")):
+        said = ask("put", "events", *sources)
+        assert said.code == 2
+        assert f"{tmp_path / 'empty'}: holds no file that ends in .parquet" in said.err
+        assert "folders below it are not looked into" in said.err
+
+
+def test_an_answer_is_not_asked_for_where_it_cannot_be_written(ask: Ask, events: Path, tmp_path: Path) -> None:
+    ask("put", "events", events)
+    said = ask("query", "SELECT id FROM events", "--out", tmp_path / "missing" / "a.parquet")
+    assert said.code == 2
+    assert f"there is no folder {tmp_path / 'missing'}" in said.err
+    assert ".part" not in said.err
+
+
+PRINTS = """
+import numpy as np, pyarrow as pa
+from format_bench.commands import store
+store._give(pa.table({"id": np.arange(10_000_000)}), None)
+"""
+
+
+def test_ctrl_c_ends_the_printing_of_an_answer_at_once(tmp_path: Path) -> None:
+    """In one call that writes all of it Python hears of no signal until the end."""
+    file = tmp_path / "answer.csv"
+    with file.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PRINTS], stdout=output, stderr=subprocess.PIPE, cwd=Path(__file__).parents[2]
+        )
+        while process.poll() is None and file.stat().st_size == 0:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in said
+    assert 0 < file.stat().st_size < 40_000_000
