@@ -65,7 +65,10 @@ def store() -> None:
 )
 @REACHING
 def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **reaching: Any) -> None:
-    """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each."""
+    """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each.
+
+    Versions are numbered over all tables of the catalog.
+    """
     with near_storage_told(), _connected(reaching) as client:
         version = client.put(table, list(source), rows_per_partition, _progress())
         click.echo(f"{table}: version {version}")
