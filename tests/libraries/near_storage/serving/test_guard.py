@@ -2,7 +2,6 @@
 
 import errno
 import logging
-import socket
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -10,6 +9,7 @@ import pytest
 
 from libraries.near_storage import errors
 from libraries.near_storage.serving.guard import check_free, from_call, from_flight, guarded_stream, pathless, to_flight
+from tests.libraries.near_storage.serving.cluster import has_ipv6
 
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 OURS = [kind for kind in KINDS if kind is not errors.SilentError]
@@ -109,15 +109,6 @@ def test_what_flight_raises_at_a_caller(raised, kind):
 def test_a_bug_at_the_caller_stays_what_it_is():
     with pytest.raises(ZeroDivisionError):
         from_flight(ZeroDivisionError())
-
-
-def has_ipv6():
-    try:
-        with socket.socket(socket.AF_INET6) as listening:
-            listening.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "localhost"])
