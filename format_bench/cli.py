@@ -87,6 +87,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # Runs keep the words that asked for them.
         code = cli.main(words, prog_name=PROGRAM, standalone_mode=False, obj=[PROGRAM, *words])
     except click.exceptions.Abort:
+        # Ctrl-C, as click has it. Verbs that keep something say so themselves, and end in this code.
+        click.echo("stopped", err=True)
         sys.exit(INTERRUPTED)
     except click.NoSuchOption as error:
         _with_hint(error).show()

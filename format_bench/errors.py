@@ -19,9 +19,8 @@ class RequestError(ValueError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, or a signal that means the same, after the run had begun: `folder` holds all that was measured."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(
-            f"stopped; all that was measured is in {folder}\n"
-            f"  the same command with --out {folder} --resume measures the rest"
-        )
+    def __init__(self, folder: Path, next_step: str = "") -> None:
+        """The usual next step is to measure the rest."""
+        resuming = f"the same command with --out {folder} --resume measures the rest"
+        super().__init__(f"stopped; all that was measured is in {folder}\n  {next_step or resuming}")
         self.folder = folder

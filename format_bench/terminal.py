@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
 """Exit codes; 0 is: all measured (not installed and refused are no failures)."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
+_RESUMED = ("run", "side-by-side")
+"""Verbs that go on with what they have measured."""
+
 
 def console() -> Console:
     """Standard output: as wide as the terminal, 100 columns where there is none."""
@@ -57,7 +63,18 @@ def errors_told() -> Iterator[None]:
         raise click.exceptions.Exit(0) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        advice = "\n  free some space and ask again; a run goes on with --resume" if full else ""
-        click.echo(f"error: {where}{error.strerror or error}{advice}", err=True)
+        click.echo(f"error: {where}{error.strerror or error}{_next_step(error)}", err=True)
         raise click.exceptions.Exit(FAILED) from None
+
+
+def _next_step(error: OSError) -> str:
+    """What to do where a disk refuses, as a line of its own; nothing where nobody can know."""
+    if error.errno in _FULL:
+        context = click.get_current_context(silent=True)
+        resumed = context is not None and context.command.name in _RESUMED
+        return "\n  free some space and ask again" + ("; a run goes on with --resume" if resumed else "")
+    if error.errno in _FORBIDDEN:
+        return "\n  name a place where you may write, or allow it there"
+    if error.errno in _NO_PLACE:
+        return "\n  name a file or folder that is there, or that can be made there"
+    return ""

@@ -123,6 +123,7 @@ def measure_for_choice(
     *,
     images: bool,
     budget_s: float,
+    decisive: Sequence[str] = (),
     may_win: Callable[[Run], Sequence[str]],
     contending: Callable[[Run], Sequence[str]],
 ) -> Measured:
@@ -130,7 +131,8 @@ def measure_for_choice(
 
     `may_win` names the variants of the first part that the second one measures, `contending` those that may still win
     by what it has measured so far: they get rounds until one is left, or the budget is spent. The request's baseline
-    takes part in both, if that is not too dear. Raises what `choosing_plan` and `measure` raise.
+    takes part in both, if that is not too dear. Raises what `choosing_plan` and `measure` raise, and PlanError where
+    the data are too few for a `decisive` operation, whatever stores them.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
 
@@ -147,6 +149,7 @@ def measure_for_choice(
         request = replace(request, rows=affordable)
     plan = choosing_plan(request, images=images, on_rows=told)
     (dataset,) = plan.datasets.values()
+    _check_enough(dataset, decisive)
     folder = new_folder()
     usual = SIFTED_DOCUMENTS if documents else SIFTED_ROWS
     few = min(SIFTED_IMAGES, max(dataset.rows // 4, FEWEST_IMAGES)) if images else usual
@@ -171,6 +174,16 @@ def measure_for_choice(
     return Measured(
         measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
     )
+
+
+def _check_enough(dataset: Dataset, decisive: Sequence[str]) -> None:
+    for name in decisive:
+        operation = operation_of(name)
+        if reason := operation.refusal(dataset.schema, dataset.rows):
+            raise PlanError(
+                f"{dataset.name}: {operation.title} decides, and cannot be measured: {reason}\n"
+                "  give more data, or say by --prefer or --use what so few can show: --prefer read=1,size=2,save=1"
+            )
 
 
 def measure_race(

@@ -28,6 +28,7 @@ from bench_runner.run.choosing import SIFTING, SMALLER, Measured, is_of_document
 from bench_runner.run.session import Options, Watcher
 from bench_runner.variants import format_name, is_raw_io
 from format_bench.api.own_format import PLAIN_CSV, PLAIN_JSON_LINES
+from format_bench.errors import Interrupted
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
 from reports.analysis.near_storage.paying import paying, sentences
@@ -61,8 +62,8 @@ def measured_answer(
     images: bool,
     budget_s: float,
 ) -> Answer:
-    """Measure for one decision, and answer. Raises what `measure_for_choice` raises, and RunError when nothing could be
-    measured."""
+    """Measure for one decision, and answer. Raises what `measure_for_choice` raises, RunError when nothing could be
+    measured, and Interrupted after Ctrl-C with what is kept."""
 
     own = request.baseline or (PLAIN_JSON_LINES if is_of_documents(request) else PLAIN_CSV)
 
@@ -75,18 +76,39 @@ def measured_answer(
         question, candidates = _only(run)
         return [*contending(_found(run, question, candidates, preferences, own)), *_unknown(candidates, preferences)]
 
-    measured = measure_for_choice(
-        request,
-        options,
-        new_folder,
-        command,
-        watcher,
-        images=images,
-        budget_s=budget_s,
-        may_win=near,
-        contending=still_near,
-    )
+    folders: list[Path] = []
+
+    def begun() -> Path:
+        folders.append(new_folder())
+        return folders[-1]
+
+    try:
+        measured = measure_for_choice(
+            request,
+            options,
+            begun,
+            command,
+            watcher,
+            images=images,
+            budget_s=budget_s,
+            decisive=preferences.operations,
+            may_win=near,
+            contending=still_near,
+        )
+    except KeyboardInterrupt:
+        if (stopped := _stopped(folders)) is None:
+            raise
+        raise stopped from None
     return _answer(measured, *_only(measured.run), preferences)
+
+
+def _stopped(folders: Iterable[Path]) -> Interrupted | None:
+    """What is kept of a measurement that was stopped: rounds of the race, else of what was sifted before it."""
+    kept = [place for folder in folders for place in (folder, folder / SIFTING) if (place / "run.json").exists()]
+    for place in kept:
+        if any(sample.counted for sample in read_run(place).samples):
+            return Interrupted(place, f"'recommend --from {_shown(place)}' answers from it, as far as it goes")
+    return Interrupted(kept[0], "no round of it was counted yet, so it answers nothing: ask again") if kept else None
 
 
 def stored_answer(

@@ -24,9 +24,9 @@ SECRET_FILE, TOKEN_FILE = "secret", "token"
 
 
 @contextmanager
-def near_storage_told(catalog: str = "") -> Iterator[None]:
+def near_storage_told() -> Iterator[None]:
     """Turn the errors of near storage, and libraries that it lacks, into a message and an exit code: 2 for a request
-    that cannot be met, 1 for what failed. `catalog` is the address that is asked, for who asks one."""
+    that cannot be met, 1 for what failed."""
     from libraries.near_storage import errors
 
     wrong = (errors.RequestError, errors.FooterError, errors.NotFoundError, errors.UnauthenticatedError)
@@ -38,8 +38,7 @@ def near_storage_told(catalog: str = "") -> Iterator[None]:
                 f"near storage needs {_lacking(error)}, not installed here\n  pip install -e '.[near-storage]'"
             ) from None
         except errors.NearStorageError as error:
-            unanswered = catalog and isinstance(error, errors.UnavailableError)
-            click.echo(f"error: {_unanswered(catalog, error) if unanswered else error}", err=True)
+            click.echo(f"error: {_silent(error) if isinstance(error, errors.SilentError) else error}", err=True)
             raise click.exceptions.Exit(WRONG_REQUEST if isinstance(error, wrong) else FAILED) from None
 
 
@@ -48,11 +47,9 @@ def _lacking(error: ImportError) -> str:
     return "pyarrow with Flight" if "flight" in str(error) else error.name or str(error)
 
 
-def _unanswered(catalog: str, error: Exception) -> str:
-    return (
-        f"the catalog at {catalog} does not answer, or no node does that has what is asked for\n"
-        f"  'serve catalog FOLDER' starts one, --catalog names another; it was told: {str(error).splitlines()[0]}"
-    )
+def _silent(error: Exception) -> str:
+    """Clients call nobody but the catalog without telling of whom they speak."""
+    return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one, --catalog names another"
 
 
 def client_token(file: Path | None) -> str:

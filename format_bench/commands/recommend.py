@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from bench_runner.clock import now_ns
+from format_bench.errors import Interrupted
 from format_bench.options import UNDER
 from format_bench.parameter_types import DURATION, USES, Wish
-from format_bench.terminal import FAILED, console, errors_told
+from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
 
 
 @click.command()
@@ -112,8 +113,15 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
         from format_bench.progress import watching
         from reports.text import recommendation, recommendation_json
 
-        with watching() as watcher:
-            answer = answered(**options, watcher=watcher, command=words, began_ns=began_ns)
+        try:
+            with watching() as watcher:
+                answer = answered(**options, watcher=watcher, command=words, began_ns=began_ns)
+        except Interrupted as stopped:
+            click.echo(str(stopped), err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt:
+            click.echo("stopped; nothing was measured yet", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
         if as_json:
             click.echo(recommendation_json.as_json(answer))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from bench_runner.clock import now_ns
 from bench_runner.conditions import Conditions
 from format_bench.errors import Interrupted
 from format_bench.options import BETWEEN, HOW, UNDER, WHERE, WHICH
-from format_bench.terminal import FAILED, console, errors_told, forget_output
+from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, forget_output
 
 if TYPE_CHECKING:
     from bench_runner.results.records import Run
@@ -71,13 +72,15 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
             measured = measured_run(*suites, **keywords, watcher=watcher)
     except Interrupted as stopped:
         try:
-            _show_partial(stopped.folder)
+            # A second Ctrl-C ends the table alone.
+            with suppress(KeyboardInterrupt):
+                _show_partial(stopped.folder)
         finally:
             click.echo(str(stopped), err=True)
-        raise
+        raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
-        raise
+        raise click.exceptions.Exit(INTERRUPTED) from None
     click.echo(f"results: {measured.folder}", err=True)
     _show(measured.run)
     return FAILED if measured.failed else 0

@@ -48,10 +48,12 @@ def catalog(folder: Path, port: int, replicas: int, **listening: Any) -> None:
     'token', which its clients have to.
     """
     with near_storage_told():
-        from libraries.near_storage.serving import running, security
+        from libraries.near_storage.serving import guard, running, security
 
         tls, roots = _tls(listening)
         security.check_address(listening["host"], tls)
+        _check_folder(folder)
+        guard.check_free(listening["host"], port)
         for name, text in ((SECRET_FILE, security.new_secret().decode()), (TOKEN_FILE, security.new_token())):
             if made_once(folder / name, text):
                 click.echo(f"made {folder / name}", err=True)
@@ -81,10 +83,12 @@ def node(
 ) -> None:
     """Serve what lies in FOLDER, which is made if it is not there, as a storage node of a catalog."""
     with near_storage_told():
-        from libraries.near_storage.serving import running, security
+        from libraries.near_storage.serving import guard, running, security
 
         tls, roots = _tls(listening)
         security.check_address(listening["host"], tls)
+        _check_folder(folder)
+        guard.check_free(listening["host"], port)
         named = name or folder.resolve().name
         running.serve_node(
             folder,
@@ -98,6 +102,11 @@ def node(
             roots,
             ready=lambda uri: click.echo(f"node {named} at {uri}"),
         )
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise RequestError(f"{folder}: is a file, and what is served lies in a folder\n  name a folder, or a new one")
 
 
 def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:

@@ -12,7 +12,7 @@ import click
 
 from format_bench.commands.compare import told
 from format_bench.options import ANYWAY, FAIL_ABOVE, FORM
-from format_bench.terminal import FAILED, errors_told
+from format_bench.terminal import FAILED, INTERRUPTED, errors_told
 
 NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
 """Options of `run` that say how many rounds there are, or what else becomes of one run."""
@@ -114,7 +114,7 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
             measure_in_turn(pair, words, rounds, watcher, lambda: check_comparable(first, second, anyway=anyway))
     except KeyboardInterrupt:
         click.echo(f"stopped; {kept}", err=True)
-        raise
+        raise click.exceptions.Exit(INTERRUPTED) from None
     except BenchError as error:
         # A request that could not be met leaves no empty folders behind.
         for place in (first, second, folder):

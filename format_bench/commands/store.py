@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from libraries.near_storage.client.connection import Client
+    from libraries.near_storage.serving.protocol import Finding
 
 _PATH = click.Path(path_type=Path)
 REACHING = grouped(
@@ -39,6 +42,14 @@ REACHING = grouped(
 )
 
 
+_ROWS_AT_ONCE = 1_000
+_LEFT = {
+    "gone": "with no good replica on a node that answers: start the nodes that held it, or put the table again",
+    "few": "with fewer replicas than they should have: start more nodes, then 'store repair'",
+}
+"""Kinds of findings that may be of a table and that no step mends -> what they are, and what to do."""
+
+
 @click.group()
 def store() -> None:
     """Put tables into near storage, ask them, and look after them (docs/near-storage.md)."""
@@ -54,8 +65,11 @@ def store() -> None:
 )
 @REACHING
 def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **reaching: Any) -> None:
-    """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each.
+
+    Versions are numbered over all tables of the catalog.
+    """
+    with near_storage_told(), _connected(reaching) as client:
         version = client.put(table, list(source), rows_per_partition, _progress())
         click.echo(f"{table}: version {version}")
 
@@ -70,7 +84,10 @@ def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **
 @REACHING
 def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) -> None:
     """Answer a SELECT: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), ExitStack() as stack:
+        if out is not None and not explain:
+            _check_out(out)
+        client = stack.enter_context(_connected(reaching))
         if explain:
             click.echo(str(client.explain(sql, way)))
             return
@@ -81,7 +98,7 @@ def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) 
 @REACHING
 def tables(**reaching: Any) -> None:
     """List tables with their version, rows, partitions and bytes."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         for each in client.tables():
             click.echo(
                 f"{each.table}  version {each.version}  {each.rows:,} rows  {each.partitions:,} partitions  "
@@ -94,7 +111,7 @@ def tables(**reaching: Any) -> None:
 @REACHING
 def delete(table: str, **reaching: Any) -> None:
     """Delete TABLE. Its bytes go when nobody reads them any more."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         client.delete(table)
         click.echo(f"{table}: deleted")
 
@@ -104,16 +121,16 @@ def delete(table: str, **reaching: Any) -> None:
 @REACHING
 def check(verify: bool, **reaching: Any) -> int:
     """Compare what nodes hold with what the catalog knows. Exit code 1 where something is wrong."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    with near_storage_told(), _connected(reaching) as client:
         found = client.check(verify)
         for finding in found.findings:
             click.echo(f"{finding.kind}: {finding.text}")
-        click.echo(
-            f"{len(found.findings)} findings; 'store repair' has {found.steps} steps to do"
-            if found.findings
-            else "all is well"
-        )
-        return FAILED if found.findings else 0
+        if not found.findings:
+            click.echo("all is well")
+            return 0
+        click.echo(f"{len(found.findings)} findings; 'store repair' has {found.steps} steps to do")
+        _tell_left([each for each in found.findings if not each.mendable], "'store repair' leaves")
+        return FAILED
 
 
 @store.command()
@@ -121,8 +138,8 @@ def check(verify: bool, **reaching: Any) -> int:
 @click.option("--forget", multiple=True, metavar="NODE", help="A node that is gone for good (repeatable).")
 @REACHING
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
-    """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed."""
-    with near_storage_told(reaching["catalog"]), _connected(reaching) as client:
+    """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed, or something is left."""
+    with near_storage_told(), _connected(reaching) as client:
         for name in forget:
             client.forget(name)
         done = client.repair(verify)
@@ -132,7 +149,28 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
             f"{len(done.findings)} findings: {done.copied} copied, {done.recorded} recorded, {done.removed} removed, "
             f"{len(done.failed)} failed"
         )
-        return FAILED if done.failed else 0
+        left = [each for each in done.findings if not each.mendable]
+        _tell_left(left, "left")
+        return FAILED if done.failed or left else 0
+
+
+def _tell_left(left: Sequence[Finding], label: str) -> None:
+    """What no step mends, table by table, and what does mend it."""
+    silent = [each.node for each in left if each.node is not None]
+    partitions = {
+        (table, kind): sum(table in each.tables for each in left if each.kind == kind)
+        for table in sorted({table for each in left for table in each.tables})
+        for kind in _LEFT
+    }
+    for (table, kind), count in partitions.items():
+        if count:
+            click.echo(f"{label}: {table}: {count:,} partitions {_LEFT[kind]}", err=True)
+    if silent:
+        click.echo(
+            f"{label}: no answer from {', '.join(silent)}\n"
+            "  start what is only down; of a node that is gone for good: 'store repair --forget NODE'",
+            err=True,
+        )
 
 
 def _connected(reaching: dict[str, Any]) -> Client:
@@ -158,14 +196,23 @@ def _progress() -> Callable[[int, int | None], None] | None:
     return told
 
 
+def _check_out(out: Path) -> None:
+    """RequestError where no file can be written under this name."""
+    if out.exists() and not out.is_file():
+        raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
+    if not out.parent.is_dir():
+        raise RequestError(f"--out {out}: there is no folder {out.parent}\n  make it, or name a file in another one")
+    if not os.access(out.parent, os.W_OK):
+        raise RequestError(f"--out {out}: you may not write into {out.parent}\n  name a file in another folder")
+
+
 def _give(answer: pa.Table, out: Path | None) -> None:
     """Raises RequestError for columns that CSV does not have."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     if out is not None:
-        if out.exists() and not out.is_file():
-            raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
+        _check_out(out)
         # Beside it, because pyarrow removes what it could not write to the end, an older answer too.
         part = out.with_name(f".{out.name}.part")
         try:
@@ -176,6 +223,9 @@ def _give(answer: pa.Table, out: Path | None) -> None:
         click.echo(f"{answer.num_rows:,} rows in {out}", err=True)
         return
     try:
-        csv.write_csv(answer, sys.stdout.buffer)
+        with csv.CSVWriter(sys.stdout.buffer, answer.schema) as writer:
+            for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE):
+                # Ctrl-C is heard between two of them.
+                writer.write_batch(batch)
     except pa.ArrowInvalid as error:
         raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None

@@ -48,3 +48,7 @@ class UnauthenticatedError(NearStorageError):
 
 class UnavailableError(NearStorageError):
     """No node that holds what was asked for can be reached."""
+
+
+class SilentError(UnavailableError):
+    """Nobody answers at the address that was called, with which the text begins. To others it is UnavailableError."""

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from adapters.errors import RefusedData
 from document_stores.registry import DOCUMENT_STORES
+from libraries.document_store import kernels
 from libraries.document_store.store import DocumentStore
 from tests.contracts.documents import DocumentStoreContract
 
@@ -35,3 +37,10 @@ def test_late_merges_show_nothing_where_none_waits(flushes: int, waits: bool, tm
     assert (told is None) == waits
     assert waits or "no merge waits" in str(told)
     assert soon.shows_nothing(tmp_path / "stored") is None
+
+
+def test_nothing_is_measured_where_its_c_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would be measured under the store's name."""
+    monkeypatch.setattr(kernels, "NATIVE", False)
+    with pytest.raises(RefusedData, match="the C of libraries/document_store was not built; 'make setup' builds it"):
+        DOCUMENT_STORES.build("document-store[layout=amax]").load_library()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench_runner.results.records import changed
+from bench_runner.results.records import Run, changed
 from bench_runner.suites import SUITES
 from format_bench import cli
 from format_bench.errors import Interrupted
@@ -240,6 +241,60 @@ def test_a_run_that_is_stopped_before_its_first_figure_says_only_how_to_go_on(
         assert "--resume measures the rest" in err
     code, out, err = stopped(monkeypatch, capsys, KeyboardInterrupt(), terminal=True)
     assert (code, out, err.split("\n")[0]) == (130, "", "stopped")
+
+
+def stopped_recommendation(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    places: Mapping[str, Run],
+) -> tuple[int, str]:
+    """What `recommend` says when Ctrl-C comes with these runs in its folder."""
+    from format_bench.api import answers
+
+    def measured(request: object, options: object, new_folder: Callable[[], Path], *_: object, **__: object) -> None:
+        folder = new_folder() if places else tmp_path
+        for place, invented in places.items():
+            write_run(invented, folder / place)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(answers, "measure_for_choice", measured)
+    code, _, err = run(capsys, "recommend", "-d", "eq", "--out", str(tmp_path / "out"))
+    return code, err
+
+
+def test_a_recommendation_that_is_stopped_says_what_is_kept_and_what_answers_from_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    counted = make_run(datasets=("eq",), tracks=("plain",), rounds=1)
+    pilot = replace(counted, samples=tuple(changed(sample, round=0) for sample in counted.samples))
+    for number, (places, said) in enumerate(
+        (
+            ({}, "stopped; nothing was measured yet"),
+            ({"sifting": pilot}, "no round of it was counted yet"),
+            ({"sifting": counted}, "out/sifting' answers from it"),
+            ({"sifting": counted, ".": pilot}, "out/sifting' answers from it"),
+            ({"sifting": counted, ".": counted}, "out' answers from it"),
+        )
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        code, err = stopped_recommendation(monkeypatch, capsys, folder, places)
+        assert code == 130
+        assert said in err
+
+
+def test_ctrl_c_is_told_by_verbs_that_keep_nothing_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench_runner.machine import doctor
+
+    def cut(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "examine", cut)
+    code, _, err = run(capsys, "doctor")
+    assert (code, err.strip()) == (130, "stopped")
 
 
 def test_a_second_ctrl_c_cuts_the_table_and_not_the_way_to_go_on(

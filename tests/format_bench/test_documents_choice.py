@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench_runner.errors import PlanError
 from bench_runner.plan.request import Request
+from bench_runner.results.records import changed
 from bench_runner.run import choosing
 from bench_runner.variants import is_raw_io
 from format_bench import recommend
@@ -17,6 +20,8 @@ from format_bench.api.own_format import PLAIN_JSON_LINES
 from format_bench.errors import RequestError
 from format_bench.python_lines import lines_of, part_lines_of
 from format_bench.uses import parse_uses
+from reports.analysis.recommendation.preferences import OF_DOCUMENTS, Preferences
+from tests.reports.factory import make_run
 
 LINES = b'{"name": 1, "text": "a"}\n{"name": 2, "user": {"id": 1}}\n'
 
@@ -134,3 +139,37 @@ def test_few_of_large_documents_are_measured(own: Path) -> None:
     large = type(dataset)(dataset.name, 20_000, dataset.schema, 1, dataset.batches, source=source)
     assert choosing._affordable_documents(large) == choosing.MOST_DOCUMENTS_BYTES // 10_000
     assert choosing._affordable_documents(dataset) == 2
+
+
+def test_documents_that_are_too_few_for_what_decides_are_refused_before_anything_is_measured(
+    own: Path, tmp_path: Path
+) -> None:
+    for words in ({}, {"weights": {"get": 1}}, {"uses": {"get[documents=100]": 5}}):
+        with pytest.raises(PlanError) as told:
+            recommend(data=own, key="name", out=tmp_path / "out", **words)
+        assert "get 100 documents decides" in str(told.value)
+        assert "100 documents are asked for, there are 2" in str(told.value)
+        assert "--prefer read=1,size=2,save=1" in str(told.value)
+    assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
+
+
+def test_an_empty_key_is_refused(own: Path, asked: list[Any]) -> None:
+    with pytest.raises(RequestError, match=r"--key: names no field\n  name the one that tells your documents apart"):
+        recommend(data=own, key="")
+    assert asked == []
+
+
+def test_a_stored_run_of_documents_is_weighed_as_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Preferences] = []
+    monkeypatch.setattr(asking, "stored_answer", lambda run, preferences, *_: seen.append(preferences))
+    samples = make_run(datasets=("eq",), tracks=("plain",), rounds=1).samples
+    documents = [changed(each, conditions=changed(each.conditions, target="documents")) for each in samples]
+    stored = replace(make_run(datasets=("eq",), tracks=("plain",), rounds=1), samples=tuple(documents))
+    recommend(stored=stored)
+    recommend(stored=replace(stored, samples=samples))
+    recommend(stored=stored, weights={"size": 1})
+    of_documents, of_a_table, said = seen
+    assert of_documents.weights == OF_DOCUMENTS
+    assert of_documents.title("get[documents=100]") == "get 100 documents"
+    assert of_a_table.weights == Preferences().weights
+    assert said.weights == {"size": 1}

@@ -10,7 +10,7 @@ import pytest
 
 from format_bench.commands.near_storage_access import near_storage_told
 from format_bench.commands.store import store
-from libraries.near_storage.errors import NotFoundError, UnavailableError
+from libraries.near_storage.errors import NotFoundError, SilentError, UnavailableError
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_a_library_that_is_missing_is_named_with_what_installs_it(missing: Impor
 
 
 def test_a_catalog_that_does_not_answer_is_named_with_what_starts_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told("grpc://127.0.0.1:8815"):
-        raise UnavailableError("Connection refused\nat some place")
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+        raise SilentError("grpc://127.0.0.1:8815 does not answer (Connection refused)\nat some place")
     assert ended.value.exit_code == 1
     told = capsys.readouterr().err
     assert "the catalog at grpc://127.0.0.1:8815 does not answer" in told
@@ -41,7 +41,7 @@ def test_what_a_service_says_of_itself_is_told_as_it_is(capsys: pytest.CaptureFi
     with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
         raise UnavailableError("the server is ending")
     assert (ended.value.exit_code, capsys.readouterr().err) == (1, "error: the server is ending\n")
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told("grpc://127.0.0.1:8815"):
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
         raise NotFoundError("no table is called 'events'")
     assert ended.value.exit_code == 2
 

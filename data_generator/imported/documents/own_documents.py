@@ -17,16 +17,14 @@ import pyarrow as pa
 from data_generator import cache, documents
 from data_generator.dataset import Dataset
 from data_generator.errors import DataError
-from data_generator.imported.documents import document_worker
+from data_generator.imported.documents import document_input, document_worker
 from data_generator.imported.documents.document_worker import Facts
 from data_generator.imported.refusal import printable
-from data_generator.imported.tables import table_input
 from data_generator.imported.user_files import UserInput
 
 VERSION = 1
 MOST_DOCUMENTS = 1_000_000
 """Of a sample, where nobody asks for another number."""
-_TAKEN = "documents are taken as JSON Lines: an object a line (.jsonl, .ndjson, .json)"
 
 
 def build(
@@ -43,7 +41,7 @@ def build(
     when it is not there, or is refused.
     """
     if source is None:
-        raise DataError(f"{name}: needs --data PATH\n  {_TAKEN}")
+        raise DataError(f"{name}: needs --data PATH\n  {document_input.TAKEN}")
     return _Sample(name, source, rows or MOST_DOCUMENTS, parameters["key"]).whole(on_rows)
 
 
@@ -68,13 +66,7 @@ class _Sample:
 
     def look(self) -> UserInput:
         """What is there now. Raises DataError when it is no JSON Lines."""
-        found = table_input.find(self.path)
-        if found.kind != table_input.JSON:
-            raise DataError(
-                f"{printable(found.path)}: is {found.kind}, which holds a table and no documents\n"
-                f"  {_TAKEN}; a table goes with run tabular --data PATH"
-            )
-        return found
+        return document_input.find(self.path)
 
     def about(self) -> dict[str, str]:
         """What tells this sample from others, and from itself before a change of the input."""

@@ -60,7 +60,7 @@ def find(given: Path) -> UserInput:
         raise DataError(f"{printable(path)}: is neither a file nor a folder\n  {TAKEN}")
     if path.suffix.lower() in IMAGE_SUFFIXES:
         raise DataError(f"{printable(path)}: is an image, and the suite is about tables\n  {_IMAGES}")
-    kind = _kind(path.name)
+    kind = kind_of(path.name)
     if kind is None:
         raise DataError(f"{printable(path)}: its name does not say what it holds\n  {TAKEN}")
     if about.st_size == 0:
@@ -68,7 +68,8 @@ def find(given: Path) -> UserInput:
     return UserInput(path, kind, (input_file(path, path.name, about),))
 
 
-def _kind(name: str) -> str | None:
+def kind_of(name: str) -> str | None:
+    """What a file holds, by the end of its name; None where that does not say it."""
     lowered = name.lower()
     return next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
 
@@ -100,7 +101,7 @@ def _walk(root: Path, folder: Path, depth: int) -> Iterator[InputFile]:
                 f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
                 "there, or remove the link"
             )
-        elif _kind(entry.name) == PARQUET and not entry.name.startswith("_"):
+        elif kind_of(entry.name) == PARQUET and not entry.name.startswith("_"):
             yield taken_file(root, entry, "Parquet")
 
 

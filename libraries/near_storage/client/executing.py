@@ -23,7 +23,7 @@ from libraries.near_storage.predicates import binding, wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading.footers import FooterCache
 from libraries.near_storage.serving.calling import Caller
-from libraries.near_storage.serving.guard import from_flight
+from libraries.near_storage.serving.guard import from_call
 from libraries.near_storage.serving.protocol import (
     RECEIPT_BYTES,
     Ask,
@@ -150,7 +150,7 @@ class Executor:
         try:
             return client.get_flight_info(flight.FlightDescriptor.for_command(command), self._caller.options())
         except Exception as error:
-            raise from_flight(error) from None
+            raise from_call(self._uri, error) from None
 
 
 def first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from libraries.near_storage.errors import NearStorageError, UnavailableError
-from libraries.near_storage.serving.guard import from_flight
+from libraries.near_storage.serving.guard import from_call
 
 QUEUE_BYTES = 8 << 20
 """Bytes that wait to be taken; one batch may go beyond. More of them leave the processor's caches before they are."""
@@ -64,7 +64,7 @@ class Pump:
                 self._changed.notify_all()
                 return arrived
         if self._error is not None:
-            raise from_flight(self._error) from None
+            raise from_call(self._name, self._error) from None
         return None
 
     def stop(self) -> None:

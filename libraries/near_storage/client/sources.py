@@ -60,7 +60,13 @@ def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
     found: list[Path] = []
     for named in [source] if isinstance(source, str | Path) else source:
         path = Path(named)
-        found += sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        if not files:
+            raise RequestError(
+                f"{path}: holds no file that ends in .parquet, and folders below it are not looked into\n"
+                "  name Parquet files, or the folder that has them"
+            )
+        found += files
     if not found:
         raise RequestError("no file to put: name Parquet files, or a folder that has some")
     for path in found:

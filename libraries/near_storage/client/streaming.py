@@ -21,6 +21,7 @@ from libraries.near_storage.errors import (
     BusyError,
     DamagedError,
     NearStorageError,
+    SilentError,
     StaleError,
     UnauthenticatedError,
     UnavailableError,
@@ -119,6 +120,7 @@ class _Stream:
         self._sources = [source]
         self._after: Position | None = None
         self._tried: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._renewed = False
         self._again = ComingAgain(streams.patience, streams.closed)
         self._pump: Pump | None = None
@@ -201,6 +203,7 @@ class _Stream:
             self._renew(error)
         elif isinstance(error, UnavailableError | DamagedError | StaleError) or type(error) is NearStorageError:
             self._tried[self._location(source)] = str(error)
+            self._names.update(zip(source.locations, source.share.nodes, strict=True))
             if all(location in self._tried for location in source.locations):
                 self._renew(error)
         else:
@@ -225,5 +228,9 @@ class _Stream:
     def _told(self, error: NearStorageError) -> NearStorageError:
         if not self._tried:
             return error
-        tried = "; ".join(f"{location}: {text}" for location, text in self._tried.items())
-        return type(error)(f"no node gave the rest of the answer ({tried})")
+        tried = "; ".join(f"{self._names.get(location, location)}: {text}" for location, text in self._tried.items())
+        kind = UnavailableError if isinstance(error, SilentError) else type(error)
+        return kind(
+            f"no node gave the rest of the answer ({tried})\n"
+            "  start the nodes that do not answer; 'store check --verify' finds what is damaged"
+        )

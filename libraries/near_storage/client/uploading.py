@@ -25,7 +25,7 @@ from libraries.near_storage.client.sources import TableSource, all_bytes, partit
 from libraries.near_storage.errors import DamagedError, FooterError, NearStorageError, RequestError, UnavailableError
 from libraries.near_storage.serving import clock
 from libraries.near_storage.serving.calling import Caller
-from libraries.near_storage.serving.guard import from_flight
+from libraries.near_storage.serving.guard import from_call
 from libraries.near_storage.serving.node import UPLOAD
 from libraries.near_storage.serving.protocol import (
     RECEIPT_BYTES,
@@ -102,7 +102,7 @@ def put(
             if not lost:
                 raise
             texts = "; ".join(f"{node}: {reason}" for node, reason in lost.items())
-            raise UnavailableError(f"nodes were lost while the table was put ({texts}). {error}") from None
+            raise UnavailableError(f"nodes were lost while the table was put ({texts})\n  {error}") from None
         try:
             _send_all(target, upload, source, rows_per_partition, progress)
             return _commit(target, upload)
@@ -239,7 +239,7 @@ class _Sending:
             finally:
                 writer.close()
         except Exception as error:
-            raise from_flight(error) from None
+            raise from_call(self._node.location, error) from None
         finally:
             self._until_s = math.inf
         if receipt is None:

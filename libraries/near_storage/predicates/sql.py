@@ -146,7 +146,9 @@ def _answer(
     names = tuple(item if isinstance(item, str) else item.name for item in found)
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
-        raise PredicateError(f"the answer would have two columns {twice!r}: name one of the aggregates by AS")
+        if columns.count(twice) > 1:
+            raise PredicateError(f"SELECT names the column {twice!r} twice: name it once, and repeat it in the answer")
+        raise PredicateError(f"the answer would have two columns {twice!r}: give an aggregate another name by AS")
     return columns, aggregates, None if names == (*columns, *(each.name for each in aggregates)) else names
 
 

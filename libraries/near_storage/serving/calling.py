@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from libraries.near_storage.errors import RequestError, UnauthenticatedError
-from libraries.near_storage.serving.guard import from_flight
+from libraries.near_storage.serving.guard import from_call
 from libraries.near_storage.serving.protocol import RECEIPT_BYTES, decode, encode
 from libraries.near_storage.serving.security import is_loopback
 
@@ -67,13 +67,13 @@ class Caller:
         return flight.FlightCallOptions(timeout=timeout_s, headers=headers, read_options=_ALIGNED)
 
     def act(self, location: str, name: str, message: msgspec.Struct | bytes, timeout_s: float = CALL_S) -> bytes:
-        """The answer to an action."""
+        """The answer to an action. SilentError if nobody answers there."""
         body = message if isinstance(message, bytes) else encode(message)
         client = self.client(location)
         try:
             (result,) = list(client.do_action(flight.Action(name, body), self.options(timeout_s)))
         except Exception as error:
-            raise from_flight(error) from None
+            raise from_call(location, error) from None
         return bytes(result.body)
 
     def ask(

@@ -6,9 +6,11 @@ the server's log. The other direction is here too: from what Flight raises at a 
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
@@ -35,6 +37,13 @@ KINDS: dict[str, type[NearStorageError]] = {
 
 _PATH = re.compile(r"(?:(?<![\w.~/:])~?/+|(?<=:)/(?!/))[^\s'\":,;)]+|(?<!\w)[A-Za-z]:\\[^\s'\"]+")
 _DETAIL = re.compile(r"\. Detail: |\. gRPC client debug context: ", re.DOTALL)
+_GRPC = re.compile(r"Flight returned \w+ error, with message: (failed to connect to all addresses; last error: \w+: )?")
+"""What stands before the reason for which a server cannot be reached."""
+
+_ADDRESS_STEPS = {
+    errno.EADDRINUSE: "another program does: name another port by --port, 0 for any that is free",
+    errno.EACCES: "only root may at this port: name one from 1024 on by --port, 0 for any that is free",
+}
 
 ResultT = TypeVar("ResultT")
 
@@ -51,7 +60,9 @@ def to_flight(error: BaseException) -> flight.FlightError:
     if isinstance(error, flight.FlightError):
         return error
     ours = error if isinstance(error, NearStorageError) else _ours(error)
-    told = Told(type(ours).__name__, pathless(str(ours)))
+    # Silence is of whom this server called: its caller would take it for the server's own.
+    kind = errors.UnavailableError if isinstance(ours, errors.SilentError) else type(ours)
+    told = Told(kind.__name__, pathless(str(ours)))
     extra = msgspec.json.encode(told)
     if isinstance(ours, errors.UnauthenticatedError):
         return flight.FlightUnauthenticatedError(told.message, extra)
@@ -96,6 +107,14 @@ def from_flight(error: BaseException) -> NearStorageError:
     raise error
 
 
+def from_call(location: str, error: BaseException) -> NearStorageError:
+    """The same of a call to `location`: SilentError where the server told nothing itself."""
+    ours = from_flight(error)
+    if ours is error or type(ours) is not errors.UnavailableError or getattr(error, "extra_info", None):
+        return ours
+    return errors.SilentError(f"{location} does not answer ({_GRPC.sub('', str(ours))})")
+
+
 def guarded(work: Callable[[], ResultT]) -> ResultT:
     """What `work` returns, or the Flight error of what it raises."""
     try:
@@ -110,6 +129,22 @@ def guarded_stream(items: Iterable[ResultT]) -> Iterator[ResultT]:
         yield from items
     except Exception as error:
         raise to_flight(error) from None
+
+
+def check_free(host: str, port: int) -> None:
+    """RequestError where nobody can listen at this address now: asked before anything is made for a server there."""
+    name = host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listening:
+            # As gRPC asks for it: what a server that has ended left behind is no hindrance.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen()
+    except OSError as error:
+        # One of names has no number of the system's.
+        step = _ADDRESS_STEPS.get(error.errno or 0, "name an address of this machine by --host")
+        raise RequestError(f"{host}:{port}: cannot listen there ({error.strerror or error})\n  {step}") from None
 
 
 class GuardedServer(flight.FlightServerBase):
@@ -136,7 +171,8 @@ class GuardedServer(flight.FlightServerBase):
             )
         except pa.ArrowException:
             raise RequestError(
-                f"{host}:{port}: cannot listen there; another process may, or the certificate and key do not fit"
+                f"{host}:{port}: cannot listen there; another process may, or the certificate and key do not fit\n"
+                "  name another port by --port, 0 for any that is free, or see to the certificate"
             ) from None
         self.location = f"{scheme}://{host}:{self.port}"
 

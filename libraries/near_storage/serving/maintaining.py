@@ -197,4 +197,6 @@ class Maintaining:
 
 
 def _findings(found: checking.Check) -> tuple[Finding, ...]:
-    return tuple(Finding(each.kind, each.node, each.digest, each.text) for each in found.findings)
+    return tuple(
+        Finding(each.kind, each.node, each.digest, each.text, each.tables, each.mendable) for each in found.findings
+    )

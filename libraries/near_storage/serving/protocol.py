@@ -246,12 +246,15 @@ class Check(Message, frozen=True):
 
 
 class Finding(Message, frozen=True):
-    """One thing that is not as it should be: its kind (`storing.checking`), node, partition, and a sentence."""
+    """One thing that is not as it should be: its kind, node, partition, a sentence, tables, and whether `repair` mends
+    it (`storing.checking`)."""
 
     kind: str
     node: str | None
     digest: str | None
     text: str
+    tables: tuple[str, ...]
+    mendable: bool
 
 
 class Checked(Message, frozen=True):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from libraries.near_storage.errors import BusyError, RequestError, UnavailableError
+from libraries.near_storage.serving import clock
 from libraries.near_storage.serving.catalog_server import CatalogServer
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
@@ -25,6 +26,9 @@ LOG = logging.getLogger("near_storage")
 
 REGISTER_EVERY_S = 1.0
 """A node that finds no catalog asks again after so many seconds."""
+
+TELL_EVERY_S = 60.0
+"""And tells so often that it still does."""
 
 Ready = Callable[[str], None]
 
@@ -95,13 +99,19 @@ def serve_node(
 
 
 def _registered(server: StorageNode, catalog: str, advertise: str | None, stopping: threading.Event) -> bool:
-    """Whether the node was registered before it was told to stop."""
+    """Whether the node was registered before it was told to stop. A reason is told once, then that it still waits."""
+    told, told_s = "", 0.0
     while not stopping.is_set():
         try:
             server.register(catalog, advertise)
             return True
         except (UnavailableError, BusyError) as error:
-            LOG.warning("node %s waits for the catalog: %s", server.name, error)
+            if str(error) != told:
+                told, told_s = str(error), clock.elapsed_s()
+                LOG.warning("node %s waits for the catalog: %s", server.name, told)
+            elif clock.elapsed_s() - told_s >= TELL_EVERY_S:
+                told_s = clock.elapsed_s()
+                LOG.warning("node %s still waits for the catalog", server.name)
             stopping.wait(REGISTER_EVERY_S)
     return False
 

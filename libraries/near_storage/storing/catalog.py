@@ -31,6 +31,8 @@ INFO_LIMIT_BYTES = 256 << 20
 VERSIONS_LIMIT_BYTES = 64 << 20
 PARTITION_BYTES = 700
 """About what a `Partition` with two nodes takes in memory."""
+TABLES_NAMED = 5
+"""As many are told of those that stand in the way."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,21 @@ class Catalog:
         is no such node.
         """
         with self._database.transaction(moves=True) as connection:
-            (alone,) = connection.execute(
-                """SELECT count(*) FROM replicas WHERE node = ?1
-                   AND NOT EXISTS (SELECT * FROM replicas other WHERE other.digest = replicas.digest AND node <> ?1)
-                   AND digest IN (SELECT digest FROM version_partitions)""",
+            alone = connection.execute(
+                """SELECT DISTINCT digest, table_name FROM replicas
+                   JOIN version_partitions USING (digest) JOIN versions ON version = number WHERE node = ?1
+                   AND NOT EXISTS (SELECT * FROM replicas other WHERE other.digest = replicas.digest AND node <> ?1)""",
                 (check_node(name),),
-            ).fetchone()
+            ).fetchall()
             if alone:
-                raise RequestError(f"Node {name} has the only copy of {alone} partitions: repair the store first.")
+                partitions = len({digest for digest, _ in alone})
+                tables = sorted({table for _, table in alone})
+                named = ", ".join(tables[:TABLES_NAMED]) + (" and others" if len(tables) > TABLES_NAMED else "")
+                raise RequestError(
+                    f"Node {name} has the only copy of {partitions} partitions of {named}: start it, and repair the "
+                    "store first. If it is gone for good, put or delete these tables, and forget it when the grace of "
+                    f"their old versions, {self._grace_s:g} s, is over."
+                )
             if connection.execute("SELECT * FROM placements WHERE node = ?", (name,)).fetchone():
                 raise RequestError(f"An upload in progress uses node {name}: wait for it, or abort it.")
             for table in ("replicas", "removals"):

@@ -50,13 +50,16 @@ class Finding:
 
     silent: the node did not answer. lost, damaged: a replica is missing or wrong. unrecorded: a replica that the
     catalog does not know. few: fewer good replicas than there should be. gone: no good replica anywhere. orphan, young:
-    bytes that nothing needs, for longer or shorter than the grace.
+    bytes that nothing needs, for longer or shorter than the grace. `tables` are those that need the partition;
+    `mendable` says whether the steps, if all are done, leave nothing of it that harms.
     """
 
     kind: Kind
     node: str | None
     digest: str | None
     text: str
+    tables: tuple[str, ...] = ()
+    mendable: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def check(view: CatalogView, reports: Mapping[str, NodeReport], orphan_age_s: fl
     checking = _Checking(view, {name: reports[name] for name in view.nodes if name in reports})
     for name in view.nodes:
         if name not in reports:
-            checking.find("silent", name, None, f"Node {name} did not answer: what it holds is not known.")
+            text = f"Node {name} did not answer: start it, or forget it if it is gone for good."
+            checking.find("silent", name, None, text, mendable=False)
     for digest, wanted in view.wanted.items():
         checking.partition(digest, wanted)
     for name, report in checking.reports.items():
@@ -125,8 +129,16 @@ class _Checking:
             name: sum(held.stored_bytes for held in report.held.values()) for name, report in reports.items()
         }
 
-    def find(self, kind: Kind, node: str | None, digest: str | None, text: str) -> None:
-        self.findings.append(Finding(kind, node, digest, text))
+    def find(
+        self,
+        kind: Kind,
+        node: str | None,
+        digest: str | None,
+        text: str,
+        tables: tuple[str, ...] = (),
+        mendable: bool = True,
+    ) -> None:
+        self.findings.append(Finding(kind, node, digest, text, tables, mendable))
 
     def partition(self, digest: str, wanted: Wanted) -> None:
         """One wanted partition on all nodes."""
@@ -134,9 +146,10 @@ class _Checking:
         broken = [name for name in sorted(wanted.nodes - good) if name in self.reports]
         for name in broken:
             kind: Kind = "damaged" if digest in self.reports[name].held else "lost"
-            self.find(kind, name, digest, f"Partition {digest} is {kind} on node {name}.")
+            self.find(kind, name, digest, f"Partition {digest} is {kind} on node {name}.", wanted.tables)
         for name in sorted(good - wanted.nodes):
-            self.find("unrecorded", name, digest, f"Partition {digest} is on node {name}, unknown to the catalog.")
+            text = f"Partition {digest} is on node {name}, unknown to the catalog."
+            self.find("unrecorded", name, digest, text, wanted.tables)
             self.kept.append(Record(digest, name))
         if not good:
             self._gone(digest, wanted)
@@ -172,14 +185,18 @@ class _Checking:
     def _targets(self, digest: str, wanted: Wanted, good: set[str], broken: list[str]) -> list[str]:
         """Where to copy: to the nodes that should have it, then to others until there are enough."""
         missing = self.view.replicas - len(good)
-        if missing > 0:
-            text = f"Partition {digest} has {len(good)} good replicas of {self.view.replicas}."
-            self.find("few", None, digest, text)
         others = sorted(
             (name for name in self.reports if name not in good | wanted.nodes and self._is_free(digest, name)),
             key=lambda name: (self._holding[name], name),
         )
-        return broken + others[: max(0, missing - len(broken))]
+        targets = broken + others[: max(0, missing - len(broken))]
+        if missing > 0:
+            tables = ", ".join(wanted.tables)
+            text = f"Partition {digest} of {tables} has {len(good)} good replicas of {self.view.replicas}"
+            enough = len(targets) >= missing
+            text += "." if enough else ", and too few nodes answer to copy it to: start more."
+            self.find("few", None, digest, text, wanted.tables, enough)
+        return targets
 
     def _gone(self, digest: str, wanted: Wanted) -> None:
         silent = sorted(wanted.nodes - set(self.reports))
@@ -188,4 +205,4 @@ class _Checking:
             text = f"Partition {digest} of {tables} can be only on silent nodes: start {', '.join(silent)}."
         else:
             text = f"Partition {digest} of {tables} has no good replica left: put the table again."
-        self.find("gone", None, digest, text)
+        self.find("gone", None, digest, text, wanted.tables, mendable=False)

@@ -15,7 +15,7 @@ from bench_runner.results.records import Cell, Conditions
 from bench_runner.results.statistics import CellSummary, Interval
 from reports.analysis.labels import network_text
 from reports.analysis.near_storage.throughput import Series, series_of
-from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_near, labels_of, line_mbit
+from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_foil, is_near, labels_of, line_mbit, place_of
 from reports.analysis.units import number_text
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
@@ -71,19 +71,24 @@ def paying(
     found: list[Paying] = []
     for (dataset, place, conditions, rows), group in _asked(groups, bandwidth_bytes_per_s).items():
         fetching = next((series for series in group if is_fetching(series.variant)), None)
-        near = [series for series in group if is_near(series.variant) and "row_group_rows" not in series.variant]
+        near = [series for series in group if _is_advised(series.variant)]
         if fetching is None:
             continue
         line = bandwidth_bytes_per_s if _is_added(conditions, bandwidth_bytes_per_s) else None
         over = network_text(conditions.network) if line is None else f"{number_text(line / 1e6)} MB/s"
         compared = [
             each
-            for series in near
+            # Of several that reach as far, or that nothing is told of, the first is named.
+            for series in sorted(near, key=lambda each: place_of(each.variant))
             if (each := _against(series, fetching, summaries, line, (dataset, rows, place, over))) is not None
         ]
         if compared:
             found.append(max(compared, key=_reach))
     return found
+
+
+def _is_advised(variant: str) -> bool:
+    return is_near(variant) and not is_foil(variant) and "row_group_rows" not in variant
 
 
 def sentences(found: Sequence[Paying]) -> Iterator[str]:

@@ -39,6 +39,11 @@ def is_near(variant: str) -> bool:
     return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
 
 
+def is_foil(variant: str) -> bool:
+    """Whether it does what nobody would: a node that parses all footers anew is there for the thesis's comparison."""
+    return is_way(variant) and variant_parts(variant)[1].get("footers") == "parsed"
+
+
 def labels_of(variants: Iterable[str]) -> dict[str, str]:
     """A name for each: 'V2', 'V1, footers parsed', 'fetch all'; of others the shortest that tells them apart."""
     named = tuple(variants)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,6 +72,16 @@ class Cluster:
         return sorted((self.folder / f"node{node}").glob("*.parquet"))
 
 
+def has_ipv6() -> bool:
+    """Whether this machine has a loopback of IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as listening:
+            listening.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def cluster(
     folder: Path,
@@ -79,6 +90,7 @@ def cluster(
     limits: Limits | None = None,
     orphan_age_s: float = 0.0,
     grace_s: float = 60.0,
+    host: str = "127.0.0.1",
 ) -> Iterator[Cluster]:
     """All servers, each node registered; everything is closed in the end."""
     secret, token = security.new_secret(), security.new_token()
@@ -86,6 +98,7 @@ def cluster(
         Catalog(folder / "catalog", replicas=replicas, grace_s=grace_s),
         secret,
         [security.hash_token(token)],
+        host,
         limits=limits,
         orphan_age_s=orphan_age_s,
     )
@@ -93,7 +106,7 @@ def cluster(
     try:
         for number in range(nodes):
             store = PartitionStore(folder / f"node{number}", describe=describe_here)
-            made.nodes.append(BrokenNode(store, f"node{number}", secret, limits=limits))
+            made.nodes.append(BrokenNode(store, f"node{number}", secret, host, limits=limits))
             made.nodes[-1].register(catalog.location)
         yield made
     finally:

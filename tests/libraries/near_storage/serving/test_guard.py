@@ -8,15 +8,27 @@ import pyarrow.flight as flight
 import pytest
 
 from libraries.near_storage import errors
-from libraries.near_storage.serving.guard import from_flight, guarded_stream, pathless, to_flight
+from libraries.near_storage.serving.guard import check_free, from_call, from_flight, guarded_stream, pathless, to_flight
+from tests.libraries.near_storage.serving.cluster import has_ipv6
 
-OURS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+OURS = [kind for kind in KINDS if kind is not errors.SilentError]
 
 
 @pytest.mark.parametrize("kind", OURS)
 def test_errors_of_ours_keep_their_kind_and_text(kind):
     back = from_flight(to_flight(kind("no table 'x'")))
     assert (type(back), str(back)) == (kind, "no table 'x'")
+
+
+def test_the_silence_of_a_third_one_is_not_taken_for_the_servers_own():
+    silent = from_call("grpc://127.0.0.1:1", flight.FlightUnavailableError("no connection"))
+    assert (type(silent), str(silent)) == (errors.SilentError, "grpc://127.0.0.1:1 does not answer (no connection)")
+    told = to_flight(silent)
+    for back in (from_flight(told), from_call("grpc://127.0.0.1:2", told)):
+        assert (type(back), str(back)) == (errors.UnavailableError, str(silent))
+    own = errors.UnavailableError("sends other columns")
+    assert from_call("grpc://127.0.0.1:2", own) is own
 
 
 def test_other_errors_become_a_number(caplog):
@@ -97,3 +109,15 @@ def test_what_flight_raises_at_a_caller(raised, kind):
 def test_a_bug_at_the_caller_stays_what_it_is():
     with pytest.raises(ZeroDivisionError):
         from_flight(ZeroDivisionError())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "localhost"])
+def test_an_address_that_is_free_is_found_free_however_it_is_spelled(host):
+    if ":" in host and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    check_free(host, 0)
+
+
+def test_an_address_that_is_none_of_this_machine_is_refused_with_the_option():
+    with pytest.raises(errors.RequestError, match="--host"):
+        check_free("192.0.2.1", 0)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.flight as flight
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,10 +26,11 @@ from libraries.near_storage.errors import (
 from libraries.near_storage.serving import maintaining, running
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
+from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.describing import PartitionInfo
 from libraries.near_storage.storing.partitions import NodeReport, PartitionStore
 from libraries.near_storage.storing.recent import Recent
-from tests.libraries.near_storage.serving.cluster import Cluster, cluster, hanging
+from tests.libraries.near_storage.serving.cluster import Cluster, cluster, hanging, has_ipv6
 from tests.libraries.near_storage.storing.files import describe_here
 
 
@@ -152,6 +154,41 @@ def test_a_node_that_is_gone_while_a_table_is_put(tmp_path: Path):
 def test_fewer_nodes_than_replicas(tmp_path: Path):
     with cluster(tmp_path, nodes=1, replicas=2) as served, pytest.raises(RequestError, match="2 replicas"):
         served.client().put("t", rows(0))
+
+
+def test_servers_at_an_address_of_ipv6_are_called_by_it(tmp_path: Path):
+    if not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with cluster(tmp_path, host="::1") as served:
+        assert served.uri.startswith("grpc://[::1]:")
+        client = served.client()
+        client.put("t", rows(0), 100)
+        assert all(location.startswith("grpc://[::1]:") for location in client.nodes().values())
+        assert client.query("SELECT * FROM t").equals(rows(0))
+        assert client.check(verify=True).findings == ()
+
+
+@pytest.mark.parametrize("way", ["client", "flight"])
+def test_a_table_that_is_deleted_while_tables_are_listed_is_not_among_them(
+    served: Cluster, way: str, monkeypatch: pytest.MonkeyPatch
+):
+    client = served.client()
+    for name in ("a", "b", "c"):
+        client.put(name, rows(0))
+    known = Catalog.current
+
+    def current(catalog: Catalog, table: str):
+        if table == "b":
+            catalog.delete("b")
+        return known(catalog, table)
+
+    monkeypatch.setattr(Catalog, "current", current)
+    if way == "client":
+        assert [each.table for each in client.tables()] == ["a", "c"]
+        return
+    with flight.FlightClient(served.uri) as plain:
+        options = flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {served.token}".encode())])
+        assert [info.descriptor.path for info in plain.list_flights(options=options)] == [[b"a"], [b"c"]]
 
 
 def test_what_is_lost_or_damaged_is_mended(served: Cluster):

@@ -66,6 +66,18 @@ def test_without_another_node_it_is_told_and_nothing_can_be_done():
     assert checked.steps == ()
 
 
+def test_what_no_step_mends_is_told_from_what_steps_mend():
+    mended = check(view({"x": "ab"}), reports(a="x", b="", c=""), AGE_S)
+    assert {finding.mendable for finding in mended.findings} == {True}
+    few = check(view({"x": "ab"}, nodes="ab"), reports(b="x"), AGE_S)
+    assert {(finding.kind, finding.tables) for finding in few.findings if not finding.mendable} == {
+        ("silent", ()),
+        ("few", ("sales",)),
+    }
+    gone = check(view({"x": "ab"}), reports(a="", b="", c=""), AGE_S)
+    assert {finding.kind for finding in gone.findings if not finding.mendable} == {"gone"}
+
+
 def test_a_node_that_the_catalog_does_not_know_counts_for_nothing():
     checked = check(view({"x": "ab"}, nodes="ab"), reports(a="x", b="", z="xq"), AGE_S)
     assert checked.steps == (Copy("x", "a", "b"),)

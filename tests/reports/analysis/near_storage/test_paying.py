@@ -10,7 +10,7 @@ from bench_runner.results.records import Run, changed
 from bench_runner.results.statistics import summarise
 from reports.analysis.near_storage.paying import paying, sentences
 from tests.reports import invented_near_storage as invented
-from tests.reports.invented_near_storage import FETCH, LINES, V2, near_storage_run
+from tests.reports.invented_near_storage import FETCH, LINES, PARSED, V2, near_storage_run
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +82,21 @@ def test_where_fetching_is_always_faster_that_is_said(run: Run) -> None:
     told = list(sentences(paying(summarise(replace(run, samples=slow).samples), LINES["100mbit"])))
     assert all("at nothing that was measured" in each for each in told)
     assert told
+
+
+def test_the_way_that_is_there_for_comparison_alone_is_never_the_one_that_is_named(run: Run) -> None:
+    fast = tuple(
+        changed(sample, figures={**sample.figures, "wall_ns": sample.figures["wall_ns"] // 10})
+        if sample.variant == PARSED and sample.operation != "save"
+        else sample
+        for sample in run.samples
+    )
+    found = paying(summarise(fast), LINES["100mbit"])
+    assert {each.way for each in found} <= {"V2", "V1"}
+    assert found
+
+
+def test_where_nothing_is_told_the_first_way_is_named_in_whatever_order_it_was_measured() -> None:
+    samples = near_storage_run(rounds=2).samples
+    for ordered in (samples, sorted(samples, key=lambda sample: sample.variant)):
+        assert {each.way for each in paying(summarise(ordered), LINES["100mbit"])} == {"V2"}

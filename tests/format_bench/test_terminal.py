@@ -1,0 +1,46 @@
+"""What is said where the system refuses: who, why, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import click
+import pytest
+
+from format_bench.terminal import errors_told
+
+
+def told(number: int, verb: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the verb says where the system refuses with this number."""
+
+    @click.command(verb)
+    def command() -> None:
+        with errors_told():
+            raise OSError(number, os.strerror(number), "some/place")
+
+    assert command.main([], standalone_mode=False) == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [
+        (errno.ENOSPC, "free some space and ask again"),
+        (errno.EACCES, "name a place where you may write"),
+        (errno.EROFS, "name a place where you may write"),
+        (errno.ENOENT, "name a file or folder that is there"),
+        (errno.ENOTDIR, "name a file or folder that is there"),
+    ],
+)
+def test_what_the_system_refuses_comes_with_a_next_step(
+    number: int, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = told(number, "report", capsys).splitlines()
+    assert first == f"error: some/place: {os.strerror(number)}"
+    assert second.startswith(f"  {step}")
+
+
+def test_only_a_run_goes_on_with_resume(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--resume" in told(errno.ENOSPC, "run", capsys)
+    assert "--resume" not in told(errno.ENOSPC, "list", capsys)
