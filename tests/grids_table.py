@@ -21,13 +21,14 @@ from reports.analysis.labels import network_text, short_labels
 from reports.analysis.near_storage.paying import paying, sentences
 from reports.analysis.near_storage.ways import labels_of, network_place
 from reports.analysis.tables import Row, Table, tables, unit_of, value_text
+from reports.analysis.units import spread_text
 from tests import reference_tables
 from tests.reference_tables import tables_of
 
 READS_ALL, FROM_MEMORY = "†", "‡"
 """As in the reports: what reads all and selects, and what the library answered from its own memory."""
 STREAMS = ("stream-save[rows=8192]", "stream-read[rows=8192]")
-LESS = "<"
+LESS, FEW = "<", "n="
 MARKS = {
     "**": "**bold**: the best of its column",
     "=": "`=`: cannot be told from the fastest",
@@ -36,6 +37,7 @@ MARKS = {
     FROM_MEMORY: f"`{FROM_MEMORY}`: answered from the library's own memory",
     LESS: f"`{LESS}`: less than can be told",
     "±": "`±`: the larger half of the 95 % interval",
+    FEW: "`n=`: of so few rounds, so the spread is of the smallest and the largest value, and there is no verdict",
 }
 
 
@@ -68,11 +70,39 @@ def grid(heads: Sequence[Head], named: Callable[[Iterable[str]], Mapping[str, st
     units = [unit_of(head.table, head.column) for head in heads]
     titles = [f"{head.title}, {unit.name}" for head, unit in zip(heads, units, strict=True)]
     lines = [f"| | {' | '.join(titles)} |", f"|{' --- |' * (1 + len(heads))}"]
-    cells = {name: [_cell(head, variant) for head in heads] for variant, name in sorted(names.items(), key=_by_format)}
-    lines += [f"| {name} | {' | '.join(told)} |" for name, told in cells.items() if set(told) != {"-"}]
-    seen = " ".join(text for told in cells.values() for text in told)
-    notes = [text for mark, text in MARKS.items() if mark in seen]
+    ordered = sorted(names.items(), key=_by_format)
+    rounds = sorted({number for variant, _ in ordered for number in _rounds(heads, variant)})
+    few = rounds[0] if len(rounds) == 1 and rounds[0] < FEWEST_ROUNDS else None
+    seen = ""
+    for variant, name in ordered:
+        own = _rounds(heads, variant)
+        # What all figures of a line share is told once.
+        shared = len(own) == 1 and max(own) < FEWEST_ROUNDS
+        cells = [_cell(head, variant, alone=shared) for head in heads]
+        told = f" ({FEW}{max(own)})" if shared and few is None else ""
+        if set(cells) != {"-"}:
+            lines.append(f"| {name}{told} | {' | '.join(cells)} |")
+            seen += f"{told} {' '.join(cells)}"
+    marks = seen.replace(FEW, "")
+    notes = [text for mark, text in MARKS.items() if mark in (seen if mark == FEW else marks)]
+    enough = [number for number in rounds if number >= FEWEST_ROUNDS]
+    if few is not None:
+        spread = "" if few == 1 else ", with the smallest and the largest value"
+        notes.append(f"Figures of {few} round{'s' * (few > 1)} each{spread}: no verdicts")
+    elif enough:
+        notes.append(f"{'Others are' if enough != rounds else 'Figures'} of {_from_to(enough)} rounds")
     return "\n".join([*lines, "", " ".join(f"{each}." for each in notes), ""])
+
+
+def _rounds(heads: Iterable[Head], variant: str) -> set[int]:
+    """Of how many rounds the figures of a line are."""
+    shown = [(head.column, row) for head in heads for row in head.table.rows if row.variant == variant]
+    found = [row.interval(column) for column, row in shown if not row.wrong(column.operation)]
+    return {interval.rounds for interval in found if interval is not None}
+
+
+def _from_to(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
 
 
 def _by_format(named: tuple[str, str]) -> tuple[str, int]:
@@ -81,13 +111,16 @@ def _by_format(named: tuple[str, str]) -> tuple[str, int]:
     return format_name(variant), len(variant)
 
 
-def _cell(head: Head, variant: str) -> str:
+def _cell(head: Head, variant: str, *, alone: bool = False) -> str:
+    """A figure with its spread and marks; of how many rounds it is, where these are few and not told `alone`."""
     row = next((row for row in head.table.rows if row.variant == variant), None)
     interval = row.interval(head.column) if row else None
     if row is None or interval is None or row.wrong(head.column.operation):
         return "-"
     value = value_text(head.table, row, head.column, unit_of(head.table, head.column)) or "-"
-    half = "" if value.startswith(LESS) else _half(interval)
+    half = "" if value.startswith(LESS) else _spread(interval)
+    if interval.rounds < FEWEST_ROUNDS:
+        return f"{value}{_own(head, row)}{half}{'' if alone else f' {FEW}{interval.rounds}'}"
     told = f"{value}{half}{_mark(head, row)}"
     if head.table.mark(head.column, variant) != "*":
         return told
@@ -95,21 +128,28 @@ def _cell(head: Head, variant: str) -> str:
     return f"{told}=" if value.startswith(LESS) else f"**{told}**"
 
 
-def _half(interval: Interval) -> str:
-    if interval.low is None or interval.high is None or not interval.median:
+def _spread(interval: Interval) -> str:
+    """The larger half of the interval; under five rounds the smallest and the largest value."""
+    if not interval.median:
         return ""
+    if interval.low is None or interval.high is None:
+        return f" {spread_text(interval)}" if interval.maximum > interval.minimum else ""
     half = max(interval.high - interval.median, interval.median - interval.low) / interval.median
     return f" ±{half:.0%}" if half >= 0.005 else ""
 
 
-def _mark(head: Head, row: Row) -> str:
+def _own(head: Head, row: Row) -> str:
+    """What a figure says of itself, whatever others are."""
     if row.fallback(head.column.operation):
         return READS_ALL
-    if head.column not in head.table.columns.shown:
-        # Nothing is ranked by what stands beside the time.
-        return NO_VERDICT if row.cells[head.column.operation].rounds < FEWEST_ROUNDS else ""
-    if row.cached(head.column.operation):
-        return FROM_MEMORY
+    return FROM_MEMORY if row.cached(head.column.operation) else ""
+
+
+def _mark(head: Head, row: Row) -> str:
+    own = _own(head, row)
+    # Nothing is ranked by what stands beside the time.
+    if own or head.column not in head.table.columns.shown:
+        return own
     ratio = head.table.ranks(head.column).get(row.variant)
     if ratio is not None and ratio.tied is None:
         return NO_VERDICT
@@ -244,9 +284,8 @@ def _orders(run: Run, table: Table) -> str:
 def _rate(loader: Loader) -> str:
     """Rows a second with their spread; of an epoch that was ended, how much of it was read."""
     rate, spread, share = loader.texts[0], loader.texts[1], loader.texts[-1]
-    # Under five rounds a spread is of the smallest and the largest value.
-    few = "" if spread.startswith("±") else NO_VERDICT
-    return " ".join(filter(None, [f"{rate}{few}", spread, "" if share == WHOLE else f"of {share}"]))
+    few = f"{FEW}{loader.rounds}" if loader.rounds < FEWEST_ROUNDS else ""
+    return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))
 
 
 def near_storage() -> str:

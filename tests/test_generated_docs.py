@@ -1,5 +1,6 @@
 """What the pages take from the code is what the code says now."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,11 +62,14 @@ def test_a_grid_marks_the_fastest_and_what_has_no_verdict(monkeypatch: pytest.Mo
         tables = grids_table.suite_tables("tabular")
         (found,) = (each for each in tables if each.dataset == "eq")
         told = grids_table.grid([grids_table.Head("read", found, READ_TIME)])
-        (feather,) = (line for line in told.splitlines() if line.startswith("| feather |"))
+        (feather,) = (line for line in told.splitlines() if line.startswith("| feather"))
         assert sum("**" in line for line in told.splitlines() if line.startswith("|")) == has_verdicts
         assert ("**bold**: the best" in told) is has_verdicts
         assert ("±" in told) is has_verdicts
-        assert ("?" in feather) is not has_verdicts
+        assert "?" not in feather
+        assert ("| feather (n=3) |" in feather) is not has_verdicts
+        assert (re.search(r" -\d+\+\d+% ", feather) is not None) is not has_verdicts
+        assert (" 6 rounds." in told) is has_verdicts
         assert "raw-io" not in told
 
 
@@ -88,7 +92,7 @@ def test_loaders_are_told_with_how_much_of_an_epoch_they_read(monkeypatch: pytes
         monkeypatch.setattr(grids_table, "_runs", lambda run=run: [run])
         lines = grids_table.training("tabular").splitlines()
         assert ["±" in line for line in lines if line.startswith("| lance |")] == [has_verdicts]
-        assert ["? " in line for line in lines if line.startswith("| lance |")] == [not has_verdicts]
+        assert [" n=3" in line for line in lines if line.startswith("| lance |")] == [not has_verdicts]
         assert all((" of 25%" in line) == line.startswith("| parquet") for line in lines if "rows/s" not in line)
 
 

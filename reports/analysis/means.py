@@ -22,8 +22,10 @@ class Means:
 
     @cached_property
     def columns(self) -> Columns:
-        """Every column that one of the tables has."""
-        return joined(table.columns for table in self.tables)
+        """Every column of the tables in which a variant has a mean; where none has, all that one of them has."""
+        every = joined(table.columns for table in self.tables)
+        meant = tuple(column for column in every if self._means(column))
+        return Columns(meant) if meant else every
 
     @cached_property
     def variants(self) -> tuple[str, ...]:

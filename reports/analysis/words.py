@@ -96,13 +96,18 @@ def each_text(row: Row, operations: Sequence[str], text: Callable[[CellSummary],
 
 
 def fidelity_text(row: Row) -> str:
-    """'exact' or 'lossy', else in a word why there is no verdict."""
+    """'exact' or 'lossy', else in a word why there is no verdict; where only some operations were stopped, which."""
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
-    kinds = {failure.kind for failure in row.failures}
+    failures = row.failures
+    kinds = {failure.kind for failure in failures}
     if not kinds:
         return NOTHING
-    return "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
+    why = "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
+    if not row.measured:
+        return why
+    stopped = dict.fromkeys(name.partition("[")[0] for operations in failures.values() for name in operations)
+    return f"{', '.join(stopped)} {why}"
 
 
 def why_none(row: Row, column: Column) -> str:

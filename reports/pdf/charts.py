@@ -8,7 +8,7 @@ spoils. It knows nothing of the other pages.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench_runner.results.records import Run
@@ -16,11 +16,12 @@ from bench_runner.results.statistics import is_apart, is_raw_io
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import conditions_text
+from reports.analysis.near_storage.ways import labels_of
 from reports.analysis.sections import TITLES
 from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
 from reports.analysis.units import Unit
 from reports.analysis.words import CACHED, FALLBACK, fallback_mark, titles, why_none
-from reports.pdf.page import FAINT, above_foot, new_page, spaced
+from reports.pdf.page import FAINT, above_foot, in_two_lines, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +38,11 @@ BESIDE = 2
 """Further operations that share a page."""
 LONG_TITLE, LONGEST_TITLE = 42, 54
 """Titles of more characters are set smaller, so that they end with their chart; of still more, the smaller the more."""
+NAME_LETTERS, LONG_NAME_LETTERS = 29, 34
+"""Of a name that fits beside its bar, and of one that does in smaller type; longer ones take two lines."""
+FEW_ROWS = 13
+"""Up to so many rows two lines of a name may be as large as here, and else as small."""
+_NAME_POINTS, _TWO_LINES_POINTS, _SMALL_POINTS = 6.8, 5.8, 4.8
 _APART_COLOUR = "#d9d9d9"
 
 
@@ -100,25 +106,40 @@ def _page(
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
     figure = new_page(run, title, below)
+    names = _names(table)
     bottom = above_foot(run, 0.09) + 0.015
     grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=bottom, hspace=0.24, wspace=0.10)
     for (down, across), column in charts.items():
         axes = figure.add_subplot(grid[down, across])
         _chart(axes, table, rows, column)
-        _name_rows(axes, rows, across == 0)
+        _name_rows(axes, [names[row.variant] for row in rows], across == 0)
     operations = tuple(dict.fromkeys(column.operation for column in charts.values()))
     _explain(figure.add_subplot(grid[explained]), run, table, told, operations)
     return figure
 
 
-def _name_rows(axes: Axes, rows: Sequence[Row], shown: bool) -> None:
-    """Labels beside the left chart of a line; long ones take two lines of smaller type."""
-    axes.set_yticks(range(len(rows)))
-    labels = ["\n".join(textwrap.wrap(spaced(row.label), 28, break_on_hyphens=False)[:2]) for row in rows]
-    axes.set_yticklabels(labels if shown else [""] * len(rows))
+def _names(table: Table) -> Mapping[str, str]:
+    """What a page calls its variants: near storage's ways as the charts of throughput call them, others by their
+    settings."""
+    return labels_of(row.variant for row in table.rows)
+
+
+def _name_rows(axes: Axes, names: Sequence[str], shown: bool) -> None:
+    """Labels beside the left chart of a line; long ones take two lines of smaller type, the smaller the longer."""
+    axes.set_yticks(range(len(names)))
+    labels = [row_name(name) for name in names]
+    axes.set_yticklabels(labels if shown else [""] * len(names))
     axes.tick_params(axis="y", length=0)
+    usual = _TWO_LINES_POINTS if len(names) <= FEW_ROWS else _SMALL_POINTS
     for tick in axes.get_yticklabels():
-        tick.set_fontsize(4.8 if "\n" in tick.get_text() else 6.8)
+        lines = tick.get_text().splitlines()
+        widest = max(map(len, lines), default=1)
+        tick.set_fontsize(min(_NAME_POINTS if len(lines) < 2 else usual, _NAME_POINTS * NAME_LETTERS / widest))
+
+
+def row_name(name: str) -> str:
+    """The name of a variant beside its bar, on two lines at most, broken between its parts."""
+    return in_two_lines(spaced(name), LONG_NAME_LETTERS)
 
 
 def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> None:
@@ -262,7 +283,8 @@ def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations
     )
     lines = []
     for paragraph in _paragraphs(run, table, rows, operations):
-        lines += textwrap.wrap(textwrap.shorten(paragraph, 180, placeholder=" ..."), 64, subsequent_indent="   ")
+        told = textwrap.shorten(paragraph, 180, placeholder=" ...")
+        lines += textwrap.wrap(told, 64, subsequent_indent="   ", break_on_hyphens=False)
     if len(lines) > MOST_REMARKS:
         lines = [*lines[: MOST_REMARKS - 1], "   ... more on the terminal: format-bench report"]
     axes.text(0, 0.60, "\n".join(lines), fontsize=6.2, va="top", linespacing=1.35, transform=axes.transAxes)
@@ -281,23 +303,28 @@ def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequenc
     found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: raw I/O, a plain write and read."]
     if table.least_bytes:
         found.append("Pale memory bars: below what the probe of this run can tell.")
-    found.append(f"Counted rounds: {_rounds(rows, operations)}.")
+    names = _names(table)
+    found.append(f"Counted rounds: {_rounds(names, rows, operations)}.")
+    stops: dict[str, list[str]] = {}
     for row in rows:
         for failure, stopped in row.failures.items():
             if set(stopped) & set(operations):
-                found.append(f"{row.label}: {titles(run, stopped)} {failure.kind}: {failure.reason}")
-    found += [f"{row.label} is lossy: {'; '.join(row.losses)}" for row in rows if row.losses]
+                told = f"{titles(run, stopped)} {failure.kind}: {failure.reason}"
+                stops.setdefault(told, []).append(names[row.variant])
+    found += [f"{' and '.join(stopped)}: {told}" for told, stopped in stops.items()]
+    found += [f"{names[row.variant]} is lossy: {'; '.join(row.losses)}" for row in rows if row.losses]
     return found
 
 
-def _rounds(rows: Sequence[Row], operations: Sequence[str]) -> str:
+def _rounds(names: Mapping[str, str], rows: Sequence[Row], operations: Sequence[str]) -> str:
     groups: dict[int, list[str]] = {}
     for row in rows:
         counted = [row.cells[name].rounds for name in operations if name in row.cells and row.cells[name].rounds]
         if counted:
-            groups.setdefault(min(counted), []).append(row.label)
+            groups.setdefault(min(counted), []).append(names[row.variant])
     if not groups:
         return "none"
     most = max(groups, key=lambda number: len(groups[number]))
-    others = [f"{number} for {', '.join(labels)}" for number, labels in sorted(groups.items()) if number != most]
-    return ", ".join([str(most), *others])
+    # Names have commas of their own.
+    others = [f"{number} for {' and '.join(labels)}" for number, labels in sorted(groups.items()) if number != most]
+    return "; ".join([str(most), *others])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bench_runner.results.records import Run
 from reports.analysis.fidelity import Matrix
 from reports.analysis.sections import TITLES, Contents
-from reports.pdf.page import FAINT, TEXT, above_foot, new_page, spaced
+from reports.pdf.page import FAINT, TEXT, above_foot, in_two_lines, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 56
 """Kinds of columns that fit under each other on a page; two targets share one when half as many do."""
+_LABEL_LETTERS = 32
+"""Of a variant's name that fit above a matrix; longer ones take two lines, and of the longest the type is smaller."""
 _OUTCOME_COLOURS = {"exact": "#deebf7", "lossy": "#fdb863", "refused": "#bdbdbd", "error": "#b35806"}
 _OUTCOME_SIGNS = {"exact": "", "lossy": "~", "refused": "×", "error": "!"}
 
@@ -84,17 +86,19 @@ def _draw(axes: Axes, matrix: Matrix, kinds: Sequence[str]) -> None:
     axes.set_xlim(0, max(len(variants), 1))
     axes.set_ylim(len(kinds), 0)
     axes.set_xticks([place + 0.46 for place in range(len(variants))])
+    names = [in_two_lines(spaced(matrix.labels[name])) for name in variants]
+    longest = max((len(line) for name in names for line in name.splitlines()), default=1)
     axes.set_xticklabels(
-        [spaced(matrix.labels[name]) for name in variants],
+        names,
         rotation=60,
         ha="left",
         va="bottom",
         rotation_mode="anchor",
-        fontsize=6.5,
+        fontsize=6.5 * min(1, _LABEL_LETTERS / longest),
     )
     axes.set_yticks([place + 0.45 for place in range(len(kinds))])
-    names = [f"{kind} †" if kind in matrix.target_alone else kind for kind in kinds]
-    axes.set_yticklabels(names, fontsize=6.5)
+    told = [f"{kind} †" if kind in matrix.target_alone else kind for kind in kinds]
+    axes.set_yticklabels(told, fontsize=6.5)
     axes.xaxis.tick_top()
     axes.tick_params(length=0, pad=2)
     axes.spines[:].set_visible(False)

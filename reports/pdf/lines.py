@@ -17,7 +17,7 @@ from reports.analysis.sections import TITLES, Contents
 from reports.analysis.varied.crossovers import Change
 from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
 from reports.analysis.words import FALLBACK
-from reports.pdf.page import FAINT, above_foot, new_page, spaced
+from reports.pdf.page import FAINT, above_foot, lines_of, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,13 +27,15 @@ ACROSS, DOWN = 2, 3
 """Charts beside and below each other."""
 WIDTH, HEIGHT = 0.285, 0.180
 """Of one chart, as shares of the page; the labels stand to its right."""
-_LEFTS, _TOPS = (0.065, 0.545), (0.905, 0.635, 0.365)
+_LEFTS, _TOPS = (0.073, 0.550), (0.905, 0.635, 0.365)
 CHARACTER_SHARE = 0.022
 """How wide a character of the values along the foot is at most, as a share of the chart."""
 _LABEL_GAP = 0.058
 """How far apart labels stand, as a share of the chart."""
-_LABEL_WIDTH, _SMALL_WIDTH = 25, 32
+_LABEL_WIDTH, _SMALL_WIDTH = 25, 33
 """Letters of a label in its usual type and in small type; longer ones take two lines."""
+_TWO_LINES_SIZE = 1.3
+"""How many times as high as the others such a label is."""
 _TOLD_WIDTH = 78
 _MARKERS = "os^DvPX*"
 Dash = str | tuple[float, tuple[float, ...]]
@@ -81,7 +83,9 @@ def _page(contents: Contents, charts: Sequence[Chart], title: str, below: str) -
         told = [part for text in _told(chart) for part in textwrap.wrap(text, _TOLD_WIDTH, subsequent_indent="  ")]
         figure.text(left - 0.03, top - HEIGHT - 0.036, "\n".join(told[:4]), fontsize=6, va="top", linespacing=1.35)
     few = all(chart.few_rounds for chart in charts)
-    band = "smallest to largest value (under 5 rounds: no verdicts)" if few else "95 % interval of the median"
+    points = [each for chart in charts for line in chart.lines for each in line.points.values()]
+    some = ", smallest to largest value under 5 rounds" if any(each.low is None for each in points) else ""
+    band = "smallest to largest value (under 5 rounds: no verdicts)" if few else f"95 % interval of the median{some}"
     words = f"Lines: medians. Bands: {band}."
     if any(chart.raw_io for chart in charts):
         words += " Dotted: raw I/O, a plain write and read."
@@ -205,8 +209,10 @@ def _label(axes: Axes, chart: Chart, low: float, high: float) -> None:
     heights = [math.log(end / low) / math.log(high / low) for end in ends]
     # Joined where the label begins, so that no line goes through it.
     joint = {"arrowstyle": "-", "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
-    for (line, label, colour), end, place in zip(shown, ends, heights_apart(heights, _LABEL_GAP), strict=True):
-        text = "\n".join(textwrap.wrap(spaced(label), _SMALL_WIDTH, break_on_hyphens=False)[:2])
+    texts = ["\n".join(lines_of(spaced(label), _SMALL_WIDTH)[:2]) for _, label, _ in shown]
+    sizes = [_TWO_LINES_SIZE if "\n" in text else 1.0 for text in texts]
+    places = heights_apart(heights, _LABEL_GAP, sizes)
+    for (line, _, colour), text, end, place in zip(shown, texts, ends, places, strict=True):
         axes.annotate(
             text,
             (list(line.points)[-1], end),

@@ -5,6 +5,7 @@ It knows nothing of what is drawn on it. No pyplot: nothing stays open behind.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +23,13 @@ _FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
 """Where the foot begins, and how high one of its lines is: 6 points, of which a letter takes 1.17, and what is between
 them."""
 LABEL_LETTERS = 34
-"""What fits before the first column of figures; longer labels are drawn smaller."""
+"""What fits before the first column of figures; longer labels take two lines, and the longest are drawn smaller."""
+_POINTS, _HEAD_POINTS, _TWO_LINES_POINTS = 7.0, 6.4, 5.8
+"""Of the type of tables, of their heads, and of labels of two lines, with which those stand on one line of the page."""
+_MIDDLE = 4.1 / 72 / A4_INCHES[1]
+"""How far the middle of a line's type lies under its top."""
+FURTHER_LINE = 0.62
+"""How high a further line of the same cell is, in lines of the page."""
 MOST_LINES = 44
 """Lines of such a table that fit on a page."""
 
@@ -78,36 +85,70 @@ def spaced(label: str) -> str:
     return label.replace("[", " [")
 
 
+def lines_of(text: str, width: int, between: str = " ") -> list[str]:
+    """A text on lines of `width` letters, broken at `between`, a longer part before and within its settings: names of
+    formats are torn nowhere else."""
+    words = [part for word in text.split(between) for part in _parted(word, width)]
+    found: list[str] = []
+    for word, glued in words:
+        longer = f"{found[-1]}{'' if glued else between}{word}" if found else word
+        if found and len(longer) <= width:
+            found[-1] = longer
+            continue
+        if found and not glued:
+            found[-1] += between.rstrip()
+        found.append(word)
+    return found
+
+
+def _parted(word: str, width: int) -> list[tuple[str, bool]]:
+    """A word as the parts that it may be broken into, each with whether it goes on with the one before."""
+    if len(word) <= width:
+        return [(word, False)]
+    parts = [part for part in re.split(r"(?<=,)|(?=\[)", word) if part]
+    return [(part, number > 0) for number, part in enumerate(parts)]
+
+
 def draw_lines(
     figure: Figure,
     lines: Sequence[Sequence[str]],
     lefts: Sequence[float],
     *,
     numbers: bool = True,
-    start: int = 0,
+    start: float = 0,
+    head: bool = True,
 ) -> None:
-    """A table of text: the first line is its head, `lefts` are where columns stand; all but the first end there where
-    they are `numbers`, and long labels before them take two lines of smaller type. `start` lines of the page are above
-    it."""
+    """A table of text: the first line is its head where it has one, `lefts` are where columns stand; all but the first
+    end there where they are `numbers`, and long labels before them take two lines of smaller type. `start` lines of the
+    page are above it."""
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
-            told = text if place or not numbers else _in_two_lines(text)
-            longest = max(map(len, told.splitlines()), default=0)
+            told, points = (text, _POINTS) if place or not numbers else _label(text)
+            heads = head and number == 0
+            centred = numbers and not heads and "\n" in told
             figure.text(
                 left,
-                TOP - (start + number) * LINE_HEIGHT,
+                TOP - (start + number) * LINE_HEIGHT - (_MIDDLE if centred else 0),
                 told,
-                fontsize=7 if place or not numbers else 7 * min(1, LABEL_LETTERS / max(longest, 1)),
-                linespacing=1.05,
+                fontsize=_HEAD_POINTS if heads else points,
+                linespacing=1.05 if centred else 1.15,
                 ha="right" if numbers and place else "left",
-                va="top",
-                fontweight="normal" if number else "bold",
+                va="center" if centred else "top",
+                fontweight="bold" if heads else "normal",
             )
 
 
-def _in_two_lines(label: str) -> str:
+def _label(text: str) -> tuple[str, float]:
+    """A label as it stands before figures, and the size of its type."""
+    told = in_two_lines(text)
+    longest = max(map(len, told.splitlines()), default=0)
+    points = _TWO_LINES_POINTS if "\n" in told else _POINTS
+    return told, min(points, _POINTS * LABEL_LETTERS / max(longest, 1))
+
+
+def in_two_lines(label: str, letters: int = LABEL_LETTERS) -> str:
     """One that is longer than its column, broken where the lines are the most alike."""
-    if len(label) <= LABEL_LETTERS:
+    if len(label) <= letters:
         return label
     places = [place for place, letter in enumerate(label, 1) if letter in ", "]
     place = min(places, key=lambda place: abs(2 * place - len(label)), default=len(label))

@@ -5,7 +5,7 @@ What they say is in reports.analysis; here it is put on pages.
 
 from __future__ import annotations
 
-import itertools
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,15 +27,16 @@ from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
 from reports.analysis.words import WHOSE_CHOICES
 from reports.pdf import codecs
-from reports.pdf.page import FAINT, LINE_HEIGHT, MOST_LINES, TOP, draw_lines, new_page, spaced
+from reports.pdf.page import FAINT, FURTHER_LINE, LINE_HEIGHT, MOST_LINES, TOP, draw_lines, lines_of, new_page, spaced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIRST, _LAST = 0.34, 0.965
 """Where the first and the last column of figures end, as shares of the page."""
-_USE_WIDTHS = (34, 40, 72)
-"""Letters that fit into the columns of the page of uses."""
+_USE_HEADERS = ("use", "fastest", "tied with it (=), or times as long")
+_USE_LEFTS, _USE_WIDTHS = (0.05, 0.25, 0.56), (29, 42, 58)
+"""Where the columns of the page of uses stand, and the letters that fit into them."""
 MOST_COLUMNS = 8
 """Columns of figures that fit beside each other."""
 MOST_WIDE_COLUMNS = 4
@@ -69,13 +70,24 @@ def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
     """For each use the fastest format, and what comes next."""
-    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['uses']}", _about(run, table))
-    lines: list[tuple[str, ...]] = [("use", "fastest", "tied with it (=), or times as long")]
+    title = f"{table.suite}: {table.dataset}, {TITLES['uses']}"
+    figure, used = None, 0.0
     for use in uses_of(run, table):
-        lines += _wrapped((use.title, use.best, use.others), _USE_WIDTHS)
-    figure.text(0.05, TOP, USES_MEANING, fontsize=8, va="top")
-    draw_lines(figure, lines, (0.05, 0.28, 0.54), numbers=False, start=2)
-    yield figure
+        first, second, third = _USE_WIDTHS
+        cells = (lines_of(use.title, first), lines_of(use.best, second), lines_of(use.others, third, ", "))
+        high = 1 + FURTHER_LINE * (max(map(len, cells)) - 1)
+        if figure is not None and used + high > MOST_LINES:
+            yield figure
+            figure = None
+        if figure is None:
+            figure, used = new_page(run, title, _about(run, table)), 3
+            figure.text(0.05, TOP, USES_MEANING, fontsize=8, va="top")
+            draw_lines(figure, [_USE_HEADERS], _USE_LEFTS, numbers=False, start=2)
+        texts = ["\n".join(cell) for cell in cells]
+        draw_lines(figure, [texts], _USE_LEFTS, numbers=False, start=used, head=False)
+        used += high
+    if figure is not None:
+        yield figure
 
 
 def handles_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -150,8 +162,8 @@ def _parts(table: Figures) -> Iterator[_Part]:
     notes = [line for note in table.notes for line in textwrap.wrap(note, _NOTE_WIDTH)]
     for start in range(0, max(len(table.headers), 1), most):  # One without figures has notes that say why.
         shown = slice(start, start + most)
-        headers = ["\n".join(textwrap.wrap(header, 88 // most)) for header in table.headers[shown]]
-        high = max((header.count("\n") for header in headers), default=0)
+        headers = ["\n".join(lines_of(header, 88 // most)) for header in table.headers[shown]]
+        high = math.ceil(FURTHER_LINE * max((header.count("\n") for header in headers), default=0))
         lines = [(spaced(label), *texts[shown]) for label, texts in table.lines]
         fitting = MOST_LINES - high - len(notes) - 2
         for first in range(0, max(len(lines), 1), fitting):
@@ -172,12 +184,6 @@ def _with_spread(texts: Sequence[str]) -> tuple[str, ...]:
     """The spread behind its figure, in one column."""
     first, spread, *others = texts
     return f"{first} {spread}".strip(), *others
-
-
-def _wrapped(texts: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """A line of a table as several, so that no text runs into the next."""
-    parts = [textwrap.wrap(text, width) or [""] for text, width in zip(texts, widths, strict=True)]
-    yield from itertools.zip_longest(*parts, fillvalue="")
 
 
 def _about(run: Run, table: Table) -> str:

@@ -219,7 +219,8 @@ def _breakable(label: str) -> Markup:
     """A label that may be broken before its settings and between them."""
     from markupsafe import Markup, escape
 
-    text = re.sub(r"([,_])", r"\1<wbr>", str(escape(label)))
+    # The comma of a number ends no setting: '1,000 Mbit/s'.
+    text = re.sub(r"(_|,(?!\d{3}))", r"\1<wbr>", str(escape(label)))
     return Markup(text.replace("[", "<wbr>["))
 
 

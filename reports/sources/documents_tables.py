@@ -13,7 +13,7 @@ from importlib import resources
 from bench_runner.results.records import Cell, Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, summarise
 from reports.analysis.labels import conditions_text
-from reports.analysis.units import MILLISECONDS, number_text, spread_text
+from reports.analysis.units import MILLISECONDS, spread_text
 from reports.sources.claims import has_several_machines
 from reports.sources.documents import AMAX, SELECTIVITIES, ranged
 from reports.sources.side_by_side import Entry, SideBySide
@@ -64,12 +64,10 @@ def _table(about: str, ours: Ours) -> SideBySide:
     lines = []
     for fields in FIELDS:
         for by, share in (("scan", "0.001"), *(("index", share) for share in SELECTIVITIES)):
-            theirs = published()[fields, "scan" if by == "scan" else share]
+            theirs = f"{1000 * published()[fields, 'scan' if by == 'scan' else share]:,.0f}"
             what = "scan" if by == "scan" else f"index, {100 * float(share):g} %"
-            lines.append(
-                (Entry(f"{fields}"), Entry(what), Entry(number_text(theirs)), _measured(ours, fields, by, share))
-            )
-    head = ("fields", "by", "theirs s", "ours ms")
+            lines.append((Entry(f"{fields}"), Entry(what), Entry(theirs), _measured(ours, fields, by, share)))
+    head = ("fields", "by", f"theirs {MILLISECONDS.name}", f"ours {MILLISECONDS.name}")
     return SideBySide(f"table 3, counting the values of fields in a range ({about})", head, tuple(lines))
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from reports.site.pages import write_site
 from tests.browser.conftest import drawn, until
 from tests.reports.factory import PROJECT_10
+from tests.reports.invented_near_storage import near_storage_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -52,6 +54,23 @@ def medians(folder: Path, dataset: str, track: str, operation: str, figure: str)
 def test_a_page_opens_without_errors_and_never_scrolls_sideways(name: str, width: int, open_page: OpenPage) -> None:
     page = open_page(name, width=width)
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_lines_have_the_room_that_their_labels_leave(width: int, browser: Any, tmp_path: Path) -> None:
+    write_site([near_storage_run(rounds=1)], tmp_path / "site")
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    page.goto((tmp_path / "site" / "suite-near-storage.html").as_uri())
+    drawn(page)
+    told = page.evaluate(
+        """() => [...document.querySelectorAll('.chart')].filter((chart) => /throughput,/.test(chart.textContent))
+             .map((chart) => chart.querySelector('.drawing')).map((place) => [
+             place.querySelector('svg .role-frame .background').getBoundingClientRect().width, place.clientWidth])"""
+    )
+    context.close()
+    assert told
+    assert all(plot > 0.3 * room for plot, room in told), told
 
 
 @pytest.mark.parametrize(("dataset", "track"), [("eq", "plain"), ("core", "default")])

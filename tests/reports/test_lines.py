@@ -174,6 +174,8 @@ def test_labels_stand_apart_and_inside() -> None:
     assert ordered[-1] <= 1
     assert placed[0] < placed[1] < placed[2] < placed[3]
     assert heights_apart([0.2, 0.8], 0.1) == [0.2, 0.8]
+    first, second, third = heights_apart([0.5, 0.5, 0.5], 0.1, [1.0, 1.0, 2.0])
+    assert (second - first, third - second) == (pytest.approx(0.1), pytest.approx(0.15))
 
 
 def test_raw_io_does_not_press_the_lines_together() -> None:

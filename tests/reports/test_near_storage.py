@@ -16,6 +16,7 @@ from reports.analysis.access.uses import has_uses
 from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import Contents, sections_of, sections_of_run
+from reports.analysis.varied.lines import crossover_texts
 from reports.pdf.lines import throughput_pages
 from reports.pdf.pages import curves_pages, near_storage_pages
 from reports.site.pages import write_site
@@ -70,6 +71,7 @@ def test_a_chart_for_each_network_and_place_has_what_was_measured_of_each_way(co
     assert lines["V2"].marks[10.0] == "*"
     # Over a narrow line fetching wins where nearly all is asked for, because answers are larger than files here.
     assert "fetch all" in slow.label(slow.crossovers.found[-1].after)  # type: ignore[union-attr]
+    assert all(" %" in text for text in crossover_texts(slow))
 
 
 def test_who_gives_more_rows_than_were_asked_for_never_wins(contents: Contents) -> None:

@@ -39,6 +39,7 @@ class Loader:
     texts: tuple[str, ...]
     leads: bool
     """Whether it is the fastest of its order, or tied with it."""
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def _loader(table: Table, row: Row, column: Column) -> Loader:
         _told(cell, "parts_permille", 1000),
         WHOLE if share >= 1 else f"{share:.0%}",
     )
-    return Loader(row.label, texts, bool(table.mark(column, row.variant)))
+    return Loader(row.label, texts, bool(table.mark(column, row.variant)), cell.rounds)
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:

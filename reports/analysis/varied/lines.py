@@ -6,6 +6,7 @@ A parameter is one of an operation (`take[rows=100]`), of a data set (`traits[nu
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -80,6 +81,11 @@ class Axis:
     def logarithmic(self) -> bool:
         """Where no value is 0."""
         return self.values[0] > 0
+
+    @property
+    def unit(self) -> str:
+        """Behind a value in a sentence: shares are told in percent where the axis has them in percent."""
+        return " %" if self.title.startswith("%") else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,30 +457,34 @@ def crossover_texts(chart: Chart) -> list[str]:
 
 
 def _change_text(chart: Chart, change: Change | Behind) -> str:
+    unit = chart.axis.unit
     if isinstance(change, Behind):
         before, after = chart.label(change.before), chart.label(change.after)
-        return f"{after} is ahead from {value_text(change.since)} on; below it cannot be told from {before}"
+        return f"{after} is ahead from {value_text(change.since)}{unit} on; below it cannot be told from {before}"
     before, after = chart.label(change.before), chart.label(change.after)
     if change.at is None or change.at.low is None or change.at.high is None:
-        between = f"between {value_text(change.ahead_at)} and {value_text(change.behind_at)}"
+        between = f"between {value_text(change.ahead_at)} and {value_text(change.behind_at)}{unit}"
         return f"{before} below, {after} above: {between} (too few rounds have both)"
     at, low, high = (value_text(value) for value in (change.at.median, change.at.low, change.at.high))
     # Sizes are the same in every round.
-    between = "" if low == at == high else f" ({low} to {high})"
-    return f"{before} below, {after} above: they cross at {at}{between}"
+    between = "" if low == at == high else f" ({low} to {high}{unit})"
+    return f"{before} below, {after} above: they cross at {at}{unit}{between}"
 
 
-def heights_apart(heights: Sequence[float], gap: float) -> list[float]:
+def heights_apart(heights: Sequence[float], gap: float, sizes: Sequence[float] = ()) -> list[float]:
     """Where labels stand beside the ends of lines, in the order given: each as near to its line as can be, `gap` apart,
-    between 0 and 1. `heights` are shares of the chart, from its foot."""
+    between 0 and 1. `heights` are shares of the chart, from its foot; `sizes` say how many times the usual height a
+    label has."""
     order = sorted(range(len(heights)), key=lambda place: heights[place])
+    sizes = [sizes[place] if sizes else 1.0 for place in order]
+    gaps = [gap * (one + next_one) / 2 for one, next_one in itertools.pairwise(sizes)]
     placed: list[float] = []
-    for place in order:
-        placed.append(max(heights[place], placed[-1] + gap if placed else 0.0))
+    for number, place in enumerate(order):
+        placed.append(max(heights[place], placed[-1] + gaps[number - 1] if placed else 0.0))
     highest = 1.0
     for number in range(len(placed) - 1, -1, -1):
         placed[number] = min(placed[number], highest)
-        highest = placed[number] - gap
+        highest = placed[number] - gaps[number - 1] if number else highest
     found = dict(zip(order, placed, strict=True))
     return [found[place] for place in range(len(heights))]
 

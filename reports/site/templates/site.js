@@ -228,13 +228,14 @@
     const x = chart.x.linear_below ? { type: "symlog", constant: chart.x.linear_below } : { type: chart.x.log ? "log" : "linear" };
     spec.encoding.x.scale = { ...x, domain: chart.x.domain, nice: false, zero: undefined };
     // Written out: the scale would round a label to the distance of its neighbours.
-    spec.encoding.x.axis = { values: chart.x.values, labelExpr: "format(datum.value, ',~r')", title: chart.over, labelFlush: false };
+    spec.encoding.x.axis = { values: chart.x.values, labelExpr: "format(datum.value, ',~r')", title: chart.over, labelFlush: false, labelOverlap: "greedy", labelSeparation: 4 };
     const y = { scale: { type: "log", domain: chart.y.domain, nice: false }, axis: { values: powers(...chart.y.domain), format: ",~r" } };
     for (const each of spec.layer) if (each.encoding.y) Object.assign(each.encoding.y, y, { title: null });
     const names = [...chart.labels, ...chart.other_labels].map((each) => each.label.length);
     const room = Math.min(7 * Math.max(...names, 0) + 12, width * 0.4);
     for (const name of ["labels", "other_labels"]) layer(spec, name).mark.limit = room - 10;
-    spec.padding = { left: 0, top: 6, bottom: 4, right: room };
+    // What is drawn beside the lines is part of what has to fit: room for it on top of that would be twice as much.
+    spec.padding = { left: 0, top: 6, bottom: 4, right: 4 };
     return spec;
   }
 

@@ -32,7 +32,7 @@ from reports.analysis.tables import tables
 from reports.site import contents as site_contents
 from reports.site import pages as site_module
 from reports.site.addresses import Slugs, slug
-from reports.site.pages import MANIFEST, Link, SiteError, drawing_library, write_site
+from reports.site.pages import MANIFEST, Link, SiteError, _breakable, drawing_library, write_site
 from tests.reports.analysis import test_codecs as test_compression
 from tests.reports.factory import make_run, make_sample, with_info, write_run
 from tests.reports.sources import test_reproduction, test_reproduction_images
@@ -469,3 +469,8 @@ def test_addresses_with_a_choice_name_what_the_page_offers(site: Path) -> None:
     for link in links:
         told = dict(part.split("=") for part in link.partition("#")[2].split("&"))
         assert {unquote(told["dataset"]), told["track"]} <= values
+
+
+def test_labels_are_broken_between_settings_and_never_within_a_number() -> None:
+    assert _breakable("V1, loopback at 1,000 Mbit/s") == "V1,<wbr> loopback at 1,000 Mbit/s"
+    assert _breakable("parquet[reader=fetch,row_rows=5]") == "parquet<wbr>[reader=fetch,<wbr>row_<wbr>rows=5]"

@@ -101,8 +101,9 @@ def test_table_3_has_our_figures_in_their_places() -> None:
     cells = {("tweets-2016", AMAX, ranged("1e-05", 5, "index").operation): 2.5}
     (table,) = tables([run_of(cells)])
     assert "tweets-2016, 1,000,000 documents" in table.title
-    assert table.texts[6] == ["5", "index, 0.001 %", "0.033", "2.50 ±0%"]
-    assert table.texts[0] == ["1", "scan", "2.08", "-"]
+    assert table.texts[6] == ["5", "index, 0.001 %", "33", "2.50 ±0%"]
+    assert table.texts[0] == ["1", "scan", "2,080", "-"]
+    assert [title.rpartition(" ")[2] for title in table.head[2:]] == ["ms", "ms"]
     assert "nothing of it in this run" in tables([run_of({})])[0].title
 
 
