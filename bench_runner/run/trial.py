@@ -41,6 +41,7 @@ from bench_runner.run.prediction import UNPILOTED_NEED
 from bench_runner.run.probe_check import error_bytes, known_answers
 from bench_runner.suites import SUITES
 from bench_runner.worker import sample
+from bench_runner.worker.clean_slate import clean_slate
 from bench_runner.worker.settle import Control, Settler
 from data_generator.cache import StoredDataset
 
@@ -177,7 +178,7 @@ class Trial:
             if rest.settled:
                 return
             rest = settler.settle(need_bytes)
-            sample.clean_slate()
+            clean_slate()
         if not rest.settled:
             self._remove_saved()
             raise RuntimeError(f"not measured, the machine was not at rest: {rest.why_not}")

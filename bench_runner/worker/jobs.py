@@ -25,6 +25,7 @@ from bench_runner.errors import in_one_line
 from bench_runner.machine import linux
 from bench_runner.operations import OtherAnswer, targets
 from bench_runner.worker import fidelity, memory_probe, sample
+from bench_runner.worker.clean_slate import clean_slate
 from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, Answer
 from bench_runner.worker.verify import Mismatch
 
@@ -90,7 +91,7 @@ def probe_memory(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
     """One known allocation after 500 MB was taken and given back: what the probes say of it (rule 13)."""
     allocate = memory_probe.ALLOCATIONS[task["how"]]
     memory_probe.disturb()
-    sample.clean_slate()
+    clean_slate()
     linux.reset_high_water()
     high_water_before = linux.high_water_bytes()
     before = linux.own_memory()

@@ -15,7 +15,8 @@ from reports.analysis.bands import LINE_COLOURS
 from reports.analysis.labels import conditions_text
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.varied.crossovers import Change
-from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
+from reports.analysis.varied.heights import heights_apart
+from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, range_of, value_text
 from reports.analysis.words import FALLBACK
 from reports.pdf.page import FAINT, above_foot, lines_of, new_page, spaced
 

@@ -17,7 +17,8 @@ from bench_runner.results.statistics import format_name
 from reports.analysis.bands import LINE_COLOURS
 from reports.analysis.labels import conditions_text
 from reports.analysis.varied.crossovers import Change
-from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, heights_apart, range_of, value_text
+from reports.analysis.varied.heights import heights_apart
+from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, range_of, value_text
 from reports.analysis.words import FALLBACK
 from reports.site.addresses import Slugs
 from reports.site.views import Place

@@ -125,11 +125,17 @@ def test_the_lines_take_the_key_and_read_parts(variant: str, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"lines": LINES, "keys": [2, 7], "paths": [("user", "id")]}
     exec(lines_of(variant, "documents", "name").text(), names)
-    exec(part_lines_of(variant, "documents", "fields[paths=2]").text(), names)
+    whole = names["documents"]
+    exec(part_lines_of(variant, "documents", "fields[paths=2]", "name").text(), names)
     assert sorted(names["documents"], key=len) == [{}, {"user": {"id": 1}}]
-    exec(part_lines_of(variant, "documents", "get[documents=100]").text(), names)
+    asked = part_lines_of(variant, "documents", "get[documents=100]", "name").text()
+    if "opened =" in asked:
+        names.pop("opened").close()
+    names["documents"] = whole  # what lines that read all of it leave is where those of a part begin
+    exec(asked, names)
     assert names["documents"] == [{"name": 2, "user": {"id": 1}}, None]
-    names["opened"].close()
+    if "opened" in names:
+        names["opened"].close()
 
 
 def test_few_of_large_documents_are_measured(own: Path) -> None:

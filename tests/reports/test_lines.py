@@ -17,13 +17,13 @@ from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.columns import Role
 from reports.analysis.sections import Contents
 from reports.analysis.tables import tables
+from reports.analysis.varied.heights import heights_apart
 from reports.analysis.varied.lines import (
     MOST_LINES,
     Chart,
     Owner,
     charts_of,
     crossover_texts,
-    heights_apart,
     range_of,
     value_text,
 )

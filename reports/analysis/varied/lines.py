@@ -6,7 +6,6 @@ A parameter is one of an operation (`take[rows=100]`), of a data set (`traits[nu
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -469,24 +468,6 @@ def _change_text(chart: Chart, change: Change | Behind) -> str:
     # Sizes are the same in every round.
     between = "" if low == at == high else f" ({low} to {high}{unit})"
     return f"{before} below, {after} above: they cross at {at}{unit}{between}"
-
-
-def heights_apart(heights: Sequence[float], gap: float, sizes: Sequence[float] = ()) -> list[float]:
-    """Where labels stand beside the ends of lines, in the order given: each as near to its line as can be, `gap` apart,
-    between 0 and 1. `heights` are shares of the chart, from its foot; `sizes` say how many times the usual height a
-    label has."""
-    order = sorted(range(len(heights)), key=lambda place: heights[place])
-    sizes = [sizes[place] if sizes else 1.0 for place in order]
-    gaps = [gap * (one + next_one) / 2 for one, next_one in itertools.pairwise(sizes)]
-    placed: list[float] = []
-    for number, place in enumerate(order):
-        placed.append(max(heights[place], placed[-1] + gaps[number - 1] if placed else 0.0))
-    highest = 1.0
-    for number in range(len(placed) - 1, -1, -1):
-        placed[number] = min(placed[number], highest)
-        highest = placed[number] - gaps[number - 1] if number else highest
-    found = dict(zip(order, placed, strict=True))
-    return [found[place] for place in range(len(heights))]
 
 
 def range_of(chart: Chart) -> tuple[float, float]:

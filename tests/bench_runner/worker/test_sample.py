@@ -17,7 +17,7 @@ from bench_runner.machine import linux
 from bench_runner.operations import PRIMER_ROWS, READ_ALL, Operation, Stage, operation_of, targets
 from bench_runner.operations.project import chosen_columns
 from bench_runner.operations.targets import Target
-from bench_runner.worker import block, verify
+from bench_runner.worker import block, clean_slate, verify
 from bench_runner.worker import sample as worker
 from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from bench_runner.worker.settle import Control, Rest, Settler
@@ -295,7 +295,7 @@ def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> No
         def release_unused(self) -> None:
             done.append(self._name)
 
-    monkeypatch.setattr(worker, "_arrow_pools", lambda: [Pool("one"), Pool("two")])
+    monkeypatch.setattr(clean_slate, "_arrow_pools", lambda: [Pool("one"), Pool("two")])
     monkeypatch.setattr(linux, "trim_heap", lambda: done.append("heap"))
     monkeypatch.setattr("gc.collect", lambda generation: done.append(f"collector {generation}"))
     worker.clean_slate()
@@ -347,7 +347,7 @@ def test_a_full_collection_that_nobody_expected_is_told(
 
 
 def test_every_pool_of_arrow_is_known() -> None:
-    names = {pool.backend_name for pool in worker._arrow_pools()}
+    names = {pool.backend_name for pool in clean_slate._arrow_pools()}
     assert names == {*pa.supported_memory_backends(), pa.default_memory_pool().backend_name}
     assert "system" in names
 
