@@ -44,8 +44,8 @@ for line in sys.stdin:
 
 
 @cache
-def _forking(imports: str) -> subprocess.Popen[str]:
-    path = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
+def _forking(imports: str, path: str) -> subprocess.Popen[str]:
+    """One for each search path: a third party's package is on that of its own tests alone."""
     started = subprocess.Popen(
         [sys.executable, "-c", _FORKING, imports],
         stdin=subprocess.PIPE,
@@ -59,7 +59,7 @@ def _forking(imports: str) -> subprocess.Popen[str]:
 
 def run_fresh(imports: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a piece of Python in a process that has executed `imports` and nothing else of ours."""
-    forking = _forking(imports)
+    forking = _forking(imports, os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)]))
     assert forking.stdin is not None
     assert forking.stdout is not None
     with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
