@@ -25,8 +25,8 @@ MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
 WORDS = {
     "near-storage": (
-        *("near-storage", "--operations", r"save|read|query\[groups=0\.(5|25|1|01|0)\]|values=|metadata"),
-        *("--formats-not", r"row_group_rows|technique=none|ranges,technique"),
+        *("near-storage", "--operations", r"save|query\[groups=0\.(5|25|1|01|0)\]|values=|metadata", "--rounds", "5"),
+        *("--formats-not", r"row_group_rows|technique=none|ranges.technique"),
     ),
     "encodings-cold": ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$"),
     "documents": (
