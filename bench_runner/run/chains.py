@@ -26,7 +26,7 @@ from bench_runner.operations import SAVE, operation_of
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
-from bench_runner.run.services.beside import Beside, per_call
+from bench_runner.run.services.beside import Beside, is_fetched_anew, per_call
 from bench_runner.run.services.starting import Running, ServiceFailed, running
 from bench_runner.worker.settle import READY_LIMIT_BYTES, Control, Readiness, Rest, Settler
 from data_generator.cache import StoredDataset
@@ -329,7 +329,7 @@ def _operation(
         fidelity=answer.get("fidelity"),
         saw_all=answer.get("saw_all", False),
         fallback=answer.get("fallback", ""),
-        cached=answer.get("cached", False),
+        cached=answer.get("cached", False) and not is_fetched_anew(figures, answer.get("held_bytes", 0)),
         losses=tuple(answer.get("losses", ())),
         codec=answer.get("codec"),
         encodings=tuple(answer.get("encodings", ())),

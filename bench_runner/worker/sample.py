@@ -245,6 +245,8 @@ def _calls(ready: Ready, operation: RepeatedOperation, task: Mapping[str, Any], 
     answer["cached"] = kept and not task["cold"] and block.is_cached(
         halves, held_bytes, _size_bytes(stage, location), before_bytes, sees_reads=seen_reads, needs_values=values
     )
+    # What buffers of a connection take counts too: whoever sees the wire can tell them from values.
+    answer["held_bytes"] = held_bytes
     answer |= _verification(ready, results, figures, last_reader=task["last_reader"])
     answer["figures"] = figures
     return answer

@@ -15,12 +15,21 @@ from bench_runner.machine.process_tree import ProcessTree, cpu_of_ns, total
 from bench_runner.run.services.proxy import passed_bytes
 
 FIGURES = ("node_cpu_ns", "node_device_bytes", "wire_bytes")
+
 """Of all that was done between the two looks: of a block of calls each is divided by them."""
 
 
 def per_call(figures: Mapping[str, int], calls: int) -> dict[str, int]:
     """The figures of a block of calls as those of one call: what was done is divided, what was held is not."""
     return {name: value // calls if name in FIGURES else value for name, value in figures.items()}
+
+
+def is_fetched_anew(figures: Mapping[str, int], held_bytes: int) -> bool:
+    """Whether a call of a service had more on the wire than its client holds (rule 19).
+
+    Then it did not answer from that, and what is held are buffers of its connection. `figures` are of one call; where
+    no service was asked nothing is said."""
+    return "wire_bytes" in figures and figures["wire_bytes"] > held_bytes
 
 
 class Beside:
