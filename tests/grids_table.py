@@ -19,7 +19,7 @@ from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import network_text, short_labels
 from reports.analysis.near_storage.paying import paying, sentences
-from reports.analysis.near_storage.ways import labels_of, network_place
+from reports.analysis.near_storage.ways import network_place
 from reports.analysis.tables import Row, Table, tables, unit_of, value_text
 from reports.analysis.units import spread_text
 from tests import reference_tables
@@ -301,7 +301,7 @@ def near_storage() -> str:
                 if QUERIES.fullmatch(column.operation)
             ]
             about = f"`{table.dataset}`, {table.amount}, {network_text(table.conditions.network)}"
-            told += [f"{about}, on {run.info.machine.cpu}:", "", grid(heads, labels_of)]
+            told += [f"{about}, on {run.info.machine.cpu}:", "", grid(heads)]
         told += [f"- {each[0].upper()}{each[1:]}." for each in sentences(paying(summaries))] if found else []
     return "\n" + "\n".join([*told, ""] if told else [_NOT_MEASURED.format(NEAR_STORAGE)])
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bench_runner.results.statistics import Interval, is_apart, is_raw_io, median_interval
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
-from reports.analysis.labels import variant_parts
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import Unit, number_text
 

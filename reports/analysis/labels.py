@@ -8,41 +8,36 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench_runner.results.records import Conditions
-from bench_runner.results.statistics import format_name
+from bench_runner.results.statistics import format_name, is_raw_io
+from reports.analysis.near_storage.ways import is_way, way_label
+from reports.analysis.spelling import settings_of
 
 
 def short_labels(variants: Iterable[str]) -> dict[str, str]:
     """The shortest names that tell these variants apart: the format, with a codec where there is one, and
     otherwise only those settings in which variants of one format differ; the engine by its name alone. Where ways of
-    reading differ, a codec that all share is not told."""
+    reading differ, a codec that all share is not told. Near storage's ways are called by their own names where nothing
+    else is there."""
     variants = tuple(variants)
+    ways = [variant for variant in variants if is_way(variant)]
+    if ways and all(is_way(variant) or is_raw_io(variant) for variant in variants):
+        return {variant: way_label(variant) if variant in ways else format_name(variant) for variant in variants}
     groups: dict[str, list[str]] = {}
     for variant in variants:
         groups.setdefault(format_name(variant), []).append(variant)
     labels = {}
     for group in groups.values():
-        shared = set.intersection(*(set(_settings(variant)) for variant in group))
+        shared = set.intersection(*(set(settings_of(variant)) for variant in group))
         for variant in group:
-            reads = any(text.startswith("reader=") and text not in shared for text in _settings(variant))
+            reads = any(text.startswith("reader=") and text not in shared for text in settings_of(variant))
             told = [
                 text.removeprefix("engine=")
-                for text in _settings(variant)
+                for text in settings_of(variant)
                 if text not in shared or (text.startswith("codec=") and text != "codec=none" and not reads)
             ]
             name = format_name(variant)
             labels[variant] = f"{name}[{','.join(told)}]" if told else name
     return labels
-
-
-def variant_parts(variant: str) -> tuple[str, dict[str, str]]:
-    """The format of a spelled variant, and its settings: ('orc', {'engine': 'pyarrow', 'codec': 'lz4'})."""
-    pairs = (text.partition("=") for text in _settings(variant))
-    return format_name(variant), {key: value for key, _, value in pairs}
-
-
-def _settings(variant: str) -> list[str]:
-    inside = variant.partition("[")[2].removesuffix("]")
-    return inside.split(",") if inside else []
 
 
 def network_text(network: str) -> str:

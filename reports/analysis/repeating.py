@@ -13,7 +13,7 @@ from bench_runner.results.information import READ, SAVE, RequestInfo
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
 from reports.analysis.engines import is_about_calls
-from reports.analysis.labels import variant_parts
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 
 PROGRAM = "python main.py run"

@@ -15,8 +15,7 @@ from bench_runner.results.records import Run
 from bench_runner.results.statistics import is_apart, is_raw_io
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import conditions_text
-from reports.analysis.near_storage.ways import labels_of
+from reports.analysis.labels import conditions_text, short_labels
 from reports.analysis.sections import TITLES
 from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
 from reports.analysis.units import Unit
@@ -106,7 +105,7 @@ def _page(
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
     figure = new_page(run, title, below)
-    names = _names(table)
+    names = short_labels(row.variant for row in table.rows)
     bottom = above_foot(run, 0.09) + 0.015
     grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=bottom, hspace=0.24, wspace=0.10)
     for (down, across), column in charts.items():
@@ -116,12 +115,6 @@ def _page(
     operations = tuple(dict.fromkeys(column.operation for column in charts.values()))
     _explain(figure.add_subplot(grid[explained]), run, table, told, operations)
     return figure
-
-
-def _names(table: Table) -> Mapping[str, str]:
-    """What a page calls its variants: near storage's ways as the charts of throughput call them, others by their
-    settings."""
-    return labels_of(row.variant for row in table.rows)
 
 
 def _name_rows(axes: Axes, names: Sequence[str], shown: bool) -> None:
@@ -303,7 +296,7 @@ def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequenc
     found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: raw I/O, a plain write and read."]
     if table.least_bytes:
         found.append("Pale memory bars: below what the probe of this run can tell.")
-    names = _names(table)
+    names = short_labels(row.variant for row in table.rows)
     found.append(f"Counted rounds: {_rounds(names, rows, operations)}.")
     stops: dict[str, list[str]] = {}
     for row in rows:

@@ -244,13 +244,17 @@ def _show_nothing(page: Console, answer: Answer) -> None:
         print_lines(page, [f"  {line}" for line in _would_be_recommended(found)])
         page.print()
         page.print(grid_of(answer, best_shown(found)))
-    elif all(reason == NOT_COUNTED for _, reason in found.dropped):
+    elif all(reason.endswith(NOT_COUNTED) for _, reason in found.dropped):
         said = "no sample counts: the machine was not at rest; try again when it is ('doctor' looks at it)"
         print_lines(page, [said], style="bold")
     else:
         print_lines(page, ["nothing that was measured satisfies the needs"], style="bold")
         # Data that refuse an operation refuse it to all.
         print_lines(page, [f"  {reason}" for reason in dict.fromkeys(_lacking(found))])
+        uncounted = sum(reason.endswith(NOT_COUNTED) for _, reason in found.dropped)
+        if uncounted:
+            told = f"  of {uncounted} of {len(found.dropped)} no round counts: the machine was not at rest"
+            print_lines(page, [f"{told}; try again when it is ('doctor' looks at it)"])
 
 
 def _lacking(found: Recommendation) -> Iterator[str]:

@@ -66,9 +66,9 @@ def test_a_chart_for_each_network_and_place_has_what_was_measured_of_each_way(co
     }
     lines = {line.label: line for line in slow.lines}
     expected = invented.STORED_BYTES / invented.wall_ns(invented.V2, 0.1, "100mbit") * 1e9
-    assert lines["V2"].points[10.0].median == pytest.approx(expected, rel=0.04)
+    assert lines["V2 (byte ranges)"].points[10.0].median == pytest.approx(expected, rel=0.04)
     assert lines["fetch all"].points[0.0].median == pytest.approx(lines["fetch all"].points[100.0].median, rel=0.04)
-    assert lines["V2"].marks[10.0] == "*"
+    assert lines["V2 (byte ranges)"].marks[10.0] == "*"
     # Over a narrow line fetching wins where nearly all is asked for, because answers are larger than files here.
     assert "fetch all" in slow.label(slow.crossovers.found[-1].after)  # type: ignore[union-attr]
     assert all(" %" in text for text in crossover_texts(slow))
@@ -104,13 +104,13 @@ def test_queries_are_charted_once(contents: Contents) -> None:
 
 def test_what_services_take_stands_by_way_and_operation(contents: Contents) -> None:
     found = of_network(contents, "loopback")
-    wire = of_label(found["bytes on the wire, MB"], "V2")
+    wire = of_label(found["bytes on the wire, MB"], "V2 (byte ranges)")
     assert (wire["100 %"], wire["10 %"], wire["0 %"]) == ("240", "24.0", "0.010")
     assert of_label(found["bytes on the wire, MB"], "fetch all")["0 %"] == "200"
     assert "with headers" in found["bytes on the wire, MB"].notes[0]
     memory = found["memory of the services, MB: before the query, and what it adds at its peak"]
-    assert of_label(memory, "V1")["10 %"] == "85.0 +3.00"
-    cpu = of_label(found["CPU time of the services, ms"], "V2")
+    assert of_label(memory, "V1 (rows)")["10 %"] == "85.0 +3.00"
+    cpu = of_label(found["CPU time of the services, ms"], "V2 (byte ranges)")
     assert float(cpu["10 %"]) == pytest.approx(invented.wall_ns(invented.V2, 0.1, "loopback") / 4e6, rel=0.04)
     assert "counted by the proxy" in of_network(contents, "100mbit")["bytes on the wire, MB"].notes[0]
 
@@ -127,7 +127,7 @@ def test_bytes_from_the_device_are_shown_where_there_are_any(run: Run, contents:
             for sample in run.samples
         ),
     )
-    assert of_label(of_network(Contents(cold), "loopback")[title], "V2")["10 %"] == "7.00"
+    assert of_label(of_network(Contents(cold), "loopback")[title], "V2 (byte ranges)")["10 %"] == "7.00"
 
 
 def test_techniques_metadata_and_row_groups_are_compared(contents: Contents) -> None:
@@ -140,7 +140,8 @@ def test_techniques_metadata_and_row_groups_are_compared(contents: Contents) -> 
     assert of_label(metadata, "compact (V2)")["640 files"] == "51.2"
     assert of_label(metadata, "footers, parsed (V1)")["10 files"] == "20.0"
     groups = found["times as long with other row groups as with those of 10,000 rows"]
-    assert float(of_label(groups, "V2, groups of 550")["100 %"].partition(" ")[0]) == pytest.approx(2, rel=0.03)
+    of_small = of_label(groups, "V2 (byte ranges), groups of 550")
+    assert float(of_small["100 %"].partition(" ")[0]) == pytest.approx(2, rel=0.03)
     assert not {"CPU time of the services, ms"} & found.keys()
 
 
@@ -150,12 +151,12 @@ def test_techniques_metadata_and_row_groups_are_compared(contents: Contents) -> 
 def test_curves_are_of_what_is_read_near_the_storage(contents: Contents) -> None:
     parameters, errors, rates = curves_of(contents.throughput)
     labels = [label for label, _ in parameters.lines]
-    assert labels[0] == "V2, one process"
-    assert labels[-1] == "V1, footers parsed, loopback at 100 Mbit/s"
+    assert labels[0] == "V2 (byte ranges), one process"
+    assert labels[-1] == "V1 (rows), footers parsed, loopback at 100 Mbit/s"
     assert not any("fetch" in label or "nothing" in label or "DuckDB" in label for label in labels)
     assert all("±" in text for _, texts in parameters.lines for text in texts)
     assert all(abs(float(text.removesuffix(" %"))) < 5 for _, texts in errors.lines for text in texts)
-    of_v2 = of_label(rates, "V2, one process")
+    of_v2 = of_label(rates, "V2 (byte ranges), one process")
     # Slow queries take most of the time.
     assert float(of_v2["Snowset sustained GB/s"]) < float(of_v2["Snowset mean GB/s"])
 
@@ -170,7 +171,7 @@ def test_too_few_points_are_no_curve(run: Run) -> None:
 
 # --- every output ---------------------------------------------------------------------------------------------------
 
-_TOLD = ("V2, groups of 550", "bytes on the wire, MB", "footers, as bytes (V1)", "fetch all")
+_TOLD = ("V2 (byte ranges), groups of 550", "bytes on the wire, MB", "footers, as bytes (V1)", "fetch all")
 
 
 def test_all_of_it_stands_in_every_output(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from bench_runner.results.records import Run
 from reports.analysis.columns import Column, Role
 from reports.analysis.figures import Figures
-from reports.analysis.labels import variant_parts
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table, value_text
 from reports.analysis.units import MILLISECONDS, number_text
 from reports.analysis.words import NOTHING, fallback_mark

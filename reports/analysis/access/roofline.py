@@ -21,7 +21,7 @@ from bench_runner.results.information import (
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary, is_raw_io
 from reports.analysis.figures import Figures
-from reports.analysis.labels import variant_parts
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import number_text
 from reports.analysis.words import CACHED as FROM_LIBRARY

@@ -14,7 +14,7 @@ from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary
 from reports.analysis.columns import Role
 from reports.analysis.figures import Figures
-from reports.analysis.labels import variant_parts
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MILLISECONDS, number_text
 from reports.analysis.words import NOTHING, fallback_mark

@@ -14,8 +14,9 @@ from bench_runner.results.statistics import CellSummary, ratio_interval
 from reports.analysis.columns import Role
 from reports.analysis.engines import ratio_text
 from reports.analysis.figures import Figures
-from reports.analysis.labels import variant_parts
-from reports.analysis.near_storage.ways import is_way, labels_of, place_of
+from reports.analysis.labels import short_labels
+from reports.analysis.near_storage.ways import is_way, place_of
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MEGABYTES, MILLISECONDS
 from reports.analysis.words import NOTHING
@@ -139,7 +140,7 @@ def _grid(
         for name in table.columns.operations
         if any(_cell(row, name, NODE_CPU) and _cell(row, name, figure) for row in rows)
     ]
-    labels = labels_of(row.variant for row in rows)
+    labels = short_labels(row.variant for row in rows)
     lines = [
         (labels[row.variant], tuple(text(cell) if (cell := _cell(row, name, figure)) else NOTHING for name in names))
         for row in rows
@@ -224,7 +225,7 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
     ]
     if not names:
         return
-    labels = labels_of(row.variant for row, _ in pairs)
+    labels = short_labels(row.variant for row, _ in pairs)
     yield Figures(
         "times as long with other row groups as with those of 10,000 rows",
         "way",

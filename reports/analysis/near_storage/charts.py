@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from bench_runner.results.records import Cell, Conditions
 from bench_runner.results.statistics import CellSummary, Interval, is_apart, ranking
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import network_text
+from reports.analysis.labels import network_text, short_labels
 from reports.analysis.near_storage.throughput import Series
-from reports.analysis.near_storage.ways import labels_of, network_place, place_of
+from reports.analysis.near_storage.ways import network_place, place_of
 from reports.analysis.units import Unit
 from reports.analysis.varied.crossovers import Crossovers, Point, crossovers
 from reports.analysis.varied.lines import Axis, Chart, Line, Owner
@@ -40,7 +40,7 @@ def throughput_charts(found: Sequence[Series], summaries: Mapping[Cell, CellSumm
             groups.setdefault(key, []).append(series)
     variants = sorted({series.variant for group in groups.values() for series in group}, key=place_of)
     styles = {variant: place for place, variant in enumerate(variants)}
-    labels = labels_of(variants)
+    labels = short_labels(variants)
     ordered = sorted(groups.items(), key=lambda each: (each[0][:3], each[0][4], network_place(each[0][3].network)))
     return tuple(_chart(key, group, summaries, styles, labels) for key, group in ordered)
 

@@ -9,11 +9,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from reports.analysis.figures import Figures
-from reports.analysis.labels import network_text
+from reports.analysis.labels import network_text, short_labels
 from reports.analysis.near_storage.model import Curve
 from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series
-from reports.analysis.near_storage.ways import is_near, labels_of, network_place, place_of
+from reports.analysis.near_storage.ways import is_near, network_place, place_of
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, needed_per_month
 from reports.analysis.units import number_text
 from reports.analysis.words import NOTHING
@@ -52,7 +52,7 @@ def _order(series: Series) -> tuple[object, ...]:
 
 def _labels(several: Sequence[Series]) -> list[str]:
     """'V2, loopback': the way, and what lies between."""
-    names = labels_of(series.variant for series in several)
+    names = short_labels(series.variant for series in several)
     found = []
     for series in several:
         parts = [names[series.variant], network_text(series.conditions.network)]

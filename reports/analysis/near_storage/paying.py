@@ -15,7 +15,7 @@ from bench_runner.results.records import Cell, Conditions
 from bench_runner.results.statistics import CellSummary, Interval
 from reports.analysis.labels import network_text
 from reports.analysis.near_storage.throughput import Series, series_of
-from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_foil, is_near, labels_of, line_mbit, place_of
+from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_foil, is_near, line_mbit, place_of, way_label
 from reports.analysis.units import number_text
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
@@ -165,7 +165,7 @@ def _against(
     # One change from near to fetching is a place; anything else is none.
     single = len(told.found) == 1 and change and change[0].before == near.variant
     dataset, rows, place, over = about
-    label = labels_of([near.variant])[near.variant]
+    label = way_label(near.variant)
     below = change[0].at if single else None
     return Paying(dataset, rows, place, label, near.variant, over, line is not None, percents, told, below)
 

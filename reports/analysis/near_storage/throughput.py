@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from bench_runner.results.records import Cell, Conditions, changed
 from bench_runner.results.statistics import CellSummary, Interval, is_raw_io
-from reports.analysis.labels import variant_parts
 from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
+from reports.analysis.spelling import variant_parts
 
 QUERY, SAVE = "query", "save"
 

@@ -5,16 +5,14 @@ The names are those of the thesis's two ways: V1 is the Parquet Reader (chapter 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from reports.analysis.labels import short_labels, variant_parts
+from reports.analysis.spelling import variant_parts
 
 ENGINE = "near-storage"
 LOOPBACK = "loopback"
 FETCH = "fetch all"
 _READERS = {
-    "ranges": "V2",
-    "parquet": "V1",
+    "ranges": "V2 (byte ranges)",
+    "parquet": "V1 (rows)",
     "fetch": FETCH,
     "pyarrow": "pyarrow on the files",
     "duckdb": "DuckDB on them",
@@ -44,14 +42,8 @@ def is_foil(variant: str) -> bool:
     return is_way(variant) and variant_parts(variant)[1].get("footers") == "parsed"
 
 
-def labels_of(variants: Iterable[str]) -> dict[str, str]:
-    """A name for each: 'V2', 'V1, footers parsed', 'fetch all'; of others the shortest that tells them apart."""
-    named = tuple(variants)
-    others = short_labels(variant for variant in named if not is_way(variant))
-    return {variant: others.get(variant) or _label(variant) for variant in named}
-
-
-def _label(variant: str) -> str:
+def way_label(variant: str) -> str:
+    """What a way of reading is called: 'V2 (byte ranges)', 'V1 (rows), footers parsed', 'fetch all'."""
     settings = variant_parts(variant)[1]
     told = [_READERS.get(settings.get("reader", ""), settings.get("reader", variant))]
     if settings.get("footers") == "parsed":

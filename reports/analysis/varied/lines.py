@@ -15,7 +15,8 @@ from enum import Enum
 from bench_runner.results.records import Cell, Conditions, Run
 from bench_runner.results.statistics import CellSummary, Interval, is_apart, is_raw_io, ranking
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import short_labels, variant_parts
+from reports.analysis.labels import short_labels
+from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Table
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers

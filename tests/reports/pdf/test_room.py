@@ -28,7 +28,7 @@ STORES = tuple(
 )
 POINT = 1 / 72
 """Of an inch: texts nearer than this below each other are read as one."""
-LONG = "V1, footers parsed, groups of 550, loopback at 1,000 Mbit/s"
+LONG = "V1 (rows), footers parsed, groups of 550, loopback at 1,000 Mbit/s"
 
 
 def boxes(figure: Figure) -> Iterator[tuple[str, Bbox]]:
@@ -117,7 +117,7 @@ def test_bars_are_named_like_the_lines_of_throughput() -> None:
     contents = Contents(near_storage_run(rounds=1))
     (table, *_) = contents.tables
     told = written_on([*table_pages(contents.run, table), *further_pages(contents.run, table)])
-    assert "V1, footers parsed" in told
+    assert "V1 (rows), footers parsed" in told
     assert "reader=" not in told
 
 

@@ -140,6 +140,19 @@ def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.Ca
     assert " ".join(" ".join(lines).split()).count(reason) == 1
 
 
+@pytest.mark.parametrize("reason", ["no round was counted", "no figure of query 1%: no round was counted"])
+def test_a_run_of_which_no_round_counts_blames_the_machine_and_not_the_needs(
+    reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = recommend((), [("a", reason), ("b", reason)], Preferences())
+    text = " ".join(" ".join(printed(replace(answered(), found=none), capsys)).split())
+    assert "no sample counts: the machine was not at rest" in text
+    assert "satisfies the needs" not in text
+    some = recommend((), [("a", reason), ("b", "cannot: nested")], Preferences())
+    text = " ".join(" ".join(printed(replace(answered(), found=some), capsys)).split())
+    assert "of 1 of 2 no round counts: the machine was not at rest" in text
+
+
 def test_what_cannot_be_told_says_what_that_would_take(capsys: pytest.CaptureFixture[str]) -> None:
     even = [candidate("one", noise=0.1), candidate("two", noise=0.1)]
     text = "\n".join(printed(answered(even), capsys))
