@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from bench_runner.results.records import Cell, Conditions, Run, changed
+from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, summarise
 from reports.analysis.labels import conditions_text
-from reports.analysis.units import MILLISECONDS, spread_text
+from reports.analysis.units import MILLISECONDS
 from reports.sources.claims import has_several_machines
 from reports.sources.documents import AMAX, SELECTIVITIES, ranged
-from reports.sources.side_by_side import Entry, SideBySide
+from reports.sources.side_by_side import Entry, SideBySide, measured
 
 _NONE = "-"
 FIELDS = (1, 5, 10)
@@ -76,5 +76,4 @@ def _measured(ours: Ours, fields: int, by: str, share: str) -> Entry:
     if summary is None:
         return Entry(_NONE)
     interval = summary.figures["wall_ns"]
-    cell: Cell = summary.cell
-    return Entry(f"{MILLISECONDS.text(interval.median)} {spread_text(interval)}".rstrip(), cell)
+    return measured(MILLISECONDS.text(interval.median), interval, summary.cell)

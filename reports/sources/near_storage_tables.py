@@ -25,10 +25,10 @@ from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
 from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, published_rows
-from reports.analysis.units import number_text, spread_text
+from reports.analysis.units import number_text
 from reports.sources.claims import has_several_machines
 from reports.sources.near_storage import V1, V1_KEPT, V2
-from reports.sources.side_by_side import Entry, SideBySide
+from reports.sources.side_by_side import Entry, SideBySide, measured
 
 WAYS = {"V1": V1, "V1, footers kept": V1_KEPT, "V2": V2}
 """Ours by their names in the tables. The thesis has the first and the last."""
@@ -104,7 +104,7 @@ def _measured(series: Series | None, percent: float) -> Entry:
     found = series.at(percent) if series is not None else None
     if found is None:
         return Entry(_NONE)
-    return Entry(f"{_gb(found.gb_per_s.median)} {spread_text(found.gb_per_s)}".rstrip(), found.cell)
+    return measured(_gb(found.gb_per_s.median), found.gb_per_s, found.cell)
 
 
 # --- table 8.2 ---------------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench_runner.results.records import Cell
+from bench_runner.results.statistics import Interval
+from reports.analysis.units import spread_text
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,12 @@ class Entry:
 
     text: str
     cell: Cell | None = None
+
+
+def measured(text: str, interval: Interval, cell: Cell) -> Entry:
+    """A figure of ours with its spread, and with its rounds where they are too few for a verdict."""
+    few = f"n={interval.rounds}" if interval.low is None else ""
+    return Entry(" ".join(filter(None, (text, spread_text(interval), few))), cell)
 
 
 @dataclass(frozen=True)
