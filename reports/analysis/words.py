@@ -27,6 +27,8 @@ CACHED = "‡"
 """Stands behind every time of calls that a library answered from its own memory."""
 CACHED_MEANING = f"{CACHED} cached: calls found in the library's memory what it had read before; not ranked"
 NOT_COUNTED = "not counted (machine not at rest, read not warm, garbage collected, or read not passed)"
+MOST_BESIDE = 3
+"""Of so many operations at most each is told between slashes; of more a cell could not be read."""
 BLOCKS_WORTH_TELLING = 1.05
 """Blocks that exceed the bytes in them by more than this are told."""
 LONG_NS = 10_000_000_000
@@ -39,12 +41,14 @@ def stage_text(maturity: MaturityInfo) -> str:
 
 
 def rounds_text(row: Row, operations: Sequence[str]) -> str:
-    """Counted rounds of some operations: one number, or one for each ('7/6') where they differ."""
+    """Counted rounds of some operations: one number, one for each ('7/6') where they differ, or '3 to 7' of many."""
     counted = [row.cells[name].rounds for name in operations if name in row.cells]
     numbers = [number for number in counted if number]
     if not numbers:
         return NOTHING
-    return str(numbers[0]) if len(set(numbers)) == 1 else "/".join(map(str, counted))
+    if len(set(numbers)) == 1:
+        return str(numbers[0])
+    return "/".join(map(str, counted)) if len(counted) <= MOST_BESIDE else f"{min(counted)} to {max(counted)}"
 
 
 def fallback_mark(row: Row, column: Column) -> str:

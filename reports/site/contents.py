@@ -166,14 +166,16 @@ def _tables(view: TableView) -> dict[str, Any]:
     """The charts of a table, and all of its figures."""
     run, time = view.place.run, unit_for(view.table, "wall_ns")
     operations = view.columns.operations
+    # Of more than a head can name, those that a table shows first; the samples of each tell theirs.
+    beside = operations if len(operations) <= words.MOST_BESIDE else view.columns.main
     return {
         "charts": site_charts.chart_data(view),
         "rows": [
             {
                 "rounds": words.rounds_text(row.row, operations),
                 "sync": words.sync_text(row.row, time),
-                "cores": words.each_text(row.row, operations, words.cores_text),
-                "multiple": words.each_text(row.row, operations, words.multiple_text),
+                "cores": words.each_text(row.row, beside, words.cores_text),
+                "multiple": words.each_text(row.row, beside, words.multiple_text),
                 "fidelity": words.fidelity_text(row.row),
                 "reasons": [
                     words.failure_text(run, row.row, failure, operations)
@@ -188,7 +190,7 @@ def _tables(view: TableView) -> dict[str, Any]:
             }
             for row in view.rows
         ],
-        "operations": words.titles(run, operations, "/"),
+        "operations": words.titles(run, beside, "/"),
         "verifying": next((name for name in operations if not view.columns.writes(name)), ""),
         "saves": SAVE in operations,
         "time_unit": time.name,

@@ -7,7 +7,7 @@ from typing import cast
 
 from bench_runner.results.records import Failure
 from reports.analysis.tables import Row
-from reports.analysis.words import fidelity_text
+from reports.analysis.words import fidelity_text, rounds_text
 
 REFUSED = Failure(kind="refused", reason="it answers no questions")
 
@@ -22,3 +22,14 @@ def test_what_was_stopped_is_named_where_the_rest_was_measured() -> None:
     assert told({**asked, Failure(kind="memory", reason="too large"): ("read",)}, measured=True) == "ask, read FAILED"
     assert told({REFUSED: ("save", "read")}, measured=False) == "refused"
     assert told({}, measured=True) == "-"
+
+
+def test_rounds_of_many_operations_are_told_as_a_range() -> None:
+    def told_of(*rounds: int) -> str:
+        cells = {str(place): SimpleNamespace(rounds=number) for place, number in enumerate(rounds)}
+        return rounds_text(cast(Row, SimpleNamespace(cells=cells)), tuple(cells))
+
+    assert told_of(7, 7, 7, 7, 7) == "7"
+    assert told_of(7, 6) == "7/6"
+    assert told_of(7, 6, 5, 0) == "0 to 7"
+    assert told_of(0, 0) == "-"
