@@ -100,7 +100,7 @@ def sentences(found: Sequence[Paying]) -> Iterator[str]:
 
 
 def _told(each: Paying) -> str:
-    named = f"over {each.over} reading near the storage ({each.way})"
+    named = f"over {each.over} reading near the storage by {each.way}"
     if not each.told.told:
         return f"{named} was measured in too few rounds to say from where on it beats fetching the files"
     if each.below is not None:
