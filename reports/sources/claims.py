@@ -50,10 +50,11 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """What our figures are of: 'take 1 row time'."""
+        """What our figures are of: 'take 1 row time'; of many the first ones, 'and more'."""
         pairs = self.finding.pairs if self.finding is not None else ()
         columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
-        return ", ".join(dict.fromkeys(column.title for column in columns))
+        titles = list(dict.fromkeys(column.title for column in columns))
+        return ", ".join(titles[:MOST_NAMED]) + " and more" * (len(titles) > MOST_NAMED)
 
 
 @dataclass(frozen=True)
@@ -301,9 +302,7 @@ def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[st
     if any(_NOT_IN_RUN in why for why in left_out.values()):
         # A finding across data sets is left out as a whole: nothing has named them yet.
         across = {subject.dataset: None for subject in needed_by(judgement.finding, "")} if "" in left_out else {}
-        figures = claim.measured.split(", ")
-        what = claim.measured if len(figures) <= MOST_NAMED else f"{', '.join(figures[:MOST_NAMED])} and more"
-        told = f"{claim.command} measures {what}{' of ' * bool(across)}{', '.join(across)}"
+        told = f"{claim.command} measures {claim.measured}{' of ' * bool(across)}{', '.join(across)}"
         # Where a library gives no figure that counts on one data set, it may give none on the others.
         doubtful = cells.aside and not judgement.figures
         parts.append(f"{told} of the others, where there may be no figure either" if doubtful else told)
