@@ -97,11 +97,12 @@ def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
             if each.claim.untestable:
                 assert each.reason == each.claim.untestable
             else:
-                figures = each.claim.measured.split(", ")
-                told = ", ".join(figures[:MOST_NAMED]) + " and more" * (len(figures) > MOST_NAMED)
-                assert f"not in this run; {each.claim.command} measures {told}" in each.reason
                 finding = each.claim.finding
                 assert finding is not None
+                columns = (side.column.title for pair in finding.pairs for side in (pair.lower, pair.higher))
+                titles = list(dict.fromkeys(columns))
+                told = ", ".join(titles[:MOST_NAMED]) + " and more" * (len(titles) > MOST_NAMED)
+                assert f"not in this run; {each.claim.command} measures {told}" in each.reason
                 for dataset in finding.datasets:
                     assert all(subject.dataset in each.reason for subject in needed_by(finding, dataset))
     lacking = {key: value for key, value in ROW.items() if "orc" not in key[1]}
