@@ -1,6 +1,6 @@
 """Names for people: the shortest labels that tell variants apart, and conditions in words.
 
-It knows nothing of figures, and of variants only how their names are spelled.
+It knows nothing of figures, and of variants only how their names are spelled and what near storage's ways are called.
 """
 
 from __future__ import annotations

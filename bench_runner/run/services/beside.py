@@ -15,7 +15,6 @@ from bench_runner.machine.process_tree import ProcessTree, cpu_of_ns, total
 from bench_runner.run.services.proxy import passed_bytes
 
 FIGURES = ("node_cpu_ns", "node_device_bytes", "wire_bytes")
-
 """Of all that was done between the two looks: of a block of calls each is divided by them."""
 
 
