@@ -108,7 +108,7 @@ def reproduce(run: Run) -> Reproduction:
         grids = tuple(reproduction_images.grid(name, table) for name, table in chosen.items())
         notes = tuple(f"not compared, {text}: {name}" for name, text in left_out.items())
         if any(map(reproduction_images.is_generated, chosen.values())):
-            notes += ("cifar-like are generated, with CIFAR-10's number, shape and compressibility",)
+            notes += ("cifar-like are generated, not CIFAR-10: alike in number, shape, compressibility",)
         result = replace(
             result,
             judgements=(*result.judgements, *judged),

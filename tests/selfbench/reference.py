@@ -85,6 +85,9 @@ def pack(runs: Path) -> None:
             click.echo(f"{suite}: not measured anew")
             continue
         run = read_run(runs / suite)
+        if run.info.finished is None:
+            # Its round trips come last: packed before, they would be lost without a word.
+            sys.exit(f"{runs / suite}: the run has not ended; measure it to its end first, it goes on where it was")
         costs.learn(sample for sample in run.samples if sample.round > 0)
         place = PLACE / suite
         shutil.rmtree(place, ignore_errors=True)
