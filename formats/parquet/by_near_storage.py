@@ -20,7 +20,7 @@ from adapters.offers import Handle, Offers, Sifts
 from adapters.predicate import Kind, Predicate
 from adapters.services import Served, Service
 from formats.near_storage import CATALOG, NODE
-from formats.parquet.common import SECONDS_AS_MS, Parquet
+from formats.parquet.common import DICTIONARY_AS_VALUES, SECONDS_AS_MS, TIMESTAMPS_BY_DUCKDB, Parquet
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import arrow_expression, sql_condition
 from formats.shared.sql import selected
@@ -95,8 +95,24 @@ class ParquetNearStorage(Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Those of pyarrow's writer."""
+        """Those of pyarrow's writer; where DuckDB reads, what it does not have either."""
+        if self.values["reader"] == "duckdb":
+            return (
+                shared.CATEGORIES_OF_NULLS,
+                DICTIONARY_AS_VALUES,
+                shared.VECTORS_AS_LISTS,
+                TIMESTAMPS_BY_DUCKDB,
+            )
         return (SECONDS_AS_MS, shared.CATEGORIES_OF_NULLS)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Where DuckDB reads, the first column of durations."""
+        import pyarrow.types as of
+
+        for field in schema if self.values["reader"] == "duckdb" else ():
+            if of.is_duration(field.type):
+                return f"DuckDB reads durations of Parquet as integers (column {field.name})"
+        return super().refusal(schema, rows)
 
     @property
     def offers(self) -> Offers:

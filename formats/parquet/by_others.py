@@ -12,8 +12,8 @@ from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, S
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
-from adapters.relations import texts, times
-from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, Parquet
+from adapters.relations import texts
+from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, TIMESTAMPS_BY_DUCKDB, Parquet
 from formats.shared import pandas_losses as shared
 from formats.shared.datafusion_engine import DatafusionEngine
 from formats.shared.duckdb_engine import DuckdbCopies
@@ -95,13 +95,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
             shared.CATEGORIES_OF_NULLS,
             DICTIONARY_AS_VALUES,
             shared.VECTORS_AS_LISTS,
-            Loss(
-                "timestamps in s and ms become us, and UTC where they have a zone",
-                "the same points in time",
-                Cause.CALL,
-                Relation(times.timestamps_in(["s", "ms"], "us", "UTC")),
-                frozenset({"timestamp-s", "timestamp-ms", *(f"timestamp-{u}-zone" for u in ("s", "ms", "us", "ns"))}),
-            ),
+            TIMESTAMPS_BY_DUCKDB,
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:

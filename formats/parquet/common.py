@@ -26,6 +26,13 @@ DICTIONARY_AS_VALUES = Loss(
     frozenset({"categorical", "categorical-ordered"}),
 )
 
+TIMESTAMPS_BY_DUCKDB = Loss(
+    "timestamps in s and ms become us, and UTC where they have a zone",
+    "the same points in time",
+    Cause.CALL,
+    Relation(times.timestamps_in(["s", "ms"], "us", "UTC")),
+    frozenset({"timestamp-s", "timestamp-ms", *(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns"))}),
+)
 
 MOST_ROWS = range(1, 2**31)
 """What a number of rows may be."""

@@ -62,3 +62,11 @@ def footers_here() -> Iterator[None]:
 @pytest.mark.usefixtures("footers_here")
 class TestParquetByNearStorage(TabularFormatContract):
     variant = "parquet[engine=near-storage,codec=snappy,reader=ranges,row_group_rows=500]"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("footers_here")
+class TestParquetByNearStorageReadByDuckdb(WholeTableContract):
+    """It loses what DuckDB does, which the other readers do not."""
+
+    variant = "parquet[engine=near-storage,codec=snappy,reader=duckdb,row_group_rows=500]"
