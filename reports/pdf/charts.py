@@ -143,7 +143,8 @@ def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> Non
     drawn = yardstick is not None and yardstick.median > 0 and not column.is_memory
     compared = [*present, yardstick.median / unit.scale] if yardstick and drawn else present
     logarithmic = bool(compared) and max(compared) > 10 * min(compared)
-    _set_axis(axes, compared, logarithmic)
+    reaches = [_reach(table, row, column, unit) for row in rows if values[row.variant] > 0]
+    _set_axis(axes, [*compared, *reaches], logarithmic)
     for place, row in enumerate(rows):
         _bar(axes, place, table, row, column, unit)
     if yardstick and drawn:
@@ -168,6 +169,15 @@ def _value(table: Table, row: Row, column: Column, unit: Unit) -> float:
     if interval is None:
         return 0.0
     return max(interval.median, table.least_bytes if column.is_memory else 0) / unit.scale
+
+
+def _reach(table: Table, row: Row, column: Column, unit: Unit) -> float:
+    """Where a bar ends with its whisker, behind which its value stands; a bar that cannot be told has no whisker."""
+    value = _value(table, row, column, unit)
+    interval = row.interval(column)
+    if interval is None or (column.is_memory and interval.median < table.least_bytes):
+        return value
+    return max(value, interval.spread[1] / unit.scale)
 
 
 def _set_axis(axes: Axes, values: Sequence[float], logarithmic: bool) -> None:
@@ -225,16 +235,14 @@ def _bar(axes: Axes, place: int, table: Table, row: Row, column: Column, unit: U
         zorder=2,
     )
     ends = [end / unit.scale for end in interval.spread]
-    reach = value
     if not unseen and ends[1] > ends[0]:
         axes.plot(ends, [place, place], color="black", linewidth=1.0, zorder=4, solid_capstyle="butt")
         axes.plot(ends, [place, place], color="black", marker="|", markersize=4.5, linewidth=0, zorder=4)
-        reach = max(value, ends[1])
     text = value_text(table, row, column, unit) or ""
     marks = table.mark(column, row.variant).replace("=", " =") + fallback_mark(row, column)
     axes.annotate(
         text + marks,
-        (reach, place),
+        (_reach(table, row, column, unit), place),
         xytext=(4, 0),
         textcoords="offset points",
         va="center_baseline",
