@@ -39,10 +39,12 @@ def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: 
 
 def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
     """Arrow texts, one for each document. Raises RefusedData for NaN and Infinity in lines, which DuckDB would take."""
+    first = 0
     for text in incoming.lines(batches):
-        array = incoming.texts_of(incoming.strict(text))
+        array = incoming.texts_of(incoming.strict(text, first))
         if len(array):
             yield array
+        first += len(array)
 
 
 class Source:
