@@ -97,6 +97,19 @@ def test_small_row_groups_are_decoded_together_and_long_ones_in_pieces(content):
     assert list(stretches(metadata, [0, 1], [])) == [([0, 1], BATCH_ROWS)]
 
 
+def test_batches_fill_the_buffers_that_they_are_decoded_into():
+    # pyarrow's buffers have 2^n values, and what a batch leaves of them is lost: 70,000 rows would take 131,072.
+    file = io.BytesIO()
+    pq.write_table(pa.table({"a": np.zeros(131_072)}), file, row_group_size=131_072)
+    metadata = pq.read_metadata(file)
+
+    def rows(batch_rows):
+        return next(stretches(metadata, [0], [0], batch_rows=batch_rows))[1]
+
+    assert [rows(most) for most in (1, 20_000, 32_768, 40_000, 49_152)] == [1, 20_000, 32_768, 32_768, 49_152]
+    assert [rows(most) for most in (65_536, 70_000, 98_304, 131_072)] == [65_536, 65_536, 98_304, 131_072]
+
+
 def test_slices_are_bounded_and_lose_nothing():
     batch = pa.record_batch({"a": np.arange(1000), "b": pa.array(["x" * (number % 50) for number in range(1000)])})
     found = list(slices(batch, 500))
