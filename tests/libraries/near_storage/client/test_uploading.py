@@ -98,6 +98,10 @@ def test_uploads_that_stall_keep_no_query_out(served: Cluster, table: pa.Table, 
         while node._uploads._inside < Limits().requests:
             time.sleep(0.01)
         assert served.client().query("SELECT * FROM t").equals(table)
+        # The client has all of the answer a moment before the node has left its gate.
+        ends = time.monotonic() + 10
+        while node.gate._inside and time.monotonic() < ends:
+            time.sleep(0.01)
         assert node.gate._inside == 0
     finally:
         until.set()
