@@ -37,6 +37,7 @@ from tests.contracts.adapters import AdapterContract, left_mapped, left_open, op
 from tests.contracts.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from tests.contracts.document_queries import DocumentQueries
 from tests.contracts.fresh import run_fresh
+from tests.contracts.one_duckdb import one_duckdb
 from tests.contracts.projection import rchar
 
 MALFORMED = {
@@ -154,12 +155,13 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     def test_documents_come_back_but_for_what_is_declared(
         self, way: str, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
-        for number, kind in enumerate(KINDS):
-            # Dicts can hold every kind. Lines are made into those, or those into lines, so some of them will do.
-            if way == "lines" and (needs_dicts(kind) or number % SOME):
-                continue
-            with subtests.test(kind):
-                self.comes_back(kind, way, adapter, location.with_name(f"{number}{adapter.suffix}"))
+        with one_duckdb():
+            for number, kind in enumerate(KINDS):
+                # Dicts can hold every kind. Lines are made into those, or those into lines, so some of them will do.
+                if way == "lines" and (needs_dicts(kind) or number % SOME):
+                    continue
+                with subtests.test(kind):
+                    self.comes_back(kind, way, adapter, location.with_name(f"{number}{adapter.suffix}"))
 
     def comes_back(self, kind: str, way: str, adapter: DocumentStoreAdapter, location: Path) -> None:
         """Documents of one kind; `way` is how they are given."""

@@ -55,7 +55,12 @@ def test_what_a_service_does_while_the_clock_runs_is_told(served: Served, networ
     assert plugin.WORK_S * 1e9 <= figures["node_cpu_ns"] < 10 * plugin.WORK_S * 1e9, "of one call"
     assert figures["node_peak_memory_bytes"] == pytest.approx(plugin.TAKES_BYTES, rel=0.25), "of all, not divided"
     assert figures["node_memory_bytes"] > 10_000_000, "an interpreter with Arrow"
-    assert figures["result_bytes"] < figures["wire_bytes"] < 1.3 * figures["result_bytes"] + 20_000
+    assert figures["result_bytes"] < figures["wire_bytes"]
+    tries, wire_bytes, most = 4, figures["wire_bytes"], 1.3 * figures["result_bytes"] + 20_000
+    while wire_bytes >= most and network == "loopback" and (tries := tries - 1):
+        # The interface counts what other tests send meanwhile, too; a proxy counts its own alone.
+        wire_bytes = served(network=network, service="warm").figures["wire_bytes"]
+    assert wire_bytes < most
     assert figures["node_device_bytes"] < figures["result_bytes"] / 20, "of the copy nothing: of code a page perhaps"
     assert figures["cpu_ns"] < figures["node_cpu_ns"], "the worker's own is another figure"
     assert figures["first_ns"] > 0
