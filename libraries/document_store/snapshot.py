@@ -5,6 +5,7 @@ It holds its files until it is closed. It knows neither how batches get into the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from types import TracebackType
@@ -89,21 +90,28 @@ class Snapshot:
             found.update(zip(part.keys.tolist(), part.rows(), strict=True))
         return [found.get(key) for key in keys]
 
-    def index_keys(self, path: str, low: object, high: object) -> Keys | None:
-        """The keys of documents with a value at `path` from `low` to `high` (None: open), rising; None if not indexed.
+    def index_keys(self, path: str, low: object, high: object, most: float = math.inf) -> Keys | None:
+        """The keys of documents with a value at `path` from `low` to `high` (None: open), rising.
 
-        Numbers are compared as numbers. Long texts are compared by their beginnings, so that keys of a few others may
-        be among them: apply the filter again. Raises QueryError for bounds that no order relates.
+        None if it is not indexed, or if more than `most` keys are there, which costs no more than so many. Numbers are
+        compared as numbers. Long texts are compared by their beginnings, so that keys of a few others may be among
+        them: apply the filter again. Raises QueryError for bounds that no order relates.
         """
         files = self._version.indexes.get(path)
         if files is None:
             return None
         found: set[Key] = set()
         entries = self._memtable.entries.get(path, {})
-        for first, last in ranges(low, high):
+        spans = ranges(low, high)
+        if any(sum(file.content.at_least(*span) for span in spans) > most for file in files):
+            return None
+        for first, last in spans:
             recent: list[Entry] = sorted((entry, there) for entry, there in entries.items() if first <= entry <= last)
             stored = [file.content.between(first, last) for file in files]
-            found.update(key_of(entry, self._text_keys) for entry, _ in newest([recent, *stored], drop_removed=True))
+            for entry, _ in newest([recent, *stored], drop_removed=True):
+                found.add(key_of(entry, self._text_keys))
+                if len(found) > most:
+                    return None
             self._check_open()
         return key_array(sorted(found)) if found else np.empty(0, object if self._text_keys else np.int64)
 

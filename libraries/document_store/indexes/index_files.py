@@ -6,7 +6,7 @@ An entry that was removed is kept as such until a merge includes the oldest comp
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -94,6 +94,11 @@ class IndexFile:
             yield from (
                 (entry, there) for entry, there in zip(some.entries, some.there, strict=False) if first <= entry <= last
             )
+
+    def at_least(self, first: bytes, last: bytes) -> int:
+        """As many entries as `between` gives at least, those that are gone among them. Reads nothing."""
+        whole = bisect_right(self._firsts, last) - bisect_left(self._firsts, first) - 1
+        return max(0, whole) * ENTRIES_IN_BLOCK
 
     def all(self) -> Iterator[Entry]:
         """Every entry in order; one block in memory."""

@@ -117,9 +117,10 @@ def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[Part]:
 
 def _told_by_an_index(snapshot: Snapshot, plan: Plan) -> tuple[str, np.ndarray] | None:
     """The first index that tells of few documents, and their keys."""
+    most = snapshot.most() * MOST_BY_INDEX
     for wanted in ranges_of(plan):
         if wanted.is_of_documents:
-            keys = snapshot.index_keys(str(wanted.path), wanted.low, wanted.high)
-            if keys is not None and len(keys) <= snapshot.most() * MOST_BY_INDEX:
+            keys = snapshot.index_keys(str(wanted.path), wanted.low, wanted.high, most)
+            if keys is not None:
                 return str(wanted.path), keys
     return None

@@ -59,5 +59,6 @@ class Snapshot(Protocol):
     def parts(self, keys: np.ndarray | None = None) -> Iterator[Part]:
         """All parts, in any order; parts without documents are left out. With `keys`, only documents of these."""
 
-    def index_keys(self, path: str, low: object, high: object) -> np.ndarray | None:
-        """Keys of documents, perhaps of too many, with a value at `path` from `low` to `high`; None: not indexed."""
+    def index_keys(self, path: str, low: object, high: object, most: float) -> np.ndarray | None:
+        """Keys of documents, perhaps of too many, with a value at `path` from `low` to `high`; None: it is not indexed,
+        or there are more than `most`."""

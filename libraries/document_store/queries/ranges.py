@@ -51,11 +51,12 @@ class Range:
 def ranges_of(plan: Plan) -> tuple[Range, ...]:
     """The ranges that a plan's filters demand: of a field of documents one, from the highest low to the lowest high."""
     steps = (step for step in plan.gathering if isinstance(step, Filter))
-    found: dict[tuple[Path, bool | Kind] | int, Range] = {}
+    found: dict[tuple[Path, Kind] | int, Range] = {}
     for number, wanted in enumerate(found for step in steps for found in _demanded(plan, step.condition)):
         kind = _kind(wanted)
         # Of items each may be met by another one: they are not put together.
-        place = (wanted.path, kind in _NUMBERS or kind) if wanted.is_of_documents else number
+        like = Kind.DOUBLE if kind in _NUMBERS else kind
+        place = (wanted.path, like) if wanted.is_of_documents else number
         found[place] = _both(found[place], wanted) if place in found else wanted
     return tuple(found.values())
 

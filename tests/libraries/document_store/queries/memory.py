@@ -95,7 +95,7 @@ class MemorySnapshot:
         # Any order is allowed: not that of keys.
         return iter(self.found[::-1])
 
-    def index_keys(self, path, low, high):
+    def index_keys(self, path, low, high, most):
         return None
 
 

@@ -322,7 +322,7 @@ def test_an_index_gives_the_keys_of_few_documents_and_the_filter_is_applied_stil
     asked, documents = [], wide()
 
     class Indexed(MemorySnapshot):
-        def index_keys(self, path, low, high):
+        def index_keys(self, path, low, high, most):
             asked.append((path, low, high))
             return np.array([3, 4, 5]) if path == "a" else None
 

@@ -112,9 +112,35 @@ def test_a_range_with_two_ends_is_looked_up_once(layout, tmp_path, monkeypatch):
         store.upsert([{"id": key, "age": key} for key in range(2_000)])
         plan = Plan((Filter(And((Compare(AGE, ">=", Constant(500)), Compare(AGE, "<", Constant(520))))), Count()))
         assert store.query(plan) == [{"count": 20}]
-        (((path, low, high), keys),) = asked
+        (((path, low, high, most), keys),) = asked
         assert (path, low, high) == ("age", 500, 520)
-        assert len(keys) == 21
+        assert len(keys) == 21 <= most
+
+
+@pytest.mark.parametrize("layout", ["amax", "open"])
+def test_an_index_that_tells_of_too_many_is_left_soon(layout, tmp_path):
+    """Else whoever asks for most documents would decode, sort and throw away an index of all."""
+    with DocumentStore.open(tmp_path, layout=layout, compression="none", sync="none") as store:
+        store.index("age")
+        store.upsert([{"id": key, "age": key} for key in range(30_000)])
+        store.flush()
+        with store.snapshot() as snapshot:
+            before = store.stats().bytes_read
+            assert snapshot.index_keys("age", 100, None, most=3_000) is None
+            assert store.stats().bytes_read == before, "the footer tells of 28 blocks"
+            assert snapshot.index_keys("age", 100, 5_000, most=4_900) is None
+            assert snapshot.index_keys("age", 100, 5_000, most=4_901).tolist() == list(range(100, 5_001))
+            assert store.stats().bytes_read > before
+
+
+def test_bounds_of_unlike_kinds_are_met_by_nothing_with_an_index_too(tmp_path):
+    """A boolean is none of the numbers, though True is 1 to Python."""
+    plan = Plan((Filter(And((Compare(AGE, ">=", Constant(False)), Compare(AGE, "<=", Constant(5))))), Count()))
+    with DocumentStore.open(tmp_path, sync="none") as store:
+        store.upsert([{"id": 1, "age": True}, {"id": 2, "age": 5}])
+        for _ in range(2):
+            assert store.query(plan) == [{"count": 0}]
+            store.index("age")
 
 
 def test_a_store_says_in_which_index_it_would_look(tmp_path):
