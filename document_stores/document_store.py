@@ -149,6 +149,10 @@ class OwnStore(DocumentStoreAdapter):
                 return None
         return "no merge waits here: with merges=soon the same files lie there; measure it with more documents"
 
+    def key_fault(self, key: Key) -> str | None:
+        """By the store's own rules."""
+        return self._store.key_fault(key)
+
     def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
         """By the way that is set."""
         return store.query(self._spelling.from_json(plan), self.values["way"])  # type: ignore[arg-type]
@@ -188,7 +192,7 @@ class OwnHandle(DocumentHandle):
         """One look-up of all that are of one kind."""
         found: dict[tuple[type, Key], Document | None] = {}
         for kind in (int, str):
-            some = list(dict.fromkeys(key for key in keys if type(key) is kind))
+            some = self._possible(keys, kind)
             with self._reading():
                 documents = self._store.get_many(some)
             found.update(((kind, key), document) for key, document in zip(some, documents, strict=True))
@@ -206,7 +210,14 @@ class OwnHandle(DocumentHandle):
 
     def delete(self, keys: Sequence[Key]) -> None:
         """One frame of the log."""
-        self._store.delete(keys)
+        kind = self._store.key_type
+        if kind is not None:
+            self._store.delete(self._possible(keys, kind))
+
+    def _possible(self, keys: Sequence[Key], kind: type) -> list[Key]:
+        """The keys of a type that documents can have, each once: the store refuses others, which cannot be there."""
+        no_key = self._adapter.key_fault
+        return list(dict.fromkeys(key for key in keys if type(key) is kind and no_key(key) is None))
 
     def index(self, path: FieldPath) -> None:
         """A secondary index, kept right by later writes."""

@@ -291,7 +291,7 @@ class PostgresqlHandle(DocumentHandle):
     def _fits(self, key: Key) -> bool:
         if self._key_type == "bigint":
             return type(key) is int and key in incoming.INTEGERS
-        return type(key) is str and "\0" not in key
+        return type(key) is str and "\0" not in key and incoming.is_utf8(key)
 
     def _fitting(self, keys: Sequence[Key]) -> list[Key]:
         return list(dict.fromkeys(filter(self._fits, keys)))

@@ -185,7 +185,7 @@ class SqliteHandle(DocumentHandle):
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """By the primary key."""
-        wanted = list(dict.fromkeys(key for key in keys if isinstance(key, str) or key in incoming.INTEGERS))
+        wanted = incoming.possible(keys)
         found: dict[tuple[type, Key], Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
             some = wanted[first : first + KEYS_AT_A_TIME]
@@ -232,9 +232,10 @@ class SqliteHandle(DocumentHandle):
 
     def delete(self, keys: Sequence[Key]) -> None:
         """One transaction."""
-        if keys:
+        wanted = incoming.possible(keys)
+        if wanted:
             with self._transaction():
-                self._connection.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key in keys])
+                self._connection.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key in wanted])
 
     def _transaction(self) -> sqlite3.Connection:
         # As a context it commits, or rolls back what an error has left half done.

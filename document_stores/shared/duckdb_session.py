@@ -141,11 +141,7 @@ def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
 def fitting(keys: Sequence[Key], type_: str) -> list[Key]:
     """The keys that a column of this type may hold, each once."""
     wanted = int if type_ == "BIGINT" else str
-    return list(dict.fromkeys(key for key in keys if type(key) is wanted and _fits(key)))
-
-
-def _fits(key: Key) -> bool:
-    return isinstance(key, str) or key in incoming.INTEGERS
+    return incoming.possible(key for key in keys if type(key) is wanted)
 
 
 def names_with_nul(paths: Sequence[FieldPath]) -> bool:

@@ -133,6 +133,20 @@ def key_of(document: Any, key: str, number: int) -> Key:
     raise RefusedData(f"document {number}: its key {key!r} is {found!r}, an int of 64 bits or a text is needed")
 
 
+def possible(keys: Iterable[Key]) -> list[Key]:
+    """Those that a document can have, each once: integers of 64 bits, and texts in UTF-8."""
+    return list(dict.fromkeys(key for key in keys if (key in INTEGERS if isinstance(key, int) else is_utf8(key))))
+
+
+def is_utf8(text: str) -> bool:
+    """Whether it has no surrogates, which UTF-8 has not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def keyed_texts(batch: Batch, key: str, first: int = 0) -> list[tuple[Key, str]]:
     """The key and the JSON text of each document, written anew: without blanks, and nothing escaped that need not be,
     so that a name is the same bytes wherever it stands. Raises RefusedData."""

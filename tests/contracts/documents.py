@@ -26,6 +26,7 @@ from adapters.document_store import (
     DocumentLoss,
     DocumentStoreAdapter,
     FieldPath,
+    Key,
     first_difference,
     identical,
     parts,
@@ -284,6 +285,20 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         with self.stored(adapter, documents, location) as handle:
             assert identical(handle.get(keys[::-1]), documents[::-1])
             assert handle.get(["nobody", "'", keys[1] + "x"]) == [None, None, None]
+
+    @pytest.mark.parametrize("kind", ["plain", "text keys"])
+    def test_keys_that_no_document_can_have_are_not_there(
+        self, kind: str, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
+        documents = KINDS[kind]
+        there = documents[3]["id"]
+        impossible: list[Key] = ["no such key", -1, 2**70, -(2**63) - 1, "k" * 5_000, "\ud800"]
+        with self.stored(adapter, documents, location) as handle:
+            came = handle.get([*impossible[:3], there, *impossible[3:]])
+            assert identical(came, [None, None, None, documents[3], None, None, None])
+            if adapter.offers.delete:
+                handle.delete([*impossible, there, *impossible])
+                assert handle.count() == len(documents) - 1
 
     def test_a_key_of_another_name(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         name = "the \"key's"

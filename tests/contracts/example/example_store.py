@@ -83,8 +83,8 @@ class DbmHandle(DocumentHandle):
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """By the index."""
-        found = (self._file.get(incoming.encoded([{"key": key}])) for key in keys)
-        return [None if text is None else incoming.parsed(text)[0] for text in found]
+        found = {key: self._file.get(incoming.encoded([{"key": key}])) for key in incoming.possible(keys)}
+        return [None if (text := found.get(key)) is None else incoming.parsed(text)[0] for key in keys]
 
     def upsert(self, batch: Batch) -> None:
         """All are checked before the first is written."""
@@ -93,7 +93,7 @@ class DbmHandle(DocumentHandle):
 
     def delete(self, keys: Sequence[Key]) -> None:
         """Those that are there."""
-        for key in keys:
+        for key in incoming.possible(keys):
             if (name := incoming.encoded([{"key": key}])) in self._file:
                 del self._file[name]
 
