@@ -25,6 +25,7 @@ _DOCUMENT = Path()
 TOO_LARGE = f"an integer beyond 64 bits ({MIN_INTEGER} to {MAX_INTEGER}); store it as text or as a double"
 TOO_DEEP = f"lies deeper than {MAX_DEPTH} steps below the document"
 NOT_TEXT = "a text that is not UTF-8; store it as bytes"
+ZONED = "a date and time with a time zone; store it as text, in one zone"
 
 
 def encode(document: dict[str, Any], number: int | None = None) -> bytes:
@@ -114,16 +115,22 @@ def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> No
             _explain_value(item, number, path / name)
     elif isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
         raise DocumentError(TOO_LARGE, number, str(path))
-    elif isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise DocumentError(NOT_TEXT, number, str(path).encode(errors="replace").decode()) from error
     else:
         try:
-            kind_of(value)
-        except TypeError as error:
-            raise DocumentError(str(error), number, str(path)) from error
+            _encoder.encode(value)
+        except UnicodeEncodeError as error:
+            raise DocumentError(NOT_TEXT, number, str(path).encode(errors="replace").decode()) from error
+        except (OverflowError, TypeError, ValueError, RecursionError) as error:
+            raise DocumentError(_refused(value) or str(error), number, str(path)) from error
+
+
+def _refused(value: Any) -> str:
+    """Why there is no such value in the model; empty where that is not its type."""
+    try:
+        kind_of(value)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 _SIZED: dict[int, tuple[str, str]] = {
@@ -137,6 +144,8 @@ _SCALARS = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8}
 _SCALARS |= {0xCC + power: 1 << power for power in range(4)} | {0xD0 + power: 1 << power for power in range(4)}
 """Leading byte -> bytes of its value."""
 _UNSIGNED_64 = 0xCF
+_MOMENTS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
+"""How the three forms of MessagePack's timestamp begin, which msgspec makes of a datetime with a time zone."""
 
 
 class _Walk:
@@ -178,6 +187,8 @@ class _Walk:
             what, form = _SIZED[first]
             return what, struct.unpack(form, self._take(struct.calcsize(form)))[0]
         if first not in _SCALARS:
+            if self._row[self._place - 1 :].startswith(_MOMENTS):
+                raise self._fault(ZONED)
             raise self._fault(f"is of a type that documents have not (MessagePack's 0x{first:02x})")
         if first == _UNSIGNED_64 and self._row[self._place : self._place + 1] >= b"\x80":
             raise self._fault(TOO_LARGE)

@@ -167,6 +167,12 @@ class DocumentStore:
         self._check_keys(listed)
         self._write(dict.fromkeys(listed))
 
+    @property
+    def key_type(self) -> type[int] | type[str] | None:
+        """Which type its keys have; None as long as nothing was stored."""
+        kind = self._tree.key_kind()
+        return None if kind is None else str if kind == "text" else int
+
     def flush(self) -> None:
         """Write what is in memory into a component of its own. Raises as `upsert`; then it stays in memory and log."""
         self._tree.flush()
@@ -327,17 +333,10 @@ class DocumentStore:
             self._check_key(key, keys[0], number)
 
     def _check_key(self, key: Any, first: Key, number: int) -> None:
-        if type(key) not in (int, str) or (isinstance(key, int) and not MIN_INTEGER <= key <= MAX_INTEGER):
-            raise DocumentError(f"the key must be an integer of 64 bits or a text, not {key!r}", number, self._key)
+        if fault := key_fault(key):
+            raise DocumentError(fault, number, self._key)
         if type(key) is not type(first):
             raise DocumentError("the key is of another kind than that of the documents before", number, self._key)
-        if isinstance(key, str):
-            try:
-                size_bytes = len(key.encode())
-            except UnicodeEncodeError:
-                raise DocumentError("the key has surrogates, which UTF-8 has not", number, self._key) from None
-            if size_bytes > KEY_BYTES:
-                raise DocumentError(f"the key takes more than {KEY_BYTES} bytes as UTF-8", number, self._key)
 
     def _text_keys(self) -> bool:
         return self._tree.key_kind() == "text"
@@ -361,9 +360,24 @@ class DocumentStore:
         return documents_under(part, paths)
 
 
+def key_fault(key: object) -> str | None:
+    """Why no document can have such a key; None where one can."""
+    if type(key) not in (int, str) or (isinstance(key, int) and not MIN_INTEGER <= key <= MAX_INTEGER):
+        return f"the key must be an integer of 64 bits or a text, not {key!r}"
+    if isinstance(key, str) and not _is_utf8(key):
+        return "the key has surrogates, which UTF-8 has not"
+    if isinstance(key, str) and len(key.encode()) > KEY_BYTES:
+        return f"the key takes more than {KEY_BYTES} bytes as UTF-8"
+    return None
+
+
 def path_of(path: PathText) -> Path:
     """A path as `paths` has it. Raises QueryError."""
-    return parse(path) if isinstance(path, str) else Path(path)
+    found = parse(path) if isinstance(path, str) else Path(path)
+    for step in found:
+        if step is not ITEMS and not (isinstance(step, str) and _is_utf8(step)):
+            raise QueryError(f"a path has the step {step!r}: a step is a field's name in UTF-8, or ITEMS")
+    return found
 
 
 def _as_dict(number: int, document: object) -> dict[str, Any]:

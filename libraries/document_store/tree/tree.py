@@ -6,6 +6,8 @@ version under `state`, which is held for moments only. It knows keys and rows, a
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -57,6 +59,10 @@ class Settings:
     late_merges: bool = False
 
 
+_NO_FOLDER = (errno.ENOTDIR, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+"""Errors of whoever named the folder, not of the disk."""
+
+
 class Tree:
     """One folder, owned until `close`. For any thread."""
 
@@ -71,6 +77,13 @@ class Tree:
                 self._lock = own_folder(calls, folder)
             except InUseError as error:
                 raise LockedError(str(error)) from None
+            except OSError as error:
+                if error.errno not in _NO_FOLDER:
+                    raise
+                raise DocumentStoreError(
+                    f"{folder}: no store can lie there ({os.strerror(error.errno or 0)}). Name a folder that you may "
+                    "write to, or one that can be made."
+                ) from None
         try:
             with told_as("the store"):
                 self._open()

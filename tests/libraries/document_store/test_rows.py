@@ -9,6 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,8 +61,11 @@ def test_rows_are_documents(found):
         ({"a": ["\ud800"]}, "a[*]", "UTF-8"),
         ({"a": nested(MAX_DEPTH)}, "a" + "[*]" * MAX_DEPTH, "deeper"),
         ({"a": [object()]}, "a[*]", "cannot hold a object"),
-        ({"a": [{"t": datetime(2020, 1, 1, tzinfo=UTC)}]}, "a[*].t", "documents have not"),
+        ({"a": [{"t": datetime(2020, 1, 1, tzinfo=UTC)}]}, "a[*].t", "with a time zone; store it as text"),
+        ({"a": [{"t": datetime(9020, 1, 1, 0, 0, 0, 5, tzinfo=UTC)}]}, "a[*].t", "with a time zone; store it as text"),
         ({"a": 1j}, "a", "cannot hold a complex"),
+        ({"u": UUID(int=7), "a": [{"b": np.str_("x")}]}, "a[*].b", "cannot hold a str_"),
+        ({"u": Decimal(1), "a": {"b": np.float64(1)}}, "a.b", "cannot hold a float64"),
     ],
 )
 def test_documents_that_are_refused(document, path, words):
@@ -79,7 +83,8 @@ def test_documents_that_are_refused(document, path, words):
         (b"\x81\xa1\xff\x01", "UTF-8"),
         (b"\x81\xa1a\xa2\xc0\x80", "UTF-8"),
         (b"\x81\xa1a\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "beyond 64 bits"),
-        (b"\x81\xa1a\xd6\xff\x00\x00\x00\x00", "0xd6"),
+        (b"\x81\xa1a\xd6\xff\x00\x00\x00\x00", "with a time zone"),
+        (b"\x81\xa1a\xd6\x07\x00\x00\x00\x00", "0xd6"),
         (b"\x81\xa1a\xc1", "0xc1"),
         (b"\x81\x01\x01", "names must be texts"),
         (b"\x81\xa1a\x01\x01", "1 bytes behind"),

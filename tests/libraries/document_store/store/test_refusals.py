@@ -6,7 +6,7 @@ import pytest
 
 from libraries.document_store import store as store_module
 from libraries.document_store.encodings import chunk
-from libraries.document_store.errors import DocumentError, QueryError
+from libraries.document_store.errors import DocumentError, DocumentStoreError, QueryError
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.layouts.layout import LEAF_BYTES
 from libraries.document_store.messagepack import encode
@@ -42,6 +42,23 @@ def test_a_key_with_surrogates_is_refused(tmp_path):
                 call("a\ud800")
         assert store.get("é") == {"id": "é"}
         assert store.count() == 1
+
+
+@pytest.mark.parametrize("path", ["\ud800", "a.\udfff", ["a", 1], ["\ud800"]])
+def test_a_step_that_no_field_can_have_is_refused(tmp_path, path):
+    with DocumentStore.open(tmp_path) as store:
+        store.upsert([{"id": 1}])
+        for call in (store.index, lambda path: store.to_arrow([path]), lambda path: list(store.scan([path]))):
+            with pytest.raises(QueryError, match="a path has the step"):
+                call(path)
+
+
+def test_a_folder_that_cannot_be_is_no_failed_disk(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "store", tmp_path / ("x" * 300)):
+        with pytest.raises(DocumentStoreError, match="no store can lie there") as raised:
+            DocumentStore.open(folder)
+        assert str(folder) in str(raised.value)
 
 
 @pytest.mark.parametrize("given", [{"a": "x" * 2_000}, {"a": [["x"], []] * 600}])
