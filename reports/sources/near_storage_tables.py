@@ -113,7 +113,8 @@ def _measured(series: Series | None, percent: float) -> Entry:
 def _retrieval(about: str, ours: Ours) -> SideBySide:
     """Each way's expected throughput and rate: as they print it, and sustained."""
     needed = {row["workload"]: row for row in published_rows("near_storage_retrieval.csv")}
-    curves = {name: curve for name, curve in _curves(ours).items() if isinstance(curve, Curve)}
+    whole = {name: series for name, series in ours.items() if series.reaches_all}
+    curves = {name: curve for name, curve in _curves(whole).items() if isinstance(curve, Curve)}
     lines = []
     for workload, bands in distributions().items():
         for name, curve in curves.items():

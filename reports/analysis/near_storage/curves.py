@@ -38,7 +38,7 @@ def curves_of(found: Sequence[Series]) -> Iterator[Figures]:
         yield _parameters(about, several)
         if any(isinstance(series.curve(), Curve) for series in several):
             yield _errors(about, several)
-            yield _retrieval(about, several)
+            yield from _retrieval(about, [series for series in several if series.reaches_all])
 
 
 def _fitted(found: Sequence[Series]) -> list[Series]:
@@ -94,7 +94,7 @@ def _errors(about: str, several: Sequence[Series]) -> Figures:
     )
 
 
-def _retrieval(about: str, several: Sequence[Series]) -> Figures:
+def _retrieval(about: str, several: Sequence[Series]) -> Iterator[Figures]:
     lines = []
     workloads = distributions()
     for label, series in zip(_labels(several), several, strict=True):
@@ -107,9 +107,11 @@ def _retrieval(about: str, several: Sequence[Series]) -> Figures:
             per_month = rate_per_month(rates.sustained, CAPACITY_GB)
             texts += [number_text(rates.mean), number_text(rates.sustained), number_text(per_month)]
         lines.append((label, tuple(texts)))
+    if not lines:
+        return
     heads = ("mean GB/s", "sustained GB/s", "times a month")
     needed = ", ".join(f"{name} {times}" for name, times in needed_per_month().items())
-    return Figures(
+    yield Figures(
         f"throughput of published mixes of queries ({about})",
         "way",
         tuple(f"{name} {head}" for name in workloads for head in heads),

@@ -103,6 +103,8 @@ def fit(points: Sequence[Point]) -> Curve:
         raise NoFit(
             f"the fit ends at b = {b:.3g}, c = {c:.3g}, d = {d:.3g}: throughput that does not fall as selectivity rises"
         )
+    if a + b / (1 + c * 100**d) <= 0:
+        raise NoFit(f"the fit ends at a = {a:.3g}: throughput that is none before all row groups are read")
     for name, value, off in (("b", b, errors[1]), ("c", c, errors[2]), ("d", d, errors[3])):
         if off > value:
             raise NoFit(f"these {len(ordered)} points do not decide it: {name} would be {value:.3g} ± {off:.2g}")

@@ -48,6 +48,12 @@ class Series:
         """What was measured at this selectivity."""
         return next((each for each in self.measured if each.percent == percent), None)
 
+    @property
+    def reaches_all(self) -> bool:
+        """Whether all row groups were asked for too. Rates of a mix are decided by its slowest queries, so none is told
+        by a curve that ends before them."""
+        return self.at(100) is not None
+
     def curve(self) -> Curve | NoFit:
         """The curve through the medians, or why there is none."""
         try:

@@ -138,6 +138,14 @@ def test_tables_8_2_and_8_3_are_made_of_our_curves_by_the_same_fit() -> None:
     assert offs["ours: V1", "25 %"] == "+7.59 %"
 
 
+def test_a_mix_has_no_rate_where_its_slowest_queries_were_not_asked() -> None:
+    """They decide it, and a curve through the others says nothing of them."""
+    some = {key: rate for key, rate in theirs().items() if key[1] != "query[groups=1.0]"}
+    retrieval, parameters = tables([run_of(some)])[1:3]
+    assert {line[1] for line in retrieval.texts} == {"theirs: V1", "theirs: V2"}
+    assert "ours: V1" in {line[0] for line in parameters.texts}
+
+
 def test_too_few_selectivities_make_no_curve_and_say_so() -> None:
     few = {key: rate for key, rate in theirs().items() if key[0] == V1 and "0.01" not in key[1] and "0.5" not in key[1]}
     throughput, *others = tables([run_of(few)])

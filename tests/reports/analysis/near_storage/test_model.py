@@ -79,6 +79,9 @@ def test_at_0_percent_it_is_a_plus_b_whatever_the_power() -> None:
     assert Curve(1.0, 10.0, 3.0, 0.2, (0, 0, 0, 0))(0) == 11.0
 
 
+FAST = [Point(0, 103.516), Point(1, 8.5729), Point(10, 1.7661), Point(25, 0.6592), Point(50, 0.3117)]
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -89,6 +92,8 @@ def test_at_0_percent_it_is_a_plus_b_whatever_the_power() -> None:
         ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|does not fall"),
         ([Point(percent, 2.0) for percent in PERCENTS], "no curve|does not fall"),
         # Of a busy machine: it falls, and no four parameters are decided.
+        # Of few queries, none of them slow: beyond the last one it would fall below nothing.
+        (FAST, r"the fit ends at a = -0\.\d+: throughput that is none before all"),
         (BUSY, r"5 points do not decide it: b would be \d+ ± "),
     ],
 )
