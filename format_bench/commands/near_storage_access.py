@@ -6,6 +6,7 @@ A token comes from the environment or from a file that nobody else may read. Not
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,17 +73,22 @@ def private_text(file: Path, option: str) -> str:
         return file.read_text().strip()
     except OSError as error:
         raise RequestError(f"{option} {file}: {error.strerror}\n  name a file that holds it") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{option} {file}: is no text, so it holds none\n  name the file that holds it") from None
 
 
 def made_once(file: Path, text: str) -> bool:
     """Write a file that only this user may read, unless it is there. Whether it was made."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    if file.exists():
         return False
-    with open(descriptor, "w") as opened:
-        opened.write(text + "\n")
-        opened.flush()
-        os.fsync(opened.fileno())
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=f".{file.name}-") as made:
+        made.write(text + "\n")
+        made.flush()
+        os.fsync(made.fileno())
+        try:
+            # It has its name when it is whole: who is killed in between leaves none that is empty.
+            os.link(made.name, file)
+        except FileExistsError:
+            return False
     return True

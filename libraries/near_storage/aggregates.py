@@ -331,7 +331,12 @@ def _merged(plan: Plan, table: pa.Table) -> pa.Table:
     """Parts on top of each other as one. Without GROUP BY all their rows are one group, added in order like others."""
     names = plan.part_schema.names
     keys = {name: table[name] for name in names if name.startswith("k")}
-    states = {f"s{number}": _within_digits(table[f"s{number}"], state) for number, state in enumerate(plan.states)}
+    states = {f"s{number}": table[f"s{number}"] for number in range(len(plan.states))}
+    states |= {
+        name: _within_digits(states[name], state)
+        for name, state in zip(states, plan.states, strict=True)
+        if state.piece == "sum"
+    }
     one = {"one": pa.chunked_array([pa.repeat(pa.scalar(0, pa.int8()), table.num_rows)])}
     grouped = _grouped(keys or one, states, plan.states, table.num_rows)
     return _assembled(plan, grouped)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import click
 import pytest
 
-from format_bench.commands.near_storage_access import near_storage_told
+from format_bench.commands.near_storage_access import made_once, near_storage_told, private_text
 from format_bench.commands.store import store
+from format_bench.errors import RequestError
 from libraries.near_storage.errors import NotFoundError, SilentError, UnavailableError
 
 
@@ -44,6 +46,33 @@ def test_what_a_service_says_of_itself_is_told_as_it_is(capsys: pytest.CaptureFi
     with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
         raise NotFoundError("no table is called 'events'")
     assert ended.value.exit_code == 2
+
+
+def test_a_file_that_is_no_text_holds_no_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.touch(0o600)
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(RequestError, match=r"--token-file .*token: is no text"):
+        private_text(file, "--token-file")
+
+
+def test_a_secret_has_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between name and content, a first start would leave an empty file that every later one reads."""
+    file = tmp_path / "store" / "secret"
+    synced = os.fsync
+
+    def killed(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", killed)
+    with pytest.raises(KeyboardInterrupt):
+        made_once(file, "x" * 40)
+    assert list(file.parent.iterdir()) == []
+    monkeypatch.setattr(os, "fsync", synced)
+    assert made_once(file, "x" * 40)
+    assert not made_once(file, "y" * 40)
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("x" * 40 + "\n", 0o600)
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_verbs_that_messages_name_are_there() -> None:

@@ -55,7 +55,7 @@ def endpoints(
     token: str | None = None,
     tls_roots: bytes | None = None,
 ) -> list[Endpoint]:
-    """The partitions that may have rows for which `where` is true, in the table's order.
+    """The partitions that may have rows for which `where` is true, in the table's order; the first, if none may.
 
     `columns` are those that tasks get if they ask for none. A pyarrow expression must be one that the nodes understand
     as a whole, else RequestError: filter the rest in the tasks. The token is that of the environment variable
@@ -72,7 +72,8 @@ def endpoints(
         where = translated.predicate
     query = Query(table, None if columns is None else tuple(columns), where)
     asked = client.executor.ask(query, Options())
-    positions = sorted(piece.position for source in asked.sources for piece in source.share.pieces)
+    # Without any, a cluster would not know the columns: the first partition then gives no rows.
+    positions = sorted(piece.position for source in asked.sources for piece in source.share.pieces) or [0]
     encoded = wire.encode_query(query)
     return [Endpoint(uri, encoded, asked.plan.version, position, tls_roots) for position in positions]
 

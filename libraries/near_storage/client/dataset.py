@@ -240,7 +240,7 @@ class NearStorageDataset(ds.UnionDataset):
 
 def dataset(executor: Executor, table: str, way: Way | None) -> NearStorageDataset:
     """The current version of a table."""
-    asked = executor.ask(Query(table, limit=0), Options())
+    asked = executor.ask(Query(table, columns=(), limit=0), Options())
     return NearStorageDataset(executor, table, Options(way=way, version=asked.plan.version), asked.schema)
 
 

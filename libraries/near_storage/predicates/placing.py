@@ -169,7 +169,7 @@ def _written(literal: Literal, type: pa.DataType) -> Fraction:
     count, has_offset = moments.nanoseconds_since_1970(text)
     zone = zone_of(type)
     if has_offset != (zone is not None):
-        hint = "leave the offset out" if zone is None else "add one, such as '+00:00'"
+        hint = "leave the offset out" if zone is None else "write it as '2020-12-31 00:00:00+00:00'"
         raise PredicateError(
             f"{text[:60]!r} has {'an' if has_offset else 'no'} offset, other than a column of {type}: {hint}"
         )

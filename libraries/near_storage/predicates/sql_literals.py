@@ -86,7 +86,7 @@ def _timestamp(text: str) -> Literal:
 def _timestamp_with_zone(text: str) -> Literal:
     nanoseconds, has_offset = moments.nanoseconds_since_1970(text)
     if not has_offset:
-        raise PredicateError(f"TIMESTAMPTZ {text[:60]!r} has no offset: add one, such as '+00:00'")
+        raise PredicateError(f"TIMESTAMPTZ {text[:60]!r} has no offset: write it as '2020-12-31 00:00:00+00:00'")
     return _finest(nanoseconds, "UTC")
 
 

@@ -17,6 +17,7 @@ from libraries.near_storage.errors import RequestError, UnauthenticatedError
 from libraries.near_storage.serving.guard import from_call
 from libraries.near_storage.serving.protocol import RECEIPT_BYTES, decode, encode
 from libraries.near_storage.serving.security import is_loopback
+from libraries.near_storage.storing.names import check_uri
 
 CALL_S = 30.0
 """How long a call without a stream may take."""
@@ -56,7 +57,10 @@ class Caller:
             if found is None:
                 check_location(location)
                 roots = {"tls_root_certs": self._tls_roots} if self._tls_roots is not None else {}
-                found = self._clients[location] = flight.FlightClient(location, **roots)
+                try:
+                    found = self._clients[location] = flight.FlightClient(location, **roots)
+                except pa.ArrowException as error:
+                    raise RequestError(f"{location}: Arrow takes it for no address ({str(error)[:200]})") from None
             return found
 
     def options(self, timeout_s: float = CALL_S, with_token: bool = True) -> flight.FlightCallOptions:
@@ -98,12 +102,13 @@ class Caller:
 
 def check_location(location: str) -> None:
     """RequestError unless the address is one of a server, with TLS or on this machine."""
+    check_uri(location)
     try:
         parts = urlsplit(location)
-        known = parts.scheme in ("grpc", "grpc+tcp", "grpc+tls") and parts.hostname and parts.port
+        known = parts.hostname and parts.port
     except ValueError:
         known = False
     if not known or parts.hostname is None:
-        raise RequestError(f"{location!r}: no address of a server; write grpc://HOST:PORT or grpc+tls://HOST:PORT")
+        raise RequestError(f"{location!r}: no host, or no port from 1 to 65535; write grpc://HOST:PORT")
     if parts.scheme != "grpc+tls" and not is_loopback(parts.hostname):
         raise RequestError(f"{location}: without TLS only this machine itself is called; write grpc+tls://")

@@ -192,7 +192,8 @@ class Maintaining:
             try:
                 with self._one:
                     self._remove(self._catalog.upkeep.collect(), [])
-            except NearStorageError:
+            except Exception:
+                # Whatever it was of: without this thread nothing would be removed any more, and nobody would know.
                 LOG.exception("collecting failed")
 
 

@@ -78,7 +78,11 @@ def read_secret(file: Path) -> bytes:
         raise RequestError(f"secret: cannot read {file} ({error.strerror})") from None
     if mode & 0o077:
         raise RequestError(f"secret: {file} may be read by other users; run: chmod 600 {file}")
-    check_secret(secret)
+    if len(secret) < SECRET_BYTES:
+        raise RequestError(
+            f"secret: {file} holds {len(secret)} bytes, at least {SECRET_BYTES} are needed; copy the catalog's, or "
+            "remove the catalog's own, which then makes another"
+        )
     return secret
 
 

@@ -11,7 +11,8 @@ from libraries.near_storage.errors import RequestError
 
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
-_URI = re.compile(r"grpc(\+tcp|\+tls|\+unix)?://[!-~]{1,500}", re.ASCII)
+_URI = re.compile(r"grpc(\+tcp|\+tls)?://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):[0-9]{1,5}", re.ASCII)
+"""Arrow refuses other characters, and paths, where it is called: by then it would be an error of everybody."""
 
 
 def check_digest(digest: str) -> str:
@@ -35,8 +36,8 @@ def check_folder(identity: str) -> str:
 
 
 def check_uri(uri: str) -> str:
-    """Where Flight finds a node; `RequestError` if it is no address that Flight knows."""
-    return _checked(_URI, uri, "address of a node", "grpc://HOST:PORT or grpc+tls://HOST:PORT")
+    """Where Flight finds a server; `RequestError` if it is no address that Flight knows."""
+    return _checked(_URI, uri, "address of a server", "grpc://HOST:PORT or grpc+tls://HOST:PORT")
 
 
 def _checked(pattern: re.Pattern[str], text: str, what: str, allowed: str) -> str:

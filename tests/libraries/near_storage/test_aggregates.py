@@ -188,6 +188,8 @@ def test_sums_of_decimals_are_exact_or_an_error() -> None:
     for parts in ([twice], [widest, widest]):
         with pytest.raises(RequestError, match="'x' could have more than 76 digits"):
             ask("SELECT sum(x) AS x FROM t", *parts)
+    extremes = ask("SELECT min(x) AS low, max(x) AS high FROM t", widest, widest, widest)
+    assert extremes == {"low": [Decimal("9" * 76)], "high": [Decimal("9" * 76)]}, "nothing is added up"
 
 
 def test_nothing_sums_to_null_and_counts_to_zero() -> None:

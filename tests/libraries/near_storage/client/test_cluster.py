@@ -32,6 +32,17 @@ def test_an_endpoint_a_partition(served: Cluster, table: pa.Table):
     assert read_arrow(found[1], ["share"]).column_names == ["share"]
 
 
+def test_where_nothing_matches_the_columns_are_known_still(served: Cluster, table: pa.Table):
+    """Whether pruning finds that is no matter of who asks: dask takes no empty list."""
+    found = endpoints(served.uri, "t", ["key", "name"], pc.field("key") > 10**9)
+    assert len(found) == 1
+    assert read_arrow(found[0]).equals(table.select(["key", "name"]).slice(0, 0))
+    frame = dd.from_map(read_endpoint, found).compute(scheduler="synchronous")
+    assert (list(frame.columns), len(frame)) == (["key", "name"], 0)
+    served.client().put("none", table.slice(0, 0))
+    assert read_arrow(endpoints(served.uri, "none")[0]).equals(table.slice(0, 0))
+
+
 def test_no_secret_travels(served: Cluster):
     assert served.token.encode() not in pickle.dumps(endpoints(served.uri, "t"))
 

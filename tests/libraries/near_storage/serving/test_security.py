@@ -80,7 +80,7 @@ def test_addresses_that_are_called(location):
 
 NO_ADDRESSES = """
 grpc://192.0.2.7:80 grpc+tcp://0.0.0.0:80 http://127.0.0.1:80 grpc+unix:///a/b x grpc://x grpc://x:9x grpc://[::1:80
-grpc://x:99999
+grpc://x:99999 grpc+tls://<host>:8816 grpc://127.0.0.1:1/<x> grpc://127.0.0.1:1/a|b grpc://127.0.0.1:1/ü grpc://::1:8
 """
 
 

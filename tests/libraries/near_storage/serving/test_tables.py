@@ -354,3 +354,39 @@ def test_an_address_that_nobody_can_call_is_not_told(tmp_path: Path, host: str):
     with pytest.raises(RequestError, match="--advertise"):
         running.serve_node(tmp_path / "node", b"x" * 32, "node", "grpc://127.0.0.1:1", host)
     assert not (tmp_path / "node").exists()
+
+
+@pytest.mark.parametrize("location", ["grpc+tls://<host>:8816", "grpc://127.0.0.1:8816/x"])
+def test_a_node_at_an_address_that_nobody_can_call_is_not_registered(tmp_path: Path, location: str):
+    """Registered, it would be in every plan, and an error of every query although there are replicas."""
+    with cluster(tmp_path, nodes=2) as served:
+        served.client().put("t", rows(0))
+        with pytest.raises(RequestError, match="grpc://HOST:PORT"):
+            served.nodes[0].register(served.uri, location)
+        assert served.client().query("SELECT a FROM t WHERE a = 3").to_pydict() == {"a": [3]}
+
+
+def test_removing_goes_on_whatever_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with cluster(tmp_path, nodes=1, replicas=1) as served:
+        catalog = served.catalog
+        begun = [threading.Event(), threading.Event()]
+        times = iter(begun)
+
+        def fail():
+            next(times, begun[-1]).set()
+            raise pa.ArrowInvalid("not foreseen")
+
+        monkeypatch.setattr(catalog._catalog.upkeep, "collect", fail)
+        for each in begun:
+            catalog.maintaining._hurry.set()
+            assert each.wait(10)
+
+
+def test_a_table_with_one_name_twice_has_a_schema(tmp_path: Path):
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "a", "b"])
+    with cluster(tmp_path, nodes=1, replicas=1) as served:
+        client = served.client()
+        client.put("t", twice)
+        assert client.schema("t").equals(twice.schema)
+        assert client.dataset("t").to_table(["b"]).to_pydict() == {"b": [3]}
+        assert client.query("SELECT b FROM t").to_pydict() == {"b": [3]}

@@ -34,7 +34,11 @@ def test_digests_that_are_refused(digest):
 
 
 @pytest.mark.parametrize(
-    "uri", ["", "http://a:1", "grpc://", "grpc://a b", "grpc://" + "a" * 501, "file:///etc/passwd"]
+    "uri",
+    [
+        *("", "http://a:1", "grpc://", "grpc://a b", "grpc://a", "grpc://" + "a" * 501, "file:///etc/passwd"),
+        *("grpc+tls://<host>:8816", "grpc://a:1/<x>", "grpc://a:1/", "grpc://me@a:1", "grpc://a:1?x", "grpc://ü:1"),
+    ],
 )
 def test_addresses_that_are_refused(uri):
     with pytest.raises(RequestError, match="grpc://HOST:PORT"):
