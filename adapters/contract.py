@@ -331,7 +331,7 @@ class Adapter(ABC):
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:
-        """Ask the services once for nothing of what lies at `location`, so that they have answered before."""
+        """Ask the services once for little of what lies at `location`, so that they have answered before."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def stored(self, location: Path) -> Stored:

@@ -118,6 +118,14 @@ class LocalFiles:
         """Bytes of all files together, what throughput is told of."""
         return sum(file.stored_bytes for file in self._files)
 
+    def keep_footers(self) -> None:
+        """Parse the footers of all files now, so that no query with `cached` ones is the first to need one.
+
+        Raises StaleError for a file that was replaced since it was prepared, DamagedError for a footer that changed.
+        """
+        for file in self._files:
+            self._kept_footer(file, Report())
+
     def query(
         self, query: Query, way: Way = "v2", footers: Footers = "cached", refilter: bool = True
     ) -> tuple[pa.Table, Report]:
@@ -213,12 +221,16 @@ class LocalFiles:
             yield from by_parquet.batches(chunks, original, groups, plan.columns, plan.filter)
 
     def _footer(self, file: LocalFile, plan: _Plan, report: Report) -> ParsedFooter:
-        def load() -> ParsedFooter:
-            report.footers_parsed += 1
-            with _opened(file, report) as fd:
-                return checked(file.footer_bytes(fd), file.footer_digest)
+        return _parsed(file, report) if plan.footers == "parsed" else self._kept_footer(file, report)
 
-        return load() if plan.footers == "parsed" else self._footers.get(file.identity, load)
+    def _kept_footer(self, file: LocalFile, report: Report) -> ParsedFooter:
+        return self._footers.get(file.identity, lambda: _parsed(file, report))
+
+
+def _parsed(file: LocalFile, report: Report) -> ParsedFooter:
+    report.footers_parsed += 1
+    with _opened(file, report) as fd:
+        return checked(file.footer_bytes(fd), file.footer_digest)
 
 
 @contextmanager

@@ -195,6 +195,25 @@ def test_footers_are_parsed_once_or_for_each_query(paths):
         assert files.query(query, way, footers)[1].footers_parsed == parsed
 
 
+def test_kept_footers_are_all_there_before_the_first_query(paths):
+    files = LocalFiles.prepare(paths)
+    files.keep_footers()
+    for way in ("v1", "v2", "all"):
+        assert files.query(Query("t", ("number",)), way)[1].footers_parsed == 0
+
+
+def test_a_changed_footer_is_not_kept(paths):
+    files = LocalFiles.prepare(paths)
+    content = bytearray(paths[2].read_bytes())
+    content[-20] ^= 1
+    before = paths[2].stat()
+    with paths[2].open("r+b") as file:
+        file.write(content)
+    os.utime(paths[2], ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(DamagedError, match="digest"):
+        files.keep_footers()
+
+
 @pytest.mark.parametrize("way", ["v1", "v2", "all"])
 def test_a_limit_stops_reading(paths, way):
     files = LocalFiles.prepare(paths)
