@@ -35,11 +35,11 @@ WORDS = {
     ),
     "documents-layouts": (
         *("documents", "--rows", "10000", "--operations", "save|ask", "--datasets", "^(cell|sensors|tweets|wos)$"),
-        *("--formats", "^document-store", "--formats-not", "merges="),
+        *("--formats", "^document-store", "--formats-not", "merges=", "--rounds", "5"),
     ),
     "documents-ranges": (
         *("documents", "--rows", "20000", "--operations", "save|range", "--datasets", "^tweets-2016$"),
-        *("--formats", r"^document-store\[layout=amax\]$"),
+        *("--formats", r"^document-store\[layout=amax\]$", "--rounds", "5"),
     ),
 }
 """What is run where it is not a whole suite at full size: that of documents would take a day. Its last two parts hold
