@@ -25,7 +25,8 @@ EARLY_STOP_ROUNDS = 5
 EARLY_STOP_HALF_WIDTH = 0.05
 """An interval is narrow whose half is under this share of its median (rule 15)."""
 EXTRA_ROUNDS = 2
-"""Rounds beyond the planned ones that make up for samples which were not counted (rules 1 and 15)."""
+"""Rounds beyond the planned ones that make up for samples which were not counted (rules 1 and 15). Who is compared with
+such a cell takes part in them until both have the rounds of a verdict in common."""
 FAILURES_ALLOWED = 2
 """After so many failed rounds a cell is given up, after the first where it had no pilot round (rule 15)."""
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
@@ -45,6 +46,8 @@ class Progress:
     operations: tuple[str, ...]
     """Those that may run: an operation that failed on few rows already is none of them."""
     walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    rounds: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Those in which an operation was counted."""
     failures: Counter[str] = field(default_factory=Counter)
 
     def add(self, samples: Sequence[Sample]) -> None:
@@ -54,6 +57,7 @@ class Progress:
             # As in statistics: what nothing verified, or nobody asked for, tells nothing of its cell.
             if sample.counted and not sample.in_service:
                 self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
+                self.rounds[sample.operation].add(sample.round)
 
     @property
     def counted(self) -> int:
@@ -84,6 +88,7 @@ class Schedule:
         self._seed = seed
         self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
         self._held_back: frozenset[str] = frozenset()
+        self._late: frozenset[str] = frozenset()
         self._released = 0
         self._let_run: frozenset[str] | None = None
         self.progress = {
@@ -106,7 +111,7 @@ class Schedule:
 
     def hold_back(self, variants: Iterable[str]) -> None:
         """These variants wait until `release`."""
-        self._held_back = frozenset(variants)
+        self._held_back = self._late = frozenset(variants)
 
     def release(self, number: int) -> bool:
         """Whether anybody waited: they take part from round `number` on, which is the first for them."""
@@ -153,10 +158,14 @@ class Schedule:
             return self.progress[chain].operations
         return tuple(name for name in self.progress[chain].operations if self._cell_wants(chain, name, number))
 
-    def _remaining(self, chain: Chain, operation: str) -> int:
+    def _is_given_up(self, chain: Chain, operation: str) -> bool:
         progress = self.progress[chain]
         proven = self._predictions[chain].piloted or progress.walls_ns[operation]
-        if progress.failures[operation] >= (FAILURES_ALLOWED if proven else 1):
+        return progress.failures[operation] >= (FAILURES_ALLOWED if proven else 1)
+
+    def _remaining(self, chain: Chain, operation: str) -> int:
+        progress = self.progress[chain]
+        if self._is_given_up(chain, operation):
             return 0
         if self._asked is None and progress.narrow(operation):
             return 0
@@ -164,7 +173,30 @@ class Schedule:
 
     def _cell_wants(self, chain: Chain, operation: str, number: int) -> bool:
         within = number - self._released <= self.planned_rounds(chain, operation) + EXTRA_ROUNDS
-        return within and self._remaining(chain, operation) > 0
+        return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
+
+    def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
+        """Whether a cell that has its rounds takes part once more: beside another one it has too few rounds in common
+        for a verdict, because one of them was not counted in some, and those left make them enough."""
+        own = number - (self._released if chain.variant in self._late else 0)
+        left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
+        if own <= EARLY_STOP_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):
+            return False
+        counted = self.progress[chain].rounds[operation]
+        return any(
+            EARLY_STOP_ROUNDS - left <= len(counted & self.progress[other].rounds[operation]) < EARLY_STOP_ROUNDS
+            for other in self._predictions
+            if _are_compared(chain, other)
+            and (chain.variant in self._late) == (other.variant in self._late)
+            and self._may_have_a_verdict(other, operation)
+        )
+
+    def _may_have_a_verdict(self, chain: Chain, operation: str) -> bool:
+        return (
+            operation in self.progress[chain].operations
+            and self.planned_rounds(chain, operation) >= EARLY_STOP_ROUNDS
+            and not self._is_given_up(chain, operation)
+        )
 
     def _wants(self, chain: Chain, number: int) -> bool:
         if chain.variant in self._held_back or (self._let_run is not None and chain.variant not in self._let_run):
@@ -217,6 +249,16 @@ def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[
     if alone and all(progress[chain].counted >= EARLY_STOP_ROUNDS for chain in runners):
         return []
     return kept
+
+
+def _are_compared(chain: Chain, other: Chain) -> bool:
+    """Whether two variants stand in one table."""
+    return (
+        chain != other
+        and not chain.is_raw_io
+        and not other.is_raw_io
+        and (chain.suite, chain.dataset, chain.conditions) == (other.suite, other.dataset, other.conditions)
+    )
 
 
 def _same_data(chain: Chain, yardstick: Chain) -> bool:

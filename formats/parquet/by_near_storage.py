@@ -270,7 +270,7 @@ class ParquetNearStorage(Parquet):
         else:
             files = self._files(location)
             if self.values["footers"] == "kept":
-                # pyarrow and DuckDB read theirs here too. Else calls that meet a file for the first time are no others.
+                # As pyarrow and DuckDB do. Else a call that is the first to meet a file takes longer than others.
                 files.keep_footers()
             ask, close = lambda *asked: files.query(*asked)[0], _nothing
         way, footers = WAYS[reader], "parsed" if self.values["footers"] == "parsed" else "cached"

@@ -124,6 +124,45 @@ def test_unsettled_samples_are_made_up_for() -> None:
     assert schedule.due(4) == []
 
 
+def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """The rounds in which each variant ran, where samples of some are not counted; walls are never narrow."""
+    ran: dict[str, list[int]] = {}
+    for number in range(1, 30):
+        due = schedule.due(number)
+        if not due:
+            return ran
+        for each in due:
+            wall = SECOND + number % 3 * SECOND // 2
+            not_counted = number in lost.get(each.variant, ())
+            schedule.learn(each, samples(each, (wall, wall), number, unsettled=not_counted))
+            ran.setdefault(each.variant, []).append(number)
+    raise AssertionError("the schedule never ends")
+
+
+def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() -> None:
+    """Else a round that was lost leaves a run of five rounds without a verdict."""
+    five = list(range(1, 6))
+    chains = {chain("csv"): prediction(1), chain("orc"): prediction(1), chain("csv", "int"): prediction(1)}
+    assert played(Schedule(dict(list(chains.items())[:2]), seed=1, rounds=5), {}) == {"csv": five, "orc": five}
+    other_data = {chain("csv"): prediction(1), chain("orc", "int"): prediction(1)}
+    ran = played(Schedule(other_data, seed=1, rounds=5), {"csv": [2]})
+    assert ran == {"csv": [*five, 6], "orc": five}
+    ran = played(Schedule(dict(list(chains.items())[:2]), seed=1, rounds=5), {"csv": [2]})
+    assert ran == {"csv": [*five, 6], "orc": [*five, 6]}
+    ran = played(Schedule(dict(list(chains.items())[:2]), seed=1, rounds=5), {"csv": [2], "orc": [3]})
+    assert ran == {"csv": [*five, 6, 7], "orc": [*five, 6, 7]}
+
+
+def test_nobody_goes_on_for_a_verdict_that_cannot_be_had() -> None:
+    two = {chain("csv"): prediction(1), chain("orc"): prediction(1)}
+    # Three rounds lost of seven: none of both may run often enough.
+    assert played(Schedule(two, seed=1, rounds=5), {"csv": [1, 2, 3]})["orc"] == [1, 2, 3, 4, 5]
+    # Three rounds have no verdict anyway.
+    assert played(Schedule(two, seed=1, rounds=3), {"csv": [1]}) == {"csv": [1, 2, 3, 4], "orc": [1, 2, 3]}
+    # Five of seven in common are enough.
+    assert played(Schedule(two, seed=1, rounds=7), {"csv": [1, 2]})["orc"] == list(range(1, 8))
+
+
 def failed(of: Chain, round_number: int, *operations: str) -> list[Sample]:
     """One execution in which these operations failed, and the others did not."""
     failure = Failure(kind="crash", reason="x")
@@ -379,6 +418,16 @@ def test_what_waits_comes_after_the_rounds_of_all_others() -> None:
             schedule.learn(each, samples(each, (SECOND, SECOND), number))
         ran.append(sorted(each.variant for each in due))
     assert ran == [["csv", "raw-io"]] * 5 + [["raw-io", "xml"]] * 5
+
+
+def test_nobody_goes_on_for_what_waited() -> None:
+    """They have no round in common, whatever is measured again."""
+    chains = {chain("csv"): prediction(1), chain("xml"): prediction(20)}
+    schedule = Schedule(chains, seed=1, rounds=5)
+    schedule.hold_back(["xml"])
+    assert played(schedule, {}) == {"csv": [1, 2, 3, 4, 5]}
+    assert schedule.release(6)
+    assert [each.variant for each in schedule.due(6)] == ["xml"]
 
 
 def test_slow_is_what_a_budget_cannot_wait_for() -> None:
