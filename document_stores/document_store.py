@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from libraries.document_store.store import DocumentStore
     from libraries.document_store.tree.manifest import Manifest
 
+KEPT_BYTES = 256 << 20
+"""Of pages, where they are kept: what the questions of 1,000,000 events read fits in."""
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""
 
@@ -46,6 +48,7 @@ class OwnStore(DocumentStoreAdapter):
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
         "merges": Setting(("soon", "late"), "soon", "when files become one: as soon as due, or when five are there"),
+        "pages": Setting(("read", "kept"), "read", "whether pages stay in memory, decompressed, up to 256 MiB"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),
@@ -70,11 +73,12 @@ class OwnStore(DocumentStoreAdapter):
         """One upsert of all lines, which is one step."""
         words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
         given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
+        kept = f", cache_bytes={self._cache_bytes}" if self._cache_bytes else ""
         store = "with DocumentStore.open({path}, key={key}"
         return Calls(
             ("from libraries.document_store.store import DocumentStore",),
             f"{store}{given}) as store:\n    store.upsert({{held}})",
-            f"{store}) as store:\n    documents = list(store.scan())",
+            f"{store}{kept}) as store:\n    documents = list(store.scan())",
         )
 
     def load_library(self) -> None:
@@ -111,9 +115,21 @@ class OwnStore(DocumentStoreAdapter):
     def _open(self, location: Path, key: str) -> DocumentStore:
         layout, codec, sync, merges = (self.values[name] for name in ("layout", "codec", "sync", "merges"))
         try:
-            return self._store.DocumentStore.open(location, key, layout, codec, sync, merges=merges)  # type: ignore[arg-type]
+            return self._store.DocumentStore.open(
+                location,
+                key,
+                layout,  # type: ignore[arg-type]
+                codec,  # type: ignore[arg-type]
+                sync,  # type: ignore[arg-type]
+                merges=merges,  # type: ignore[arg-type]
+                cache_bytes=self._cache_bytes,
+            )
         except self._errors.DocumentStoreError as error:
             raise AdapterError(f"{location}: {error}") from None
+
+    @property
+    def _cache_bytes(self) -> int:
+        return KEPT_BYTES if self.values["pages"] == "kept" else 0
 
     @contextmanager
     def refusals(self) -> Iterator[None]:

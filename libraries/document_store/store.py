@@ -93,6 +93,7 @@ class DocumentStore:
         sync: Literal["batch", "none"] = "batch",
         memtable_bytes: int = MEMTABLE_BYTES,
         merges: Literal["soon", "late"] = "soon",
+        cache_bytes: int = 0,
     ) -> DocumentStore:
         """Open the store in `folder`, or make one there.
 
@@ -101,7 +102,8 @@ class DocumentStore:
         zstd. Left out, both are the store's own, and `amax` and `zstd` for a new one. With sync="batch" an upsert that
         returned survives a power cut; with "none" it survives the end of the process, and a flush makes it durable.
         `memtable_bytes`: so much is collected in memory before it is flushed. With merges="late" none begins before
-        there are five components: writing is cheaper, and readers find more of them.
+        there are five components: writing is cheaper, and readers find more of them. `cache_bytes`: so much of pages
+        that were read stays in memory, decompressed, for the next call.
 
         Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
         """
@@ -115,8 +117,9 @@ class DocumentStore:
                 raise ValueError(f"{name} is one of {', '.join(map(str, allowed))}, not {given!r}")
         if not isinstance(key, str) or not _is_utf8(key):
             raise ValueError(f"key is the name of a field, as text, not {key!r}")
-        if not isinstance(memtable_bytes, int) or memtable_bytes < 1:
-            raise ValueError(f"memtable_bytes is a number of bytes from 1 on, not {memtable_bytes!r}")
+        for name, given_bytes, least in (("memtable_bytes", memtable_bytes, 1), ("cache_bytes", cache_bytes, 0)):
+            if not isinstance(given_bytes, int) or given_bytes < least:
+                raise ValueError(f"{name} is a number of bytes from {least} on, not {given_bytes!r}")
         settings = Settings(
             key=key,
             layout=layout,
@@ -124,6 +127,7 @@ class DocumentStore:
             synced=sync == "batch",
             memtable_bytes=memtable_bytes,
             late_merges=merges == "late",
+            cache_bytes=cache_bytes,
         )
         return cls(Tree(FolderPath(folder).absolute(), settings, OSCalls()))
 

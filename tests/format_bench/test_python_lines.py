@@ -70,7 +70,7 @@ STORES = [
     "json-lines[engine=msgspec,codec=zstd,level=7]",
     "sqlite-json",
     "document-store[layout=amax]",
-    "document-store[layout=vector,codec=none,merges=late]",
+    "document-store[layout=vector,codec=none,merges=late,pages=kept]",
 ]
 
 

@@ -21,6 +21,7 @@ from libraries.document_store.layouts.layout import (
     LayoutName,
 )
 from libraries.document_store.layouts.merging import merge_components
+from libraries.document_store.layouts.page_cache import PageCache
 from libraries.document_store.layouts.writing import write_component
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "KeyKind",
     "Keys",
     "LayoutName",
+    "PageCache",
     "StoredComponent",
     "merge_components",
     "open_component",

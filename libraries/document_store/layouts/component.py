@@ -23,6 +23,7 @@ from libraries.document_store.layouts.layout import (
     LayoutName,
     ReadCounters,
 )
+from libraries.document_store.layouts.page_cache import PageCache
 from libraries.document_store.layouts.pages import PageReader
 from libraries.document_store.layouts.place import placed
 from libraries.document_store.layouts.rows import RowsLeaf
@@ -39,7 +40,7 @@ _KEY_KINDS = {Kind.INTEGER: "integer", Kind.TEXT: "text"}
 class StoredComponent:
     """A component's file, opened; each property and method is that of `Component`. For any thread."""
 
-    def __init__(self, reader: FileReader) -> None:
+    def __init__(self, reader: FileReader, cache: PageCache) -> None:
         """Reads the footer alone. Raises CorruptError."""
         self._footer = footer = read_footer(reader)
         with placed(f"{reader.name}: its footer"):
@@ -49,7 +50,7 @@ class StoredComponent:
                 raise CorruptError(f"its schema's keys are not of the kind {footer.key_kind}")
             if any(leaf.columns > len(self._schema.leaves) for leaf in footer.leaves):
                 raise CorruptError("a leaf has more columns than the schema has leaves")
-        self._pages = PageReader(reader, footer.compression, np.array(footer.page_bytes, np.int64))
+        self._pages = PageReader(reader, footer.compression, np.array(footer.page_bytes, np.int64), cache)
         self._first_pages = [0, *accumulate(leaf.pages for leaf in footer.leaves)]
         self._schema_of = lru_cache(maxsize=None)(self._beginning_of_schema)
         self.info: ComponentInfo = info_of(footer, self._schema, reader.size_bytes)
@@ -156,6 +157,7 @@ class StoredComponent:
         return Schema(self._schema.key, nodes, self._schema.limit)
 
 
-def open_component(reader: FileReader) -> StoredComponent:
-    """A component's file. Raises CorruptError for one that no writer of ours made, or that changed since."""
-    return StoredComponent(reader)
+def open_component(reader: FileReader, cache: PageCache | None = None) -> StoredComponent:
+    """A component's file, whose pages are kept in a cache if one is given. Raises CorruptError for a file that no
+    writer of ours made, or that changed since."""
+    return StoredComponent(reader, PageCache(0) if cache is None else cache)

@@ -19,6 +19,7 @@ import xxhash
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.compression import compress, decompress
 from libraries.document_store.layouts.layout import PAGE_BYTES, CompressionName, FileReader, FileWriter, ReadCounters
+from libraries.document_store.layouts.page_cache import PageCache
 
 _CHECKSUM = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
@@ -61,8 +62,11 @@ class PageWriter:
 class PageReader:
     """Reads pages of a file that does not change; for any thread."""
 
-    def __init__(self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray) -> None:
-        self._reader = reader
+    def __init__(
+        self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: PageCache
+    ) -> None:
+        """`cache` keeps what `read` gives, under the file's name."""
+        self._reader, self._cache = reader, cache
         self._compression = compression
         self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()
         self._lock = threading.Lock()
@@ -79,14 +83,21 @@ class PageReader:
         return len(self._starts) - 1
 
     def read(self, first: int, count: int = 1) -> list[bytes]:
-        """Pages that lie one after the other, by one read of the file. Raises CorruptError, which names file and
-        page."""
-        return [self._page(first + place, body) for place, body in enumerate(self.stored(first, count))]
+        """Pages that lie one after the other, by one read of the file for those that are not kept. Raises CorruptError,
+        which names file and page."""
+        self._check_pages(first, count)
+        pages = [self._cache.get(self.name, number) for number in range(first, first + count)]
+        missing = [place for place, page in enumerate(pages) if page is None]
+        if missing:
+            low, high = missing[0], missing[-1] + 1
+            for place, body in enumerate(self.stored(first + low, high - low), low):
+                page = pages[place] = self._page(first + place, body)
+                self._cache.put(self.name, first + place, page)
+        return [page for page in pages if page is not None]
 
     def stored(self, first: int, count: int = 1) -> list[memoryview]:
         """The same pages as they are stored, their checksums compared and left out."""
-        if not 0 <= first < first + count <= self.count:
-            raise CorruptError(f"{self.name}: pages {first} to {first + count} are not among its {self.count} pages")
+        self._check_pages(first, count)
         start, end = self._starts[first], self._starts[first + count]
         read = memoryview(self._reader.read(end - start, start))
         with self._lock:
@@ -94,6 +105,10 @@ class PageReader:
             self.counters.pages_read += count
         starts = [place - start for place in self._starts[first : first + count + 1]]
         return [self._checked(first + place, read[low:high]) for place, (low, high) in enumerate(pairwise(starts))]
+
+    def _check_pages(self, first: int, count: int) -> None:
+        if not 0 <= first < first + count <= self.count:
+            raise CorruptError(f"{self.name}: pages {first} to {first + count} are not among its {self.count} pages")
 
     def _checked(self, number: int, stored: memoryview) -> memoryview:
         if len(stored) <= FRAME_BYTES:

@@ -12,7 +12,7 @@ from threading import RLock
 from libraries.document_store import layouts
 from libraries.document_store.files import FileReader, FileWriter, ReadCounter, nothing_to_check, written
 from libraries.document_store.indexes.index_files import Entry, IndexFile, write_index
-from libraries.document_store.layouts import ComponentInfo, ComponentOptions, LayoutName, StoredComponent
+from libraries.document_store.layouts import ComponentInfo, ComponentOptions, LayoutName, PageCache, StoredComponent
 from libraries.document_store.schema import Schema
 from libraries.document_store.tree.manifest import component_path, index_path
 from libraries.document_store.tree.memtable import Memtable, sorted_rows
@@ -24,9 +24,16 @@ class Workshop:
     """Where files of a store are made and opened; for any thread."""
 
     def __init__(
-        self, calls: FileCalls, folder: Path, layout: LayoutName, options: ComponentOptions, counter: ReadCounter
+        self,
+        calls: FileCalls,
+        folder: Path,
+        layout: LayoutName,
+        options: ComponentOptions,
+        counter: ReadCounter,
+        cache: PageCache,
     ) -> None:
         self.calls, self.folder, self.layout, self.options, self.counter = calls, folder, layout, options, counter
+        self.cache = cache
         # The collector may let an iterator go within a call of this very object.
         self._naming, self._given_up = RLock(), False
 
@@ -75,7 +82,7 @@ class Workshop:
         path = component_path(self.folder, number)
         reader = FileReader(self.calls, path, self.counter)
         try:
-            content = layouts.open_component(reader)
+            content = layouts.open_component(reader, self.cache)
         except BaseException:
             reader.close()
             raise

@@ -21,7 +21,14 @@ from msgspec import structs
 from libraries.document_store.errors import ClosedError, CorruptError, DocumentError, DocumentStoreError, LockedError
 from libraries.document_store.files import ReadCounter, told_as
 from libraries.document_store.indexes.index_files import IndexFile
-from libraries.document_store.layouts import ComponentOptions, CompressionName, KeyKind, LayoutName, StoredComponent
+from libraries.document_store.layouts import (
+    ComponentOptions,
+    CompressionName,
+    KeyKind,
+    LayoutName,
+    PageCache,
+    StoredComponent,
+)
 from libraries.document_store.messagepack import check_rows
 from libraries.document_store.schema import Schema
 from libraries.document_store.tree.flushing import Workshop
@@ -49,7 +56,8 @@ LOGS_FOR_MEMTABLE = 2
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How a store is opened. A layout or compression of None is the store's own: `amax` and `zstd` when it is new.
-    `late_merges`: none is due before there are as many components as there may be."""
+    `late_merges`: none is due before there are as many components as there may be. `cache_bytes`: so much of pages that
+    were read stays in memory."""
 
     key: str
     layout: LayoutName | None
@@ -57,6 +65,7 @@ class Settings:
     synced: bool
     memtable_bytes: int
     late_merges: bool = False
+    cache_bytes: int = 0
 
 
 _NO_FOLDER = (errno.ENOTDIR, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
@@ -110,7 +119,8 @@ class Tree:
             self._memtable = self._replayed(found)
         self._manifest, self._logs = manifest, logs
         options = ComponentOptions(compression=manifest.compression)
-        self.workshop = Workshop(self.calls, self.folder, manifest.layout, options, self.counter)
+        cache = PageCache(self._settings.cache_bytes)
+        self.workshop = Workshop(self.calls, self.folder, manifest.layout, options, self.counter, cache)
         self.version = self._opened(manifest)
         left = leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers))
         if left:

@@ -7,6 +7,7 @@ import pytest
 
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.layout import COMPRESSIONS, PAGE_BYTES
+from libraries.document_store.layouts.page_cache import PageCache
 from libraries.document_store.layouts.pages import PageReader, PageWriter
 from tests.libraries.document_store.layouts.components import MemoryFile
 
@@ -20,8 +21,8 @@ def written(compression):
     return file, writer
 
 
-def reader_of(file, writer, compression):
-    return PageReader(file, compression, np.array(writer.stored_bytes))
+def reader_of(file, writer, compression, cache_bytes=0):
+    return PageReader(file, compression, np.array(writer.stored_bytes), PageCache(cache_bytes))
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -35,6 +36,38 @@ def test_pages_come_back(compression):
     assert len(file.reads) == 2, "pages that lie one after the other are one read"
     assert (sum(writer.stored_bytes) < writer.raw_bytes) == (compression != "none")
     assert writer.stored_bytes[2] == PAGE_BYTES + 12, "what does not shrink is stored as it is"
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_pages_that_are_kept_are_not_read_again(compression):
+    """Those asked for longest ago go first; a page that is larger than all may be is never kept."""
+    file, writer = written(compression)
+    reader = reader_of(file, writer, compression, cache_bytes=PAGE_BYTES + 10_001)
+    sizes = writer.stored_bytes
+    for first, count, read_bytes in (
+        (0, 2, sizes[0] + sizes[1]),
+        (0, 2, 0),
+        (2, 1, sizes[2]),
+        # Behind the page that is kept, one read from the first missing page to the last.
+        (0, 4, sizes[3]),
+        (1, 2, sizes[1] + sizes[2]),
+        (3, 1, sizes[3]),
+    ):
+        before = reader.counters.bytes_read
+        assert reader.read(first, count) == list(PAGES[first : first + count])
+        assert reader.counters.bytes_read - before == read_bytes, (first, count)
+    assert reader_of(file, writer, compression, cache_bytes=1).read(3) == [PAGES[3]]
+
+
+def test_a_cache_holds_no_more_than_it_may():
+    cache = PageCache(100)
+    for number in range(50):
+        cache.put("a", number % 7, bytes(10 + number))
+        assert cache.size_bytes <= 100
+    cache.put("b", 0, bytes(101))
+    assert cache.get("b", 0) is None
+    cache.put("b", 0, b"page")
+    assert (cache.get("b", 0), cache.get("c", 0), cache.get("b", 1)) == (b"page", None, None)
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)

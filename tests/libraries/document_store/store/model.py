@@ -65,8 +65,10 @@ VALUES = (
 def opened(
     calls: FileCalls, folder: Path, layout: LayoutName | None, synced: bool = True, memtable_bytes: int = 4000
 ) -> DocumentStore:
-    """A store with small leaves and a small memtable."""
-    settings = Settings(key="id", layout=layout, compression=None, synced=synced, memtable_bytes=memtable_bytes)
+    """A store with small leaves, a small memtable and a small cache."""
+    settings = Settings(
+        key="id", layout=layout, compression=None, synced=synced, memtable_bytes=memtable_bytes, cache_bytes=2_000
+    )
     tree = Tree(folder, settings, calls)
     tree.workshop.options = ComponentOptions(compression=tree.manifest.compression, leaf_records=LEAF_RECORDS)
     return DocumentStore(tree)

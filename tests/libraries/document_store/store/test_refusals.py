@@ -96,6 +96,7 @@ def test_the_limit_of_a_document_keeps_a_leaf_within_those_of_a_chunk():
         ("key", "\ud800"),
         ("memtable_bytes", "32MB"),
         ("memtable_bytes", 0),
+        ("cache_bytes", -1),
     ],
 )
 def test_settings_that_there_are_not_make_no_store(tmp_path, name, given):

@@ -451,6 +451,22 @@ def test_counting_reads_keys_alone(tmp_path):
         assert store.stats().bytes_read - before > 500_000
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pages_that_are_kept_are_read_once_and_never_those_of_another_file(tmp_path, layout):
+    with DocumentStore.open(tmp_path, layout=layout, cache_bytes=1 << 20) as store:
+        expected = {}
+        for round_number in range(6):
+            changed = numbered(300, a=round_number)[round_number:]
+            store.upsert(changed)
+            expected |= {document["id"]: document for document in changed}
+            store.flush()
+            store.wait_for_merges()
+            assert {document["id"]: document for document in store.scan()} == expected
+            before = store.stats().bytes_read
+            assert {document["id"]: document for document in store.scan()} == expected
+            assert store.stats().bytes_read == before
+
+
 def test_the_old_value_of_a_document_leaves_the_index(store):
     store.upsert([{"id": number, "a": number % 3} for number in range(9)])
     store.index("a")
