@@ -111,7 +111,8 @@ class Span:
         """All keys and which are anti-matter, kept until `forget`."""
         if self._keys is None:
             pairs = [leaf.keys() for leaf in self.leaves]
-            self._keys = np.concatenate([keys for keys, _ in pairs]), np.concatenate([gone for _, gone in pairs])
+            keys, gone = zip(*pairs, strict=True)
+            self._keys = pairs[0] if len(pairs) == 1 else (np.concatenate(keys), np.concatenate(gone))
         return self._keys
 
     def forget(self) -> None:
@@ -193,7 +194,7 @@ def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPa
         kept[id(span)] = span
         visible = np.flatnonzero(~hidden)
         if len(visible):
-            yield StoredPart(span, keys[visible], visible)
+            yield StoredPart(span, keys if len(visible) == len(keys) else keys[visible], visible)
 
 
 def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]:

@@ -19,7 +19,7 @@ from libraries.document_store.queries.plan import Call, Compute, Expression, Fie
 from libraries.document_store.queries.rows import Interpretation
 from libraries.document_store.queries.semantics import MISSING, identity, order_key
 from libraries.document_store.queries.vectors.aggregates import Aggregated, Results, aggregated
-from libraries.document_store.queries.vectors.codes import grouped
+from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, codes_of_all, grouped
 from libraries.document_store.queries.vectors.vector import (
     DOUBLE,
     INTEGER,
@@ -46,12 +46,16 @@ class Collected:
         """Groups whose states are in Python: those of rows, and those of earlier vectors."""
         self.placed: list[tuple[Place, Row]] = self.interpretation.placed
         self._count = 0
-        self._pending: list[Sequence[Vector | None]] = []
+        self._pending_keys: list[list[Codes | Vector]] = []
+        self._pending_operands: list[Sequence[Vector | None]] = []
 
     def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
         """So many tuples: their keys, then the operand of each aggregate."""
+        assert isinstance(self.plan.result, GroupBy)
+        keys = vectors[: len(self.plan.result.keys)]
         self._count += count
-        self._pending.append(vectors)
+        self._pending_keys.append([codes_if_few(key) for key in keys if key is not None])
+        self._pending_operands.append(vectors[len(keys) :])
         if self._count >= MOST_TUPLES:
             self._into_states()
 
@@ -83,27 +87,27 @@ class Collected:
         result = self.plan.result
         if not isinstance(result, GroupBy):
             return finish(self.plan, self.placed)
-        if self.groups or not self._pending:
+        if self.groups or not self._pending_keys:
             self._into_states()
             return finish(self.plan, rows_of_groups(result, self.groups))
         return finish(self.plan, self._rows_of_vectors(result))
 
     def _grouped(self, result: GroupBy) -> tuple[int, list[Vector], list[Aggregated]]:
         """The pending tuples in groups: how many groups, their keys, and each aggregate of all groups."""
-        whole = [_whole(column) for column in zip(*self._pending, strict=True)]
-        keys, operands = whole[: len(result.keys)], whole[len(result.keys) :]
-        found = grouped(self._count, [key for key in keys if key is not None])
+        found = grouped(self._count, [codes_of_all(parts) for parts in zip(*self._pending_keys, strict=True)])
+        operands = [_whole(column) for column in zip(*self._pending_operands, strict=True)]
         figures = [
             aggregated(aggregate.function, found.groups, found.count, operand)
             for aggregate, operand in zip(result.aggregates, operands, strict=True)
         ]
-        self._pending.clear()
+        self._pending_keys.clear()
+        self._pending_operands.clear()
         self._count = 0
         return found.count, found.keys, figures
 
     def _into_states(self) -> None:
         result = self.plan.result
-        if not self._pending or not isinstance(result, GroupBy):
+        if not self._pending_keys or not isinstance(result, GroupBy):
             return
         count, keys, figures = self._grouped(result)
         columns = [key.tolist(MISSING) for key in keys]

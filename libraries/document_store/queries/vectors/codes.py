@@ -26,6 +26,8 @@ from libraries.document_store.queries.vectors.vector import (
     concatenated,
 )
 
+FEW = 256
+"""Codes of a part whose values are at most so many are made with the part: they lie in the processor's cache then."""
 SPARE = 4
 """Codes may be so many times as many as values before they are made closer: counting is faster than hashing."""
 
@@ -61,6 +63,28 @@ def codes_of(vector: Vector) -> Codes:
         found.append(part)
         size += part.count
     return Codes(whole, size, concatenated(found) if found else Vector(0, NULL, {}))
+
+
+def codes_if_few(vector: Vector) -> Codes | Vector:
+    """The codes of a vector whose values are found to be few at a glance; of others the vector itself."""
+    for kind, values in vector.values.items():
+        if kind == DOUBLE or (kind in (TEXT, BINARY) and not isinstance(values, Coded)):
+            return vector
+        if kind == INTEGER and len(values) and int(values.max()) - int(values.min()) >= FEW:
+            return vector
+    return codes_of(vector)
+
+
+def codes_of_all(parts: Sequence[Codes | Vector]) -> Codes:
+    """The codes of all values of several parts, one after the other."""
+    if not all(isinstance(part, Codes) for part in parts):
+        vectors = [part.values.take(part.codes) if isinstance(part, Codes) else part for part in parts]
+        return codes_of(concatenated(vectors))
+    known = [part for part in parts if isinstance(part, Codes)]
+    different = codes_of(concatenated([part.values for part in known]))
+    starts = np.cumsum([0, *(part.size for part in known)])
+    codes = [different.codes[start:][part.codes] for start, part in zip(starts, known, strict=False)]
+    return Codes(np.concatenate(codes), different.size, different.values)
 
 
 def _coded(kind: int, values: Values) -> tuple[np.ndarray, Values]:
@@ -116,11 +140,10 @@ class Groups:
     keys: list[Vector]
 
 
-def grouped(count: int, keys: Sequence[Vector]) -> Groups:
-    """The groups of `count` tuples; without keys there is one."""
+def grouped(count: int, keys: Sequence[Codes]) -> Groups:
+    """The groups of `count` tuples by the codes of their keys; without keys there is one."""
     groups, group_count, found_keys = np.zeros(count, np.int64), 1, list[Vector]()
-    for key in keys:
-        coded = codes_of(key)
+    for coded in keys:
         size = max(1, coded.size)
         codes = coded.codes if group_count == 1 else groups * size + coded.codes
         pairs, groups = compressed(codes, group_count * size)

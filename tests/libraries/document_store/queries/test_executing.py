@@ -159,6 +159,18 @@ def test_fixed_cases(name):
     check(MIXED, CASES[name], **SMALL)
 
 
+def test_groups_over_parts_of_few_values_and_of_many():
+    """Keys of few values are coded part by part; those of many, and of doubles, are not, and both may meet."""
+    few = [{"id": i, "a": "xyz"[i % 3], "b": i % 5 - 2} for i in range(300)]
+    many = [{"id": i, "a": f"text {i % 290}", "b": i * 10**9} for i in range(300, 600)]
+    unlike = [{"id": i, "a": (None, True, 1.5, "x", i % 3)[i % 5], "b": -2 if i % 2 else "x"} for i in range(600, 900)]
+    sums = (N, Aggregate("s", "sum", field("id")))
+    for keys in (("a",), ("b",), ("a", "b"), ("b", "a")):
+        plan = Plan((GroupBy(tuple(Named(key, field(key)) for key in keys), sums),))
+        check(few + many + unlike, plan, sizes=(300, 300, 300), columnar=(True, True, True))
+        check(few + few[:100], plan, sizes=(150, 250), columnar=(True, True))
+
+
 FAULTS = {
     "null is as missing": (View, "is_null", lambda view, level: np.zeros(len(view), bool)),
     "missing is as null": (View, "is_null", lambda view, level: view.levels == level - 1),
@@ -172,6 +184,7 @@ FAULTS = {
     ),
     "minus zero is the greater": (aggregates, "ranks", lambda kind, values: np.nan_to_num(np.abs(values)).astype(int)),
     "distinct over all documents": (joining, "codes_of", lambda v: codes.Codes(np.zeros(v.count, np.int64), 1, v)),
+    "few values are one": (collecting, "codes_if_few", lambda v: codes.Codes(np.zeros(v.count, np.int64), 1, v)),
     "sums forget the halves": (aggregates, "integer_sums", lambda g, v, n: np.bincount(g, v & 0xFFFF, n).astype(int)),
 }
 
