@@ -23,8 +23,7 @@ from libraries.document_store.layouts.layout import (
     LayoutName,
     ReadCounters,
 )
-from libraries.document_store.layouts.page_cache import PageCache
-from libraries.document_store.layouts.pages import PageReader
+from libraries.document_store.layouts.pages import PageCache, PageReader
 from libraries.document_store.layouts.place import placed
 from libraries.document_store.layouts.rows import RowsLeaf
 from libraries.document_store.layouts.segments import Bounds

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections import OrderedDict
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,6 @@ import xxhash
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.compression import compress, decompress
 from libraries.document_store.layouts.layout import PAGE_BYTES, CompressionName, FileReader, FileWriter, ReadCounters
-from libraries.document_store.layouts.page_cache import PageCache
 
 _CHECKSUM = struct.Struct("<Q")
 _LENGTH = struct.Struct("<I")
@@ -57,6 +57,44 @@ class PageWriter:
         (length_bytes,) = _LENGTH.unpack_from(body)
         self.raw_bytes += length_bytes & ~_STORED_AS_IT_IS
         return number
+
+
+class PageCache:
+    """Pages that were read, of all files of a store, at most so many bytes: the paper's buffer cache (section 6).
+
+    Those asked for longest ago go first. For any thread.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        """Empty; 0 keeps nothing."""
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._pages: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._changing = threading.Lock()
+
+    @property
+    def size_bytes(self) -> int:
+        """What the pages take."""
+        return self._bytes
+
+    def get(self, file: str, number: int) -> bytes | None:
+        """A page of a file, by the file's name, which no other file of the store ever has; None: it is not kept."""
+        with self._changing:
+            page = self._pages.get((file, number))
+            if page is not None:
+                self._pages.move_to_end((file, number))
+            return page
+
+    def put(self, file: str, number: int, page: bytes) -> None:
+        """Keep a page, unless it is larger than all that may be kept."""
+        if len(page) > self._most_bytes:
+            return
+        with self._changing:
+            before = self._pages.pop((file, number), b"")
+            self._pages[file, number] = page
+            self._bytes += len(page) - len(before)
+            while self._bytes > self._most_bytes:
+                _, gone = self._pages.popitem(last=False)
+                self._bytes -= len(gone)
 
 
 class PageReader:

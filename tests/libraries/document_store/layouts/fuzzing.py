@@ -18,8 +18,7 @@ import xxhash
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts import COMPRESSIONS, LAYOUTS, ComponentOptions, merge_components, open_component
 from libraries.document_store.layouts.footer import Footer, read_footer
-from libraries.document_store.layouts.page_cache import PageCache
-from libraries.document_store.layouts.pages import PageReader, PageWriter
+from libraries.document_store.layouts.pages import PageCache, PageReader, PageWriter
 from tests.libraries.document_store.layouts.components import MemoryFile, alike, read_back, write
 
 _TAIL = struct.Struct("<QQ8s")

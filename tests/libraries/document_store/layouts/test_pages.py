@@ -7,8 +7,7 @@ import pytest
 
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.layout import COMPRESSIONS, PAGE_BYTES
-from libraries.document_store.layouts.page_cache import PageCache
-from libraries.document_store.layouts.pages import PageReader, PageWriter
+from libraries.document_store.layouts.pages import PageCache, PageReader, PageWriter
 from tests.libraries.document_store.layouts.components import MemoryFile
 
 PAGES = (b"a", b"ab" * 5000, random.Random(1).randbytes(PAGE_BYTES), bytes(PAGE_BYTES))
