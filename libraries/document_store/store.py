@@ -53,7 +53,8 @@ class Stats:
 
     Entries count each component's keys: replaced versions and anti-matter too, so documents are fewer. `bytes_read` is
     what was read of components and indexes, footers and merges too. `native`: whether C shreds, or Python.
-    `merge_waits`: whether files lie there that `merges="soon"` would make one.
+    `merge_waits`: whether files lie there that `merges="soon"` would make one. `cached_bytes` are of the pages that
+    `cache_bytes` keeps.
     """
 
     layout: LayoutName
@@ -72,6 +73,7 @@ class Stats:
     merges_done: int
     merge_waits: bool
     bytes_read: int
+    cached_bytes: int
 
 
 class DocumentStore:
@@ -300,6 +302,7 @@ class DocumentStore:
                 merges_done=self._tree.merges_done,
                 merge_waits=due_merge(version) is not None,
                 bytes_read=self._tree.counter.bytes_read,
+                cached_bytes=self._tree.workshop.cache.size_bytes,
             )
         finally:
             version.release()

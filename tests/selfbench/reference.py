@@ -25,7 +25,7 @@ MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
 WORDS = {
     "near-storage": (
-        *("near-storage", "--operations", r"save|query\[groups=0\.(5|25|1|01|0)\]|values=|metadata", "--rounds", "7"),
+        *("near-storage", "--operations", r"save|query\[groups=0\.(5|25|1|01|0)\]|values=|metadata", "--rounds", "9"),
         *("--formats-not", r"row_group_rows|technique=none|ranges.technique"),
     ),
     "encodings-cold": ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$"),

@@ -63,10 +63,18 @@ def test_a_cache_holds_no_more_than_it_may():
     for number in range(50):
         cache.put("a", number % 7, bytes(10 + number))
         assert cache.size_bytes <= 100
-    cache.put("b", 0, bytes(101))
-    assert cache.get("b", 0) is None
     cache.put("b", 0, b"page")
     assert (cache.get("b", 0), cache.get("c", 0), cache.get("b", 1)) == (b"page", None, None)
+
+
+def test_the_page_asked_for_longest_ago_goes_and_one_that_is_too_large_takes_no_others_place():
+    cache = PageCache(100)
+    pages = [bytes([number]) * (101 if number == 3 else 40) for number in range(4)]
+    for number, page in enumerate(pages):
+        if number == 2:
+            assert cache.get("a", 0) == pages[0]
+        cache.put("a", number, page)
+    assert [cache.get("a", number) for number in range(4)] == [pages[0], None, pages[2], None]
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)

@@ -465,6 +465,7 @@ def test_pages_that_are_kept_are_read_once_and_never_those_of_another_file(tmp_p
             before = store.stats().bytes_read
             assert {document["id"]: document for document in store.scan()} == expected
             assert store.stats().bytes_read == before
+        assert 0 < store.stats().cached_bytes <= 1 << 20
 
 
 def test_the_old_value_of_a_document_leaves_the_index(store):
