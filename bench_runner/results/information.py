@@ -158,6 +158,8 @@ class SettlingInfo(Facts):
     touches: bool = True
     """Whether memory was touched and given back before every sample, or only where a control was slow."""
     why: str = ""
+    ready_bytes: int = 0
+    """Of memory at most that was made ready before a sample; 0 in runs of before this was kept."""
 
 
 class FactInfo(Facts):

@@ -19,7 +19,7 @@ COSTS = PLACE / "costs.json"
 ORDER = (
     *("tabular", "access", "image", "engines", "compression"),
     *("wide", "encodings", "encodings-cold", "training", "writing", "sweep"),
-    *("near-storage", "documents", "documents-layouts", "documents-ranges"),
+    *("near-storage", "near-storage-all", "documents", "documents-layouts", "documents-ranges"),
 )
 """The folders as they are shown, the main question first; one that is not named here comes last."""
 

@@ -28,7 +28,7 @@ from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.services.beside import Beside, is_fetched_anew, per_call
 from bench_runner.run.services.starting import Running, ServiceFailed, running
-from bench_runner.worker.settle import READY_LIMIT_BYTES, Control, Readiness, Rest, Settler
+from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from data_generator.cache import StoredDataset
 
 WARM_RESIDENT_SHARE = 0.99
@@ -270,6 +270,7 @@ def _operation(
     operation = operation_of(blank.operation)
     location = stored_at(chain, folder)
     figures: dict[str, int] = {}
+    bench.settler.examine_more(need_bytes)
     task = worker_task(
         chain,
         operation.spelled,
@@ -298,7 +299,8 @@ def _operation(
     if beside is not None:
         figures |= per_call(beside.figures, figures.get("repetitions", 1))
     taken_bytes = _added_bytes(outcome, answer) + answer.get("held_before_bytes", 0) + figures.get("dirtied_bytes", 0)
-    beyond = beyond_what_was_ready(taken_bytes, bench.settler.readiness)
+    readiness = bench.settler.readiness
+    beyond_bytes = readiness.most_bytes if beyond_what_was_ready(taken_bytes, readiness) else 0
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
     if operation.writes:
         _refuse_strays(folder, location)
@@ -333,7 +335,7 @@ def _operation(
         losses=tuple(answer.get("losses", ())),
         codec=answer.get("codec"),
         encodings=tuple(answer.get("encodings", ())),
-        warnings=tuple(_warnings(outcome, why_not, beyond=beyond)),
+        warnings=tuple(_warnings(outcome, why_not, beyond_bytes=beyond_bytes)),
         unsettled=bool(why_not),
     )
 
@@ -405,12 +407,12 @@ def _added_bytes(outcome: Outcome, answer: Mapping[str, Any]) -> int:
 def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:
     """Whether a sample has taken more memory since the machine came to rest than is made ready (rule 1), on a machine
     whose host takes it back: touching the rest of it is a part of its time, and may be most of it."""
-    return readiness.touches and taken_bytes > READY_LIMIT_BYTES
+    return readiness.touches and taken_bytes > readiness.most_bytes
 
 
-def _warnings(outcome: Outcome, why_not: str, *, beyond: bool) -> Iterator[str]:
-    if beyond:
-        ready = f"{READY_LIMIT_BYTES // 10**6} MB of memory that are made ready before a sample"
+def _warnings(outcome: Outcome, why_not: str, *, beyond_bytes: int) -> Iterator[str]:
+    if beyond_bytes:
+        ready = f"{beyond_bytes // 10**6} MB of memory that are made ready before a sample"
         yield f"took more than the {ready}: its times may hold waiting for this machine's host"
     if outcome.printed:
         yield f"the library printed: {outcome.printed.splitlines()[0][:200]}"

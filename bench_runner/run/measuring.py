@@ -198,7 +198,7 @@ def _settling(session: Session) -> SettlingInfo:
     """What was chosen in the end; of several working folders the one that touches."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
     last = next((each for each in chosen if each.touches), chosen[0])
-    return SettlingInfo(touches=last.touches, why=last.why)
+    return SettlingInfo(touches=last.touches, why=last.why, ready_bytes=last.most_bytes)
 
 
 def _described(operation: Operation) -> OperationInfo:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench_runner.clock import now_ns, pause
@@ -34,9 +34,11 @@ WRITE_BACK_LIMIT_S = 30.0
 """It waits no longer than this (rule 1)."""
 TRIES = 3
 """Settling is tried so often before the sample is taken all the same, and not counted (rule 1)."""
-READY_LIMIT_BYTES = 900 * 1000 * 1000
-"""More memory is not made ready (rule 1). A guest keeps about 1 GiB of free memory, and what goes beyond is back at the
-host before it can be used (touching 900 MB took 0.2 s, 3 GB 7 s, each time again)."""
+READY_BYTES = 900 * 1000 * 1000
+"""So much memory is made ready without asking whether it stays (rule 1). One guest kept about 1 GiB of free memory. What
+went beyond was back at the host before it could be used: touching 900 MB took 0.2 s, 3 GB 7 s, each time again."""
+READY_STEP = 1.5
+"""Where a sample needs more, so many times as much is tried, until enough stays (rule 1)."""
 SLOW_FACTOR = 1.5
 """A control that takes so many times the run's best means that the machine is not at rest (rule 1). Of 160 controls at
 rest about two in a hundred were (docs/rules-and-tests.md)."""
@@ -69,10 +71,12 @@ class Rest:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether memory is made ready before every sample, and why."""
+    """Whether memory is made ready before every sample, why, and how much at most: what goes beyond does not stay, or
+    was never needed."""
 
     touches: bool
     why: str
+    most_bytes: int = READY_BYTES
 
 
 ALWAYS = Readiness(True, "nothing was examined, and it does no harm")
@@ -111,6 +115,7 @@ class Settler:
         self._folder = folder
         self.best = best
         self.readiness = readiness
+        self._keeps_no_more = False
 
     def calibrate(self) -> None:
         """Find a best control before the first sample."""
@@ -129,6 +134,22 @@ class Settler:
         if not self.readiness.touches and rest.settled and rest.tries > 1:
             self.readiness = Readiness(True, "a control was slow, and quick again when memory had been touched")
 
+    def examine_more(self, need_bytes: int) -> None:
+        """Find out whether the machine keeps more memory ready than is known, where a sample needs more: what stays is
+        touched again as quickly, byte for byte, as what is known to stay. What is not free is not touched."""
+        while self.readiness.touches and self.readiness.most_bytes < need_bytes and not self._keeps_no_more:
+            size_bytes = int(self.readiness.most_bytes * READY_STEP)
+            if size_bytes > linux.available_bytes() // 2:
+                return
+            _touch_ns(READY_BYTES)
+            known_ns = _touch_ns(READY_BYTES) / READY_BYTES
+            _touch_ns(size_bytes)
+            again_ns = max(_touch_ns(size_bytes), _touch_ns(size_bytes)) / size_bytes
+            if again_ns > GAIN_FACTOR * known_ns:
+                self._keeps_no_more = True
+            else:
+                self.readiness = replace(self.readiness, most_bytes=size_bytes)
+
     def settle(self, need_bytes: int) -> Rest:
         """Wait until the machine is at rest, at most three tries; `need_bytes` is what the sample is expected to use,
         of memory and of page cache together.
@@ -146,7 +167,7 @@ class Settler:
         quiet = self._write_back()
         if touch:
             # Never less than the control's own: of a small need it would tell that its own memory was not ready.
-            ready_bytes = min(max(need_bytes, CONTROL_BYTES), READY_LIMIT_BYTES)
+            ready_bytes = min(max(need_bytes, CONTROL_BYTES), self.readiness.most_bytes)
             linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
         control = self._control()
         self.learn(control)

@@ -28,6 +28,10 @@ WORDS = {
         *("near-storage", "--operations", r"save|query\[groups=0\.(5|25|1|01|0)\]|values=|metadata", "--rounds", "9"),
         *("--formats-not", r"row_group_rows|technique=none|ranges.technique"),
     ),
+    "near-storage-all": (
+        *("near-storage", "--network", "one-process", "--operations", r"save|query\[groups=[0-9.]+\]$"),
+        *("--formats-not", r"ranges.technique", "--rounds", "5"),
+    ),
     "encodings-cold": ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$"),
     "documents": (
         *("documents", "--rows", "30000", "--formats-not", "way=|merges="),
@@ -43,8 +47,9 @@ WORDS = {
     ),
 }
 """What is run where it is not a whole suite at full size: that of documents would take a day. Its last two parts hold
-what the paper on columns in document stores makes claims about. Near storage is measured without what gives all rows:
-answers of 754 MB are more memory than the machine holds ready."""
+what the paper on columns in document stores makes claims about. Near storage is measured over networks without what
+gives all rows: of answers of 754 MB client and services need more memory than some machines hold ready. In one process
+it is asked for all of them, of small row groups and by single techniques too."""
 
 
 @click.group()

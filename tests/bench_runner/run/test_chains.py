@@ -19,7 +19,7 @@ import pytest
 from bench_runner.machine import environment, linux
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Failure, Sample
-from bench_runner.run import chains, rounds
+from bench_runner.run import rounds
 from bench_runner.run.chains import Bench, ChainFailed, execute, refuse_more_than_one_core
 from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.run.prediction import Prediction
@@ -434,11 +434,10 @@ def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredD
 
 @pytest.mark.parametrize(("touches", "limit_bytes", "told"), [(True, 1, True), (True, 10**9, False), (False, 1, False)])
 def test_more_memory_than_was_made_ready_is_told(
-    run_faulty: Executor, bench: Bench, monkeypatch: pytest.MonkeyPatch, touches: bool, limit_bytes: int, told: bool
+    run_faulty: Executor, bench: Bench, touches: bool, limit_bytes: int, told: bool
 ) -> None:
     """Where a host takes memory back, a guest waits for what lies beyond: up to four times as long, where seen."""
-    bench.settler.readiness = Readiness(touches, "as the test says")
-    monkeypatch.setattr(chains, "READY_LIMIT_BYTES", limit_bytes)
+    bench.settler.readiness = Readiness(touches, "as the test says", limit_bytes)
     for sample in run_faulty("none"):
         assert any("of memory that are made ready" in warning for warning in sample.warnings) == told
         assert sample.failure is None

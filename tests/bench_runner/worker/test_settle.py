@@ -123,7 +123,7 @@ def test_no_more_is_made_ready_than_a_guest_keeps(
 ) -> None:
     monkeypatch.setattr(linux, "available_bytes", lambda: 10**11)
     ScriptedSettler(tmp_path, [GOOD]).settle(10**10)
-    assert touched == [settle.READY_LIMIT_BYTES]
+    assert touched == [settle.READY_BYTES]
 
 
 def test_the_best_control_is_each_figure_on_its_own(tmp_path: Path, touched: list[int]) -> None:
@@ -204,6 +204,47 @@ def test_the_real_examination_takes_no_more_than_a_share_of_the_memory(monkeypat
     monkeypatch.setattr(linux, "available_bytes", lambda: 4 * 10**8)
     settle.examine(lambda: None)
     assert set(sizes) == {10**8}
+
+
+@pytest.mark.parametrize(
+    ("keeps_bytes", "need_bytes", "most_bytes"),
+    [
+        # Enough is enough: 900 MB, 1.35 GB, 2.025 GB.
+        (10**10, 800_000_000, 900_000_000),
+        (10**10, 1_000_000_000, 1_350_000_000),
+        (10**10, 1_500_000_000, 2_025_000_000),
+        # Of 4.1 GB that can be had half may be touched.
+        (10**10, 3_000_000_000, 2_025_000_000),
+        (1_400_000_000, 3_000_000_000, 1_350_000_000),
+        (1_000_000_000, 3_000_000_000, 900_000_000),
+    ],
+)
+def test_more_memory_is_made_ready_where_a_sample_needs_it_and_it_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_bytes: int, need_bytes: int, most_bytes: int
+) -> None:
+    """Planted: a host that gives 1 GB in a second, and has what lies beyond `keeps_bytes` back at once."""
+    held_bytes, clock_ns, touches = 0, 0, 0
+
+    def touch(size_bytes: int) -> None:
+        nonlocal held_bytes, clock_ns, touches
+        ready_bytes = min(size_bytes, held_bytes)
+        clock_ns += int(0.2 * ready_bytes) + size_bytes - ready_bytes
+        held_bytes, touches = min(max(size_bytes, held_bytes), keeps_bytes), touches + 1
+
+    monkeypatch.setattr(linux, "touch_memory", touch)
+    monkeypatch.setattr(linux, "available_bytes", lambda: 4_100_000_000)
+    monkeypatch.setattr(settle, "now_ns", lambda: clock_ns)
+    settler = Settler(tmp_path)
+    settler.examine_more(need_bytes)
+    assert settler.readiness.most_bytes == most_bytes
+    before = touches
+    settler.examine_more(need_bytes)
+    assert touches == before, "it is asked once"
+
+
+def test_where_memory_is_not_touched_nothing_more_is_examined(tmp_path: Path, touched: list[int]) -> None:
+    Settler(tmp_path, readiness=NEVER).examine_more(10**10)
+    assert touched == []
 
 
 def test_where_nothing_is_gained_nothing_is_touched(tmp_path: Path, touched: list[int]) -> None:
