@@ -288,12 +288,14 @@ def _rate(loader: Loader) -> str:
     return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))
 
 
-def near_storage() -> str:
-    """What queries take by the share of row groups that they read, a grid for each network; and from when it pays."""
+def near_storage(part: str) -> str:
+    """What queries take by the share of row groups that they read, in a part of the reference run: a grid for each
+    network, and from when it pays. A part of several networks leaves the one process to the part that has it alone."""
     told = []
-    for run in _runs():
+    for run in (each for each in _runs() if each.folder.name == part):
         summaries = summarise(run.samples)
         found = [table for table in tables(run, summaries) if table.suite == NEAR_STORAGE]
+        found = [table for table in found if table.conditions.network] or found
         for table in sorted(found, key=lambda each: network_place(each.conditions.network)):
             heads = [
                 Head(f"{_percent(column.operation)} %", table, column)

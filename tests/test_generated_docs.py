@@ -98,7 +98,8 @@ def test_loaders_are_told_with_how_much_of_an_epoch_they_read(monkeypatch: pytes
 
 def test_a_suite_without_a_reference_run_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grids_table, "_runs", list)
-    for told in (grids_table.encodings("read"), grids_table.writing("events"), grids_table.near_storage()):
+    near_storage = grids_table.near_storage("near-storage")
+    for told in (grids_table.encodings("read"), grids_table.writing("events"), near_storage):
         assert "`python main.py run " in told
 
 

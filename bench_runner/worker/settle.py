@@ -35,8 +35,8 @@ WRITE_BACK_LIMIT_S = 30.0
 TRIES = 3
 """Settling is tried so often before the sample is taken all the same, and not counted (rule 1)."""
 READY_BYTES = 900 * 1000 * 1000
-"""So much memory is made ready without asking whether it stays (rule 1). One guest kept about 1 GiB of free memory; what
-went beyond was back at the host before it could be used: touching 900 MB took 0.2 s, 3 GB 7 s, each time again."""
+"""So much memory is made ready without asking whether it stays (rule 1). One guest kept about 1 GiB of free memory: all
+beyond was back at the host before it could be used: touching 900 MB took 0.2 s, 3 GB 7 s, each time again."""
 READY_STEP = 1.5
 """Where a sample needs more, so many times as much is tried, until enough stays (rule 1)."""
 SLOW_FACTOR = 1.5

@@ -24,6 +24,7 @@ from reports.analysis.near_storage.curves import has_curves
 from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
 from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series, series_of
+from reports.analysis.near_storage.ways import network_place
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, published_rows
 from reports.analysis.units import number_text
 from reports.sources.claims import has_several_machines
@@ -46,10 +47,21 @@ Ours = Mapping[str, Series]
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Tables 8.1, 8.2 and 8.3 for each place where a run has one of the ways; theirs alone where none has."""
-    found = [(about, ours) for run in runs for about, ours in _groups(run)]
-    shown = found or [("nothing of it in this run; measure it: run near-storage", {})]
+    """Tables 8.1, 8.2 and 8.3 for each place where a run has one of the ways, the nearest first; theirs alone where
+    none has. Of two runs of a machine that have the same place, the one that was asked for more shares stands."""
+    found: dict[tuple[str, str], tuple[str, Ours]] = {}
+    for network, machine, about, ours in (each for run in runs for each in _groups(run)):
+        if _asked(ours) > _asked(found.get((machine, about), ("", {}))[1]):
+            found[machine, about] = network, ours
+    nearest = sorted(found, key=lambda key: network_place(found[key][0]))
+    shown = [(key[1], found[key][1]) for key in nearest] or [
+        ("nothing of it in this run; measure it: run near-storage", {})
+    ]
     return (*(table for about, ours in shown for table in _of_one_place(about, ours)), _cost())
+
+
+def _asked(ours: Ours) -> int:
+    return sum(len(series.measured) for series in ours.values())
 
 
 def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
@@ -64,7 +76,8 @@ def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
     yield _errors(about, ours)
 
 
-def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
+def _groups(run: Run) -> Iterator[tuple[str, str, str, Ours]]:
+    """Network, machine, what is told of the place, and the ways there."""
     grouped: dict[tuple[str, Conditions, str, str], dict[str, Series]] = {}
     names = {variant: name for name, variant in WAYS.items()}
     for series in series_of(summarise(run.samples)):
@@ -73,7 +86,7 @@ def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
             grouped.setdefault(key, {})[names[series.variant]] = series
     for (dataset, conditions, place, machine), ours in grouped.items():
         where = f", machine {machine}" if has_several_machines(run) else ""
-        yield f"ours: {dataset}, {place}, {conditions_text(conditions)}{where}", ours
+        yield conditions.network, machine, f"ours: {dataset}, {place}, {conditions_text(conditions)}{where}", ours
 
 
 @cache

@@ -169,6 +169,23 @@ def test_what_is_measured_over_a_network_has_tables_of_its_own() -> None:
     assert titles[1].endswith("target arrow, loopback at 1,000 Mbit/s, warm service)")
 
 
+def test_of_two_runs_of_one_place_the_one_with_more_shares_stands() -> None:
+    """The reference run asks for all row groups in one process alone; others stay in their run's own report."""
+    few = run_of({key: rate for key, rate in theirs().items() if key[1] != "query[groups=1.0]"})
+    whole = run_of(theirs(lambda way, share, rate: rate / 10))
+    for runs in ([few, whole], [whole, few]):
+        (throughput,) = (table for table in tables(runs) if table.title.startswith("table 8.1"))
+        assert throughput.texts[0][3] != "-"
+    elsewhere = replace(whole, samples=tuple(changed(sample, machine="lab-2") for sample in whole.samples))
+    assert sum(table.title.startswith("table 8.1") for table in tables([few, elsewhere])) == 2
+
+
+def test_the_nearest_place_comes_first() -> None:
+    far, near = run_of(theirs(), FAR), run_of(theirs())
+    titles = [table.title for table in tables([far, near]) if table.title.startswith("table 8.1")]
+    assert ["Mbit/s" in title for title in titles] == [False, True]
+
+
 def test_what_is_of_two_machines_has_tables_of_its_own() -> None:
     near, other = run_of(theirs()), run_of(theirs(lambda way, share, rate: rate / 10))
     moved = tuple(changed(sample, machine="lab-2") for sample in other.samples)
