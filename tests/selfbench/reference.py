@@ -34,7 +34,7 @@ WORDS = {
     ),
     "encodings-cold": ("encodings", "--cache", "cold", "--datasets", r"values\[bytes=(64|4096|65536)\]$"),
     "documents": (
-        *("documents", "--rows", "20000", "--formats-not", "way=|merges=", "--rounds", "5"),
+        *("documents", "--rows", "15000", "--formats-not", "way=|merges=", "--rounds", "5"),
         *("--datasets", "^tweets-2016$", "--datasets", "^bluesky-events$"),
     ),
     "documents-layouts": (
