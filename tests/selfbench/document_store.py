@@ -11,13 +11,17 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from adapters.errors import RefusedData
 from bench_runner.clock import now_ns
+from bench_runner.machine.linux import files_below
 from data_generator.catalogue import resolve
+from document_stores.registry import DOCUMENT_STORES
 from libraries.document_store.json_text import rows_of
 from libraries.document_store.layouts import LAYOUTS, LayoutName
 from libraries.document_store.queries import Aggregate, Count, GroupBy, Named, Order, Plan, TopK, field
@@ -36,6 +40,17 @@ TWEET_BYTES = 2_900
 """About what a document of `tweets-2016` takes as JSON."""
 SENSOR_DOCUMENTS = 5_000
 SHREDDED_DOCUMENTS = 2_000
+OURS = "document-store[layout=amax]"
+NESTED = ("parquet-nested[engine=duckdb,codec=zstd]", "parquet-nested[engine=pyarrow,codec=zstd]")
+SIZED = {
+    "cell": (200_000, "id"),
+    "sensors": (10_000, "id"),
+    "tweets": (5_000, "id"),
+    "wos": (3_000, "UID"),
+    "tweets-2016": (30_000, "id"),
+    "bluesky-events": (100_000, "id"),
+}
+"""Documents that are set beside nested Parquet, and their key."""
 INDEXES = ("user.id", "timestamp_ms")
 KEY = re.compile(rb'^\{"id":(\d+)', re.MULTILINE)
 
@@ -159,6 +174,33 @@ def sizes(folder: Path) -> Iterator[Check]:
     yield Check("sensors: size of open over amax, zstd", f"{ratio:.1f}", "at least 5", ratio >= 5)
 
 
+def stored_bytes(variant: str, location: Path, pieces: Sequence[bytes], key: str) -> int | None:
+    """What a variant stores the documents in; None if it cannot hold them."""
+    engine, settings = DOCUMENT_STORES.engine(variant)
+    store = engine(settings, threads=1)
+    store.load_library()
+    try:
+        store.ingest(pieces, location, key)
+    except RefusedData:
+        return None
+    return sum(path.stat().st_size for path in files_below(store.data_of(location)))
+
+
+def beside_parquet(folder: Path) -> Iterator[Check]:
+    """Each data set beside the smallest nested Parquet that holds it, all under zstd."""
+    for name, (rows, key) in SIZED.items():
+        pieces = pieces_of(lines_of(name, rows))
+        sizes = {
+            variant: stored_bytes(variant, folder / f"{name}-{place}", pieces, key)
+            for place, variant in enumerate((OURS, *NESTED))
+        }
+        ours, held = sizes.pop(OURS), [size for size in sizes.values() if size is not None]
+        assert ours is not None
+        ratio = ours / min(held) if held else None
+        told = f"{ratio:.2f}" if ratio else "none holds it"
+        yield Check(f"{name}: size over nested Parquet, zstd", told, "at most 1.2", ratio is None or ratio <= 1.2)
+
+
 def least_ns(times: int, calls: Mapping[Name, Callable[[], object]]) -> dict[Name, int]:
     """The least nanoseconds of each call, made in turns."""
     least: dict[Name, int] = {}
@@ -184,7 +226,7 @@ def main(megabytes: int, times: int, lives: int, killed: int) -> None:
         print_checks("shredding", shredder(times, lines))
         print_checks("ingestion", ingestion(folder, times, lines))
         print_checks("queries", queries(folder, times))
-        print_checks("sizes", sizes(folder))
+        print_checks("sizes", chain(sizes(folder), beside_parquet(folder)))
     if lives:
         cuts.main(lives)
     if killed:

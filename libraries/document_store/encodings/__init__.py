@@ -1,7 +1,8 @@
 """Columns as bytes: one chunk for each column, in Parquet's encodings without dictionaries (paper, 4.1).
 
-Levels are RLE and bit-packed, integers and texts delta encoded, doubles and keys plain, booleans RLE. C does it where
-it was built, and numpy gives the same bytes elsewhere. It knows neither pages nor checksums.
+Levels are RLE and bit-packed, integers and texts delta encoded, keys plain, booleans RLE. Doubles are plain unless all
+of a column are decimals, which the paper does not have (`decimals.py`). C does it where it was built, and numpy gives
+the same bytes elsewhere. It knows neither pages nor checksums.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import struct
 import numpy as np
 
 from libraries.document_store import kernels
-from libraries.document_store.encodings import delta, hybrid, native, strings
+from libraries.document_store.encodings import decimals, delta, hybrid, native, strings
 from libraries.document_store.encodings.bits import ByteReader, varint, zigzag
 from libraries.document_store.errors import CorruptError, FullError
 from libraries.document_store.schema import Leaf
@@ -40,7 +40,6 @@ MOST_TEXT_BYTES = 1 << 29
 """Of the texts of one chunk, decoded."""
 
 _TOTAL = struct.Struct("<I")
-_DOUBLE = np.dtype("<f8")
 _INTEGER = np.dtype("<i8")
 
 
@@ -112,7 +111,7 @@ def _encoded(column: Column) -> bytes:
         return hybrid.encode(values.view(np.uint8), 1)
     if leaf.kind is Kind.INTEGER and leaf.array_levels:
         return delta.encode_in_arrays(values, _is_first(column))
-    return delta.encode(values) if leaf.kind is Kind.INTEGER else values.astype(_DOUBLE).tobytes()
+    return delta.encode(values) if leaf.kind is Kind.INTEGER else decimals.encode(values)
 
 
 def _decoded(column: Column, reader: ByteReader, count: int) -> Values:
@@ -126,5 +125,6 @@ def _decoded(column: Column, reader: ByteReader, count: int) -> Values:
         return hybrid.decode(reader.take(reader.left), 1, count).view(np.bool_)
     if leaf.kind is Kind.INTEGER and leaf.number != KEY:
         return delta.decode_in_arrays(reader, _is_first(column)) if leaf.array_levels else delta.decode(reader, count)
-    plain = _INTEGER if leaf.kind is Kind.INTEGER else _DOUBLE
-    return np.frombuffer(reader.take(count * plain.itemsize), plain).astype(dtype_of(leaf.kind))
+    if leaf.kind is Kind.DOUBLE:
+        return decimals.decode(reader, count)
+    return np.frombuffer(reader.take(count * _INTEGER.itemsize), _INTEGER).astype(dtype_of(leaf.kind))

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent
 LIBRARY_NAME = {"darwin": "libdocument_store.dylib", "win32": "document_store.dll"}.get(
     sys.platform, "libdocument_store.so"
 )
-VERSION = 7
+VERSION = 8
 """Of the functions and their parameters: the library of another checkout is not used."""
 
 

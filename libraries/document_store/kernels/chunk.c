@@ -281,6 +281,55 @@ static int get_in_arrays(reader *from, const places_in_arrays *in, int64_t *valu
     return fault;
 }
 
+/* --- doubles: decimals as integers, else plain (decimals.py) ---------------------------------------------- */
+
+enum { PLAIN = 255, MOST_PLACES = 15 };
+static const double POWERS[MOST_PLACES + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+static const double MOST_INTEGER = 2251799813685248.0;
+
+/* Whether the value is an integer over that power of ten, bit by bit. */
+static inline int as_decimal(double value, unsigned places, int64_t *integer) {
+    double scaled = value * POWERS[places];
+    if (!(scaled <= MOST_INTEGER && scaled >= -MOST_INTEGER)) return 0;
+    *integer = (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
+    double back = (double)*integer / POWERS[places];
+    return !memcmp(&back, &value, sizeof back);
+}
+
+static int put_doubles(writer *to, const double *values, uint64_t count) {
+    int64_t *integers = malloc((count + 1) * 8);
+    if (!integers) return NO_MEMORY;
+    unsigned places = 0;
+    for (uint64_t done = 0; done < count && places <= MOST_PLACES;) {
+        if (as_decimal(values[done], places, integers + done)) done++;
+        else done = 0, places++;
+    }
+    uint8_t byte = (uint8_t)(places > MOST_PLACES ? PLAIN : places);
+    int fault = put(to, &byte, 1);
+    if (!fault) fault = byte == PLAIN ? put(to, values, count * 8) : put_deltas(to, integers, count);
+    free(integers);
+    return fault;
+}
+
+static int get_doubles(reader *from, double *values, uint64_t count) {
+    if (from->at >= from->end) return FAULTY;
+    unsigned places = *from->at++;
+    if (places == PLAIN) {
+        if ((uint64_t)(from->end - from->at) != count * 8) return FAULTY;
+        memcpy(values, from->at, count * 8);
+        from->at = from->end;
+        return FINE;
+    }
+    int64_t *integers = (int64_t *)(void *)values;
+    if (places > MOST_PLACES || get_deltas(from, integers, count)) return FAULTY;
+    for (uint64_t i = 0; i < count; i++) {
+        double value = (double)integers[i] / POWERS[places];
+        memcpy(values + i, &value, sizeof value);
+    }
+    return FINE;
+}
+
 /* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. With codes, values are
    the `different` texts alone, and each code is the number of one of them. */
 typedef struct {
@@ -475,7 +524,8 @@ EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int a
     part.at = scratch;
     if (value_count) {
         if (is_text(kind)) fault = (is_key ? put_plain_texts : put_texts)(&part, offsets, values, value_count);
-        else if (kind == DOUBLE || is_key) fault = put(&part, values, value_count * 8);
+        else if (kind == DOUBLE) fault = put_doubles(&part, values, value_count);
+        else if (is_key) fault = put(&part, values, value_count * 8);
         else if (kind == INTEGER && array_level) fault = put_in_arrays(&part, &in, values, value_count);
         else if (kind == INTEGER) fault = put_deltas(&part, values, value_count);
         else fault = put_small(&part, values, value_count, 1);
@@ -514,7 +564,7 @@ static int count_values(const reader *from, const wanted *leaf, decoded *made) {
         for (uint64_t i = 0; i < made->level_count; i++) present += made->levels[i] == leaf->max_level;
     made->value_count = present;
     uint64_t blocks = present / (BLOCK + 1), least = blocks < 2 ? 0 : (blocks - 2) * (1 + MINIBLOCKS);
-    if (leaf->kind == DOUBLE || (leaf->is_key && leaf->kind == INTEGER)) least = present * 8;
+    if (leaf->is_key && leaf->kind == INTEGER) least = present * 8;
     else if (leaf->is_key) least = present * 4;
     else if (leaf->kind == BOOLEAN) least = 0;
     return !bytes != !present || bytes < least ? FAULTY : FINE;
@@ -537,12 +587,16 @@ static int decode_values(reader from, const wanted *leaf, decoded *made) {
     if (!(made->values = malloc(made->value_bytes + 8))) return NO_MEMORY;
     if (!count) return FINE;
     int64_t *integers = (int64_t *)(void *)made->values;
-    if (leaf->kind == DOUBLE || leaf->is_key) {
+    if (leaf->is_key) {
         if ((uint64_t)(from.end - from.at) != made->value_bytes) return FAULTY;
         memcpy(made->values, from.at, made->value_bytes);
         return FINE;
     }
     if (leaf->kind == BOOLEAN) return get_small(from, made->values, count, 1);
+    if (leaf->kind == DOUBLE) {
+        fault = get_doubles(&from, (double *)(void *)made->values, count);
+        return fault || from.at == from.end ? fault : FAULTY;
+    }
     if (leaf->kind != INTEGER) return FAULTY;
     places_in_arrays in = {made->levels, made->level_count, (uint8_t)leaf->max_level,
                            (uint8_t)((1 << (leaf->width - 1)) - 1), (uint8_t)leaf->array_level};

@@ -20,7 +20,7 @@ from libraries.durable.calls import FileCalls
 
 NAME = "manifest"
 COMPONENT, INDEX = "component-", "index-"
-FORMAT = 1
+FORMAT = 2
 _MAGIC = b"DSMF"
 _MOST_BYTES = 64 << 20
 _MOST_DIGITS = 18
@@ -103,7 +103,8 @@ def decode_manifest(data: bytes) -> Manifest:
     except (msgspec.MsgspecError, ValueError) as error:
         raise CorruptError(f"the store's manifest: {error}") from None
     if manifest.format != FORMAT:
-        raise CorruptError(f"the store has format {manifest.format}, this release reads {FORMAT}")
+        raise CorruptError(f"the store has format {manifest.format}, this release reads {FORMAT}; store its documents "
+                           "anew, or open it with the release that wrote it")  # fmt: skip
     return manifest
 
 

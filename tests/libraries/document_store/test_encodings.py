@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from libraries.document_store import kernels, messagepack
-from libraries.document_store.encodings import decode_coded, decode_column, delta, encode_column, hybrid, strings
+from libraries.document_store.encodings import (
+    decimals,
+    decode_coded,
+    decode_column,
+    delta,
+    encode_column,
+    hybrid,
+    strings,
+)
 from libraries.document_store.encodings.bits import varint, zigzag
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import Schema
@@ -72,6 +80,8 @@ def of_all_kinds():
     yield column_of(Kind.INTEGER, [dice.integers(-9, 9, size).tolist() for size in dice.integers(0, 5, 300)])
     yield column_of(Kind.INTEGER, [[], [[-(2**63)], [2**63 - 1, -(2**63), 5]], [[None, 7], None, [{}, 8]]])
     yield column_of(Kind.DOUBLE, [*dice.random(300).tolist(), float("nan"), -0.0, float("inf")])
+    yield column_of(Kind.DOUBLE, [number / 1e7 for number in dice.integers(-(10**9), 10**9, 700).tolist()])
+    yield column_of(Kind.DOUBLE, [[0.5, -1.25], None, [], [3e9, 1e-15]])
     yield column_of(Kind.BOOLEAN, [*(dice.random(700) < 0.5).tolist(), *[True] * 900, *[False] * 3])
     yield column_of(Kind.TEXT, [*map(str, range(300)), "", "x" * 5000, "x" * 5000, None, "é"])
     yield column_of(Kind.BINARY, [bytes(dice.integers(0, 256, length, np.uint8)) for length in range(90)])
@@ -89,6 +99,53 @@ def test_columns_of_all_kinds(use_native):
         assert_alike(column, decode_column(column.leaf, data, use_native=use_native))
         # What lies behind a chunk is another's.
         assert_alike(column, decode_column(column.leaf, memoryview(data + b"more"), use_native=use_native))
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        ([0.0, 3.0, -(2.0**51)], 0),
+        ([49.3727335, 18.3471324, -0.5], 7),
+        ([0.1, 0.2, 0.1 + 0.2], decimals.PLAIN),
+        ([1e-15, 2.0], 15),
+        ([1e-16], decimals.PLAIN),
+        ([2.0**51 + 1], decimals.PLAIN),
+        # With so many places the first is no integer that a double tells apart.
+        ([1e12, 1e-7], decimals.PLAIN),
+        *(([1.5, odd], decimals.PLAIN) for odd in (-0.0, float("nan"), float("inf"), -float("inf"), 5e-324, 1.8e308)),
+        ([1.5] * 5000 + [1.25] * 3, 2),
+    ],
+)
+@pytest.mark.parametrize("use_native", WAYS)
+def test_doubles_are_decimals_or_plain_to_the_last_bit(values, places, use_native):
+    column = column_of(Kind.DOUBLE, values)
+    data = encode_column(column, use_native=use_native)
+    assert decimals.encode(np.array(values))[0] == places
+    assert decimals.encode(np.array(values)) in data
+    assert_alike(column, decode_column(column.leaf, data, use_native=use_native))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.one_of(st.floats(), st.decimals(-(10**9), 10**9, places=4).map(float)), min_size=1, max_size=9)
+    | st.lists(st.decimals(-(10**6), 10**6, places=9).map(float), min_size=1, max_size=300)
+)
+def test_any_doubles_come_back(values):
+    column = column_of(Kind.DOUBLE, values)
+    data = encode_column(column)
+    assert data == encode_column(column, use_native=False)
+    for use_native in (False, kernels.NATIVE):
+        assert_alike(column, decode_column(column.leaf, data, use_native=use_native))
+
+
+@pytest.mark.parametrize("use_native", WAYS)
+@pytest.mark.parametrize("places", [16, 17, 254])
+def test_decimals_of_too_many_places_are_refused(places, use_native):
+    column = column_of(Kind.DOUBLE, [0.5, 0.25])
+    data = bytearray(encode_column(column))
+    data[data.index(decimals.encode(column.values))] = places
+    with pytest.raises(CorruptError):
+        decode_column(column.leaf, bytes(data), use_native=use_native)
 
 
 def spelled_out(column):
