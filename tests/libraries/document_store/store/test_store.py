@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -23,6 +24,8 @@ from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.queries import Compare, Constant, field
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tree import flushing, merging
+from libraries.document_store.tree.manifest import read_manifest, write_manifest
+from libraries.durable.calls import OSCalls
 from tests.libraries.document_store.store.model import Disk, differs, opened
 
 ROOT = Path(__file__).parents[4]
@@ -215,6 +218,19 @@ def test_a_manifest_that_is_gone_is_told(tmp_path):
     (tmp_path / "manifest").unlink()
     with pytest.raises(CorruptError, match="manifest is missing, but component-"):
         DocumentStore.open(tmp_path)
+
+
+def test_a_store_of_another_format_is_told_and_left_alone(tmp_path):
+    """Its columns would be read as others."""
+    with DocumentStore.open(tmp_path) as store:
+        store.upsert([{"id": 1, "a": 0.5}])
+        store.flush()
+    found = read_manifest(OSCalls(), tmp_path)
+    write_manifest(OSCalls(), tmp_path, msgspec.structs.replace(found, format=found.format - 1))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(CorruptError, match=rf"format {found.format - 1}, this release reads {found.format}; store its"):
+        DocumentStore.open(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("after", range(40))
