@@ -28,11 +28,13 @@ ACROSS, DOWN = 2, 3
 """Charts beside and below each other."""
 WIDTH, HEIGHT = 0.285, 0.180
 """Of one chart, as shares of the page; the labels stand to its right."""
+LONE_WIDTH, LONE_HEIGHT = 0.70, 0.42
+"""Of a chart that has a page to itself."""
 _LEFTS, _TOPS = (0.073, 0.550), (0.905, 0.635, 0.365)
 CHARACTER_SHARE = 0.022
 """How wide a character of the values along the foot is at most, as a share of the chart."""
 _LABEL_GAP = 0.058
-"""How far apart labels stand, as a share of the chart."""
+"""How far apart labels stand, as a share of a chart of that height."""
 _LABEL_WIDTH, _SMALL_WIDTH = 25, 33
 """Letters of a label in its usual type and in small type; longer ones take two lines."""
 _TWO_LINES_SIZE = 1.3
@@ -78,11 +80,12 @@ def _pages(contents: Contents, charts: Sequence[Chart], title: str, below: str) 
 
 def _page(contents: Contents, charts: Sequence[Chart], title: str, below: str) -> Figure:
     figure = new_page(contents.run, title, below)
+    width, height = (WIDTH, HEIGHT) if len(charts) > 1 else (LONE_WIDTH, LONE_HEIGHT)
     for chart, (top, left) in zip(charts, itertools.product(_TOPS, _LEFTS), strict=False):
-        axes = figure.add_axes((left, top - HEIGHT, WIDTH, HEIGHT))
+        axes = figure.add_axes((left, top - height, width, height))
         _draw(axes, chart)
         told = [part for text in _told(chart) for part in textwrap.wrap(text, _TOLD_WIDTH, subsequent_indent="  ")]
-        figure.text(left - 0.03, top - HEIGHT - 0.036, "\n".join(told[:4]), fontsize=6, va="top", linespacing=1.35)
+        figure.text(left - 0.03, top - height - 0.036, "\n".join(told[:4]), fontsize=6, va="top", linespacing=1.35)
     few = all(chart.few_rounds for chart in charts)
     points = [each for chart in charts for line in chart.lines for each in line.points.values()]
     some = ", smallest to largest value under 5 rounds" if any(each.low is None for each in points) else ""
@@ -130,7 +133,9 @@ def _draw(axes: Axes, chart: Chart) -> None:
     # Of throughput the title says what lies between, and the foot over what.
     over = "" if chart.axis.owner is Owner.DATA or chart.own_unit is not None else f" over {chart.axis.title}"
     title = f"{chart.figure_title}{over} ({chart.unit.name})"
-    axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=-0.1)
+    # As far to the left of a large chart as of a small one.
+    begins = -0.1 * WIDTH / axes.get_position().width
+    axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=begins)
     axes.set_xlabel(chart.axis.title, fontsize=6.5, labelpad=1.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#eeeeee", linewidth=0.6, zorder=0)
@@ -212,7 +217,7 @@ def _label(axes: Axes, chart: Chart, low: float, high: float) -> None:
     joint = {"arrowstyle": "-", "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2, "relpos": (0, 0.5)}
     texts = ["\n".join(lines_of(spaced(label), _SMALL_WIDTH)[:2]) for _, label, _ in shown]
     sizes = [_TWO_LINES_SIZE if "\n" in text else 1.0 for text in texts]
-    places = heights_apart(heights, _LABEL_GAP, sizes)
+    places = heights_apart(heights, _LABEL_GAP * HEIGHT / axes.get_position().height, sizes)
     for (line, _, colour), text, end, place in zip(shown, texts, ends, places, strict=True):
         axes.annotate(
             text,

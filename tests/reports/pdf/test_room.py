@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -117,6 +119,15 @@ def test_uses_that_fill_a_page_go_on_on_the_next() -> None:
 
 def test_labels_beside_lines_have_room() -> None:
     assert not crowded(throughput_pages(Contents(near_storage_run(rounds=1))))
+
+
+def test_a_chart_that_has_a_page_to_itself_fills_it() -> None:
+    contents = Contents(near_storage_run(rounds=1))
+    lone = SimpleNamespace(run=contents.run, throughput_lines=contents.throughput_lines[:1])
+    for part, least, most in ((lone, 0.6, 0.8), (contents, 0.2, 0.4)):
+        drawn = list(throughput_pages(cast(Contents, part)))
+        assert all(least < axes.get_position().width < most for figure in drawn for axes in figure.axes)
+        assert not crowded(drawn)
 
 
 def test_names_above_what_comes_back_stay_below_the_title() -> None:
