@@ -270,7 +270,7 @@ def _operation(
     operation = operation_of(blank.operation)
     location = stored_at(chain, folder)
     figures: dict[str, int] = {}
-    bench.settler.examine_more(need_bytes)
+    bench.settler.examine_more(need_bytes, environment.usable_memory_bytes)
     task = worker_task(
         chain,
         operation.spelled,

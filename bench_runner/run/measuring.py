@@ -12,7 +12,7 @@ import random
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import msgspec
@@ -299,6 +299,7 @@ def _benches(
     plan: Plan, options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
     readiness = settle.examine(lambda: _load_libraries(launchers.values()))
+    readiness = replace(readiness, most_bytes=min(readiness.most_bytes, environment.usable_memory_bytes() // 2))
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():
         settler.calibrate()

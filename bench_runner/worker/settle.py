@@ -134,12 +134,13 @@ class Settler:
         if not self.readiness.touches and rest.settled and rest.tries > 1:
             self.readiness = Readiness(True, "a control was slow, and quick again when memory had been touched")
 
-    def examine_more(self, need_bytes: int) -> None:
+    def examine_more(self, need_bytes: int, usable_bytes: Callable[[], int]) -> None:
         """Find out whether the machine keeps more memory ready than is known, where a sample needs more: what stays is
-        touched again as quickly, byte for byte, as what is known to stay. What is not free is not touched."""
+        touched again as quickly, byte for byte, as what is known to stay. At most half of what may be used is touched,
+        which the limits of a container decide too."""
         while self.readiness.touches and self.readiness.most_bytes < need_bytes and not self._keeps_no_more:
             size_bytes = int(self.readiness.most_bytes * READY_STEP)
-            if size_bytes > linux.available_bytes() // 2:
+            if size_bytes > usable_bytes() // 2:
                 return
             _touch_ns(READY_BYTES)
             known_ns = _touch_ns(READY_BYTES) / READY_BYTES

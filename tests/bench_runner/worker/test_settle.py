@@ -213,7 +213,7 @@ def test_the_real_examination_takes_no_more_than_a_share_of_the_memory(monkeypat
         (10**10, 800_000_000, 900_000_000),
         (10**10, 1_000_000_000, 1_350_000_000),
         (10**10, 1_500_000_000, 2_025_000_000),
-        # Of 4.1 GB that can be had half may be touched.
+        # Of 4.1 GB that may be used half may be touched.
         (10**10, 3_000_000_000, 2_025_000_000),
         (1_400_000_000, 3_000_000_000, 1_350_000_000),
         (1_000_000_000, 3_000_000_000, 900_000_000),
@@ -232,18 +232,17 @@ def test_more_memory_is_made_ready_where_a_sample_needs_it_and_it_stays(
         held_bytes, touches = min(max(size_bytes, held_bytes), keeps_bytes), touches + 1
 
     monkeypatch.setattr(linux, "touch_memory", touch)
-    monkeypatch.setattr(linux, "available_bytes", lambda: 4_100_000_000)
     monkeypatch.setattr(settle, "now_ns", lambda: clock_ns)
     settler = Settler(tmp_path)
-    settler.examine_more(need_bytes)
+    settler.examine_more(need_bytes, lambda: 4_100_000_000)
     assert settler.readiness.most_bytes == most_bytes
     before = touches
-    settler.examine_more(need_bytes)
+    settler.examine_more(need_bytes, lambda: 4_100_000_000)
     assert touches == before, "it is asked once"
 
 
 def test_where_memory_is_not_touched_nothing_more_is_examined(tmp_path: Path, touched: list[int]) -> None:
-    Settler(tmp_path, readiness=NEVER).examine_more(10**10)
+    Settler(tmp_path, readiness=NEVER).examine_more(10**10, lambda: 10**11)
     assert touched == []
 
 
