@@ -12,7 +12,7 @@ import random
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -298,8 +298,7 @@ def _load_libraries(launchers: Iterable[Launcher]) -> None:
 def _benches(
     plan: Plan, options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
-    readiness = settle.examine(lambda: _load_libraries(launchers.values()))
-    readiness = replace(readiness, most_bytes=min(readiness.most_bytes, environment.usable_memory_bytes() // 2))
+    readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():
         settler.calibrate()

@@ -82,20 +82,24 @@ class Readiness:
 ALWAYS = Readiness(True, "nothing was examined, and it does no harm")
 
 
-def examine(leave_alone: Callable[[], object]) -> Readiness:
+def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
     """Whether this machine's host takes memory back: by touching the same amount at first, at once again, and after
-    `leave_alone` has spent some seconds otherwise. What is not free is not touched."""
-    size_bytes = min(EXAMINED_BYTES, linux.available_bytes() // 4)
+    `leave_alone` has spent some seconds otherwise. `usable_bytes` is what may be used, of which half is made ready."""
+    size_bytes = min(EXAMINED_BYTES, usable_bytes // 4)
     amount = f"{size_bytes // 2**20} MiB"
+    readiness = Readiness(True, "", min(READY_BYTES, usable_bytes // 2))
     first_ns, ready_ns = _touch_ns(size_bytes), _touch_ns(size_bytes)
     if first_ns > GAIN_FACTOR * ready_ns:
-        return Readiness(True, f"touching {amount} took {first_ns / ready_ns:.1f} times as long at first as after it")
+        why = f"touching {amount} took {first_ns / ready_ns:.1f} times as long at first as after it"
+        return replace(readiness, why=why)
     leave_alone()
     later_ns = _touch_ns(size_bytes)
     if later_ns > GAIN_FACTOR * ready_ns:
-        return Readiness(True, f"touching {amount} took {later_ns / ready_ns:.1f} times as long some seconds later")
+        why = f"touching {amount} took {later_ns / ready_ns:.1f} times as long some seconds later"
+        return replace(readiness, why=why)
     slowest = max(first_ns, later_ns) / ready_ns
-    return Readiness(False, f"{amount} that were left alone took {slowest:.1f} times as long as right after a touch")
+    why = f"{amount} that were left alone took {slowest:.1f} times as long as right after a touch"
+    return replace(readiness, touches=False, why=why)
 
 
 def _touch_ns(size_bytes: int) -> int:

@@ -190,7 +190,7 @@ def test_whether_the_host_takes_memory_back_is_examined(
 ) -> None:
     waited: list[int] = []
     monkeypatch.setattr(settle, "_touch_ns", lambda size: touches_ms.pop(0) * 10**6)
-    found = settle.examine(lambda: waited.append(len(touches_ms)))
+    found = settle.examine(lambda: waited.append(len(touches_ms)), 10**10)
     assert found.touches is gains
     assert why in found.why
     assert touches_ms == []
@@ -201,9 +201,9 @@ def test_whether_the_host_takes_memory_back_is_examined(
 def test_the_real_examination_takes_no_more_than_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     monkeypatch.setattr(linux, "touch_memory", sizes.append)
-    monkeypatch.setattr(linux, "available_bytes", lambda: 4 * 10**8)
-    settle.examine(lambda: None)
+    readiness = settle.examine(lambda: None, 4 * 10**8)
     assert set(sizes) == {10**8}
+    assert readiness.most_bytes == 2 * 10**8, "no container's limit is reached before a sample"
 
 
 @pytest.mark.parametrize(
