@@ -21,7 +21,7 @@ from bench_runner.plan.patterns import check
 from bench_runner.plan.request import WITH_DATA, Request
 from bench_runner.registries import engine_of
 from bench_runner.results import reference
-from bench_runner.results.information import READ, SAVE, MaturityInfo
+from bench_runner.results.information import READ, SAVE, MaturityInfo, RequestInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.choosing import SIFTING, SMALLER, Measured, is_of_documents, measure_for_choice
@@ -184,14 +184,21 @@ def _with_all_weighed(run: Run, preferences: Preferences, datasets: Sequence[str
         return {question: candidates for question, candidates in everything.items() if not missing[question]}
     lacking = dict.fromkeys(name for question in asked for name in missing[question])
     titles = ", ".join(preferences.title(name) for name in lacking)
-    name = next(iter(datasets), "events")
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
     suite = "documents" if any(question.conditions.target == DOCUMENTS for question in asked) else "access"
     raise RunError(
         f"{_shown(run.folder)}: has no figure of: {titles}\n"
-        f"  measure it: run {suite} --datasets {shlex.quote(name)} --operations {shlex.quote(wanted)}, "
+        f"  measure it: run {suite} {_data_of(run.info.request, datasets)} --operations {shlex.quote(wanted)}, "
         "or ask without --from"
     )
+
+
+def _data_of(request: RequestInfo, datasets: Sequence[str]) -> str:
+    """The options that measure the same data: the user's own file, or the data set that is asked about."""
+    if request.data is None:
+        return f"--datasets {shlex.quote(next(iter(datasets), 'events'))}"
+    key = f" --key {shlex.quote(request.key)}" if request.key is not None else ""
+    return f"--data {shlex.quote(request.data)}{key}"
 
 
 def _unknown(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[str]:

@@ -155,7 +155,7 @@ class DocumentStore:
         if isinstance(documents, bytes | bytearray | memoryview):
             rows = rows_of(bytes(documents))
         else:
-            if isinstance(documents, str | Mapping):
+            if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
                 raise DocumentError("documents are a list of dicts, or JSON Lines as bytes; this is neither")
             rows = encode_all([_as_dict(number, document) for number, document in enumerate(documents)])
         for number, row in enumerate(rows):
@@ -167,7 +167,7 @@ class DocumentStore:
 
     def delete(self, keys: Iterable[Key]) -> None:
         """Delete the documents of these keys, all or none; a key without one is no error. Raises as `upsert`."""
-        if isinstance(keys, str | bytes):
+        if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
             raise DocumentError(f"delete takes a list of keys; for one, write [{keys!r}]")
         listed = list(keys)
         self._check_keys(listed)
@@ -255,7 +255,10 @@ class DocumentStore:
     def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
         """The answer to a plan (queries), by that way of execution. Raises QueryError."""
         from libraries.document_store.queries.executing import execute
+        from libraries.document_store.queries.plan import Plan
 
+        if not isinstance(plan, Plan):
+            raise QueryError(f"a query takes a Plan of steps, not {type(plan).__name__}: Plan((Filter(...), ...))")
         with self.snapshot() as snapshot:
             return execute(snapshot, plan, way)
 

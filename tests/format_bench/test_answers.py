@@ -249,6 +249,10 @@ def test_what_a_stored_run_lacks_is_named_with_what_measures_it(capsys: pytest.C
     first, second = str(refused.value).splitlines()
     assert "has no figure of: scan 1% by range, append 1,000 rows" in first
     assert "run access --datasets eq --operations 'read|take[rows=100,handle=kept]|scan[" in second
+    own = takes()
+    request = changed(own.info.request, data="my file.csv", key="id")
+    with pytest.raises(RunError, match=r"run access --data 'my file\.csv' --key id --operations"):
+        recommend(stored=replace(own, info=changed(own.info, request=request)), uses={"scan": 1})
     other = make_run(datasets=("int",), tracks=("plain",), rounds=5)
     both = replace(takes(), samples=(*takes().samples, *other.samples))
     assert recommend(stored=both, uses={TAKE: 5}).question.dataset == "eq", "the only one that has it"

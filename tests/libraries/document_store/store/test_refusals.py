@@ -160,3 +160,14 @@ def test_an_old_scan_takes_no_file_of_the_next_store(tmp_path):
         del scan
     with DocumentStore.open(tmp_path / "store") as again:
         assert again.count() == 9_000
+
+
+def test_what_is_no_list_and_no_plan_is_refused_in_words(tmp_path):
+    with DocumentStore.open(tmp_path) as store:
+        for call, error, words in (
+            (lambda: store.upsert(tmp_path / "events.jsonl"), DocumentError, "a list of dicts, or JSON Lines as bytes"),
+            (lambda: store.delete(1), DocumentError, r"for one, write \[1\]"),
+            (lambda: store.query((Compare(field("a"), "=", Constant(1)),)), QueryError, "a Plan of steps, not tuple"),
+        ):
+            with pytest.raises(error, match=words):
+                call()
