@@ -128,8 +128,9 @@ def check(verify: bool, **reaching: Any) -> int:
         if not found.findings:
             click.echo("all is well")
             return 0
-        click.echo(f"{len(found.findings)} findings; 'store repair' has {found.steps} steps to do")
-        _tell_left([each for each in found.findings if not each.mendable], "'store repair' leaves")
+        repair = "'store repair --verify'" if verify else "'store repair'"
+        click.echo(f"{len(found.findings)} findings; {repair} has {found.steps} steps to do")
+        _tell_left([each for each in found.findings if not each.mendable], f"{repair} leaves")
         return FAILED
 
 
@@ -140,8 +141,11 @@ def check(verify: bool, **reaching: Any) -> int:
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
     """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed, or something is left."""
     with near_storage_told(), _connected(reaching) as client:
+        if forget:
+            _refuse_what_answers(client, forget)
         for name in forget:
             client.forget(name)
+            click.echo(f"{name}: forgotten")
         done = client.repair(verify)
         for failed in done.failed:
             click.echo(f"failed: {failed}", err=True)
@@ -152,6 +156,17 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
         left = [each for each in done.findings if not each.mendable]
         _tell_left(left, "left")
         return FAILED if done.failed or left else 0
+
+
+def _refuse_what_answers(client: Client, names: Sequence[str]) -> None:
+    """A node that serves would lose its replicas to a slip of the pen, and go on as if nothing was."""
+    silent = {each.node for each in client.check().findings}
+    answering = [name for name in names if name in client.nodes() and name not in silent]
+    if answering:
+        raise RequestError(
+            f"--forget {answering[0]}: this node answers\n"
+            "  forget only what is gone for good; to take a node away, stop it first"
+        )
 
 
 def _tell_left(left: Sequence[Finding], label: str) -> None:

@@ -122,6 +122,10 @@ def test_the_life_of_a_table(store: Store, events: Path) -> None:
     before = lines_of_the_docs(store)
     assert [words for words in ("event 100", "1 of 30", "event 7") if words not in before] == []
 
+    kept = store.ask("repair", "--forget", "node-1")
+    assert (kept.returncode, kept.stdout) == (2, "")
+    assert "--forget node-1: this node answers" in kept.stderr
+
     store.nodes[0].send_signal(signal.SIGKILL)
     store.nodes[0].wait()
     assert store.ask("query", SQL).stdout == answer, "the other node has all of it"

@@ -187,7 +187,8 @@ def lines(found: dict[str, list[Moved]]) -> list[str]:
 def main(words: Sequence[str]) -> int:
     """Entry of the program; 2 for a request that cannot be met."""
     try:
-        folder = Path(words[0])
+        # Services start in a folder of their own.
+        folder = Path(words[0]).resolve()
         size_bytes = int(words[1] if len(words) > 1 else MEGABYTES) * 10**6
         if not 0 < size_bytes <= MOST_MEGABYTES * 10**6:
             raise ValueError

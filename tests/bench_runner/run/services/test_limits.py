@@ -54,3 +54,13 @@ def test_a_wrong_request_is_explained(words: list[str], capsys: pytest.CaptureFi
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "nowhere"), "1"]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_folder_is_named_from_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The services that receive start elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(limits, "ROUNDS", 1)
+    assert main([".", "1"]) == 0, capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
