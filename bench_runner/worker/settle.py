@@ -84,10 +84,11 @@ ALWAYS = Readiness(True, "nothing was examined, and it does no harm")
 
 def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
     """Whether this machine's host takes memory back: by touching the same amount at first, at once again, and after
-    `leave_alone` has spent some seconds otherwise. `usable_bytes` is what may be used, of which half is made ready."""
-    size_bytes = min(EXAMINED_BYTES, usable_bytes // 4)
+    `leave_alone` has spent some seconds otherwise. `usable_bytes` is what may be used, of which half is made ready; the
+    control's own memory always is."""
+    size_bytes = max(min(EXAMINED_BYTES, usable_bytes // 4), CONTROL_BYTES)
     amount = f"{size_bytes // 2**20} MiB"
-    readiness = Readiness(True, "", min(READY_BYTES, usable_bytes // 2))
+    readiness = Readiness(True, "", max(min(READY_BYTES, usable_bytes // 2), CONTROL_BYTES))
     first_ns, ready_ns = _touch_ns(size_bytes), _touch_ns(size_bytes)
     if first_ns > GAIN_FACTOR * ready_ns:
         why = f"touching {amount} took {first_ns / ready_ns:.1f} times as long at first as after it"
@@ -146,8 +147,9 @@ class Settler:
             size_bytes = int(self.readiness.most_bytes * READY_STEP)
             if size_bytes > usable_bytes() // 2:
                 return
-            _touch_ns(READY_BYTES)
-            known_ns = _touch_ns(READY_BYTES) / READY_BYTES
+            known_bytes = min(READY_BYTES, self.readiness.most_bytes)
+            _touch_ns(known_bytes)
+            known_ns = _touch_ns(known_bytes) / known_bytes
             _touch_ns(size_bytes)
             again_ns = max(_touch_ns(size_bytes), _touch_ns(size_bytes)) / size_bytes
             if again_ns > GAIN_FACTOR * known_ns:

@@ -6,6 +6,7 @@ and curves are computed, and nothing of how a table is shown.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -48,20 +49,15 @@ Ours = Mapping[str, Series]
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
     """Tables 8.1, 8.2 and 8.3 for each place where a run has one of the ways, the nearest first; theirs alone where
-    none has. Of two runs of a machine that have the same place, the one that was asked for more shares stands."""
-    found: dict[tuple[str, str], tuple[str, Ours]] = {}
-    for network, machine, about, ours in (each for run in runs for each in _groups(run)):
-        if _asked(ours) > _asked(found.get((machine, about), ("", {}))[1]):
-            found[machine, about] = network, ours
-    nearest = sorted(found, key=lambda key: network_place(found[key][0]))
-    shown = [(key[1], found[key][1]) for key in nearest] or [
-        ("nothing of it in this run; measure it: run near-storage", {})
+    none has. Where several runs have a place, each is named."""
+    found = [(network, about, run.info.id, ours) for run in runs for network, about, ours in _groups(run)]
+    places = Counter(about for _, about, _, _ in found)
+    shown = [
+        (f"{about}, run {name}" if places[about] > 1 else about, ours)
+        for _, about, name, ours in sorted(found, key=lambda each: network_place(each[0]))
     ]
+    shown = shown or [("nothing of it in this run; measure it: run near-storage", {})]
     return (*(table for about, ours in shown for table in _of_one_place(about, ours)), _cost())
-
-
-def _asked(ours: Ours) -> int:
-    return sum(len(series.measured) for series in ours.values())
 
 
 def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
@@ -76,8 +72,8 @@ def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
     yield _errors(about, ours)
 
 
-def _groups(run: Run) -> Iterator[tuple[str, str, str, Ours]]:
-    """Network, machine, what is told of the place, and the ways there."""
+def _groups(run: Run) -> Iterator[tuple[str, str, Ours]]:
+    """The network, what is told of the place, and the ways there."""
     grouped: dict[tuple[str, Conditions, str, str], dict[str, Series]] = {}
     names = {variant: name for name, variant in WAYS.items()}
     for series in series_of(summarise(run.samples)):
@@ -86,7 +82,7 @@ def _groups(run: Run) -> Iterator[tuple[str, str, str, Ours]]:
             grouped.setdefault(key, {})[names[series.variant]] = series
     for (dataset, conditions, place, machine), ours in grouped.items():
         where = f", machine {machine}" if has_several_machines(run) else ""
-        yield conditions.network, machine, f"ours: {dataset}, {place}, {conditions_text(conditions)}{where}", ours
+        yield conditions.network, f"ours: {dataset}, {place}, {conditions_text(conditions)}{where}", ours
 
 
 @cache

@@ -204,6 +204,15 @@ def test_the_real_examination_takes_no_more_than_a_share_of_the_memory(monkeypat
     readiness = settle.examine(lambda: None, 4 * 10**8)
     assert set(sizes) == {10**8}
     assert readiness.most_bytes == 2 * 10**8, "no container's limit is reached before a sample"
+    sizes.clear()
+    assert settle.examine(lambda: None, 0).most_bytes == settle.CONTROL_BYTES
+    assert set(sizes) == {settle.CONTROL_BYTES}, "the control takes as much, whatever a container leaves"
+
+
+def test_no_more_is_examined_than_a_container_leaves(tmp_path: Path, touched: list[int]) -> None:
+    settler = Settler(tmp_path, readiness=Readiness(True, "as the test says", 2 * 10**8))
+    settler.examine_more(3 * 10**8, lambda: 65 * 10**7)
+    assert max(touched) == 3 * 10**8
 
 
 @pytest.mark.parametrize(
