@@ -141,8 +141,6 @@ def check(verify: bool, **reaching: Any) -> int:
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
     """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed, or something is left."""
     with near_storage_told(), _connected(reaching) as client:
-        if forget:
-            _refuse_what_answers(client, forget)
         for name in forget:
             client.forget(name)
             click.echo(f"{name}: forgotten")
@@ -158,20 +156,9 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
         return FAILED if done.failed or left else 0
 
 
-def _refuse_what_answers(client: Client, names: Sequence[str]) -> None:
-    """A node that serves would lose its replicas to a slip of the pen, and go on as if nothing was."""
-    silent = {each.node for each in client.check().findings}
-    answering = [name for name in names if name in client.nodes() and name not in silent]
-    if answering:
-        raise RequestError(
-            f"--forget {answering[0]}: this node answers\n"
-            "  forget only what is gone for good; to take a node away, stop it first"
-        )
-
-
 def _tell_left(left: Sequence[Finding], label: str) -> None:
     """What no step mends, table by table, and what does mend it."""
-    silent = [each.node for each in left if each.node is not None]
+    silent = [each.node for each in left if each.kind == "silent" and each.node is not None]
     partitions = {
         (table, kind): sum(table in each.tables for each in left if each.kind == kind)
         for table in sorted({table for each in left for table in each.tables})

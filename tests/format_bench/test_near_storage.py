@@ -124,7 +124,7 @@ def test_the_life_of_a_table(store: Store, events: Path) -> None:
 
     kept = store.ask("repair", "--forget", "node-1")
     assert (kept.returncode, kept.stdout) == (2, "")
-    assert "--forget node-1: this node answers" in kept.stderr
+    assert "Node node-1 answers: forget only what is gone for good" in kept.stderr
 
     store.nodes[0].send_signal(signal.SIGKILL)
     store.nodes[0].wait()

@@ -167,7 +167,14 @@ class Client:
         return {node.node: node.location for node in self._catalog.ask("nodes", b"", Placements).nodes}
 
     def forget(self, node: str) -> None:
-        """A node is gone for good; `repair` then copies what it had from elsewhere."""
+        """A node is gone for good; `repair` then copies what it had from elsewhere.
+
+        Raises RequestError while it answers: a slip of the pen would take its replicas away from under it.
+        """
+        silent = {each.node for each in self.check().findings if each.kind == "silent"}
+        if node in self.nodes() and node not in silent:
+            told = f"Node {node} answers: forget only what is gone for good. To take it away, stop it first."
+            raise RequestError(told)
         self._catalog.act("forget", OfNode(node))
 
     def check(self, verify: bool = False) -> Checked:

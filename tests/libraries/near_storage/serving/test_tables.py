@@ -227,6 +227,19 @@ def test_a_node_that_is_gone_for_good(tmp_path: Path):
         assert client.query("SELECT * FROM t").equals(rows(0))
 
 
+def test_a_node_that_answers_is_not_forgotten(tmp_path: Path):
+    """Not even one of which something was found."""
+    with cluster(tmp_path, nodes=2) as served:
+        client = served.client()
+        client.put("t", rows(0), 50)
+        served.stored_files(1)[0].unlink()
+        assert {(finding.kind, finding.node) for finding in client.check().findings} >= {("lost", "node1")}
+        with pytest.raises(RequestError, match="node1 answers: forget only what is gone for good"):
+            client.forget("node1")
+        client.repair()
+        assert client.check().findings == ()
+
+
 @contextmanager
 def all_places_taken(served: Cluster) -> Iterator[None]:
     """By streams that have begun and are not read on."""
