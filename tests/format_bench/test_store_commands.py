@@ -94,7 +94,9 @@ def test_a_lost_node_with_an_only_copy_is_not_forgotten_and_what_to_do_is_said(
     served: Cluster, ask: Ask, events: Path
 ) -> None:
     ask("put", "events", events)
+    served.nodes[0].close()
     assert ask("repair", "--forget", "node0").code == 1
+    served.nodes[1].close()
     said = ask("repair", "--forget", "node1")
     assert said.code == 2
     assert "only copy of 3 partitions of events" in said.err
