@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from libraries.document_store.tree.manifest import Manifest
 
 KEPT_BYTES = 256 << 20
-"""Of pages, where they are kept: what the questions of 1,000,000 events read fits in."""
+"""Of what is read, where it is kept: what the questions of 1,000,000 events read fits in."""
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""
 
@@ -48,7 +48,7 @@ class OwnStore(DocumentStoreAdapter):
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
         "merges": Setting(("soon", "late"), "soon", "when files become one: as soon as due, or when five are there"),
-        "pages": Setting(("read", "kept"), "read", "whether pages stay in memory, decompressed, up to 256 MiB"),
+        "pages": Setting(("read", "kept"), "read", "whether what is read stays in memory, up to 256 MiB: pages decompressed, columns decoded"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),

@@ -53,8 +53,8 @@ class Stats:
 
     Entries count each component's keys: replaced versions and anti-matter too, so documents are fewer. `bytes_read` is
     what was read of components and indexes, footers and merges too. `native`: whether C shreds, or Python.
-    `merge_waits`: whether files lie there that `merges="soon"` would make one. `cached_bytes` are of the pages that
-    `cache_bytes` keeps.
+    `merge_waits`: whether files lie there that `merges="soon"` would make one. `cached_bytes`: what is kept of what was
+    read, at most `cache_bytes`.
     """
 
     layout: LayoutName
@@ -104,8 +104,8 @@ class DocumentStore:
         zstd. Left out, both are the store's own, and `amax` and `zstd` for a new one. With sync="batch" an upsert that
         returned survives a power cut; with "none" it survives the end of the process, and a flush makes it durable.
         `memtable_bytes`: so much is collected in memory before it is flushed. With merges="late" none begins before
-        there are five components: writing is cheaper, and readers find more of them. `cache_bytes`: so much of pages
-        that were read stays in memory, decompressed, for the next call.
+        there are five components: writing is cheaper, and readers find more of them. `cache_bytes`: so much of what
+        was read stays in memory for the next call: pages decompressed, and columns decoded that queries asked for.
 
         Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
         """

@@ -3,8 +3,8 @@
 One thread each, and one open handle each, asked in turns, of warm pages; the best of several times counts. Answers have
 to be the same. Stores are made in a temporary folder and removed at the end.
 
-DuckDB keeps blocks in memory from one question to the next. So the target is ours with pages kept; ours that reads and
-decompresses them anew for each question stands beside it.
+DuckDB keeps blocks in memory from one question to the next, and reads them with their dictionaries. So the target is of
+ours with what it reads kept, columns decoded; ours that reads and decodes anew for each question stands beside it.
 """
 
 from __future__ import annotations

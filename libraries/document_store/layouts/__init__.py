@@ -21,7 +21,7 @@ from libraries.document_store.layouts.layout import (
     LayoutName,
 )
 from libraries.document_store.layouts.merging import merge_components
-from libraries.document_store.layouts.pages import PageCache
+from libraries.document_store.layouts.pages import ReadCache
 from libraries.document_store.layouts.writing import write_component
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "KeyKind",
     "Keys",
     "LayoutName",
-    "PageCache",
+    "ReadCache",
     "StoredComponent",
     "merge_components",
     "open_component",

@@ -36,6 +36,9 @@ from libraries.document_store.values import Kind
 
 C = TypeVar("C", Column, Column | CodedColumn)
 
+_PAGE_0 = -1
+"""In place of a column's number, where the cache keeps what page 0 says."""
+
 
 def chunk_of(column: Column) -> Chunk | None:
     """A column's chunk and codes; None for one that none of the records has, down to the document itself."""
@@ -67,7 +70,15 @@ class AmaxLeaf(LeafFacts):
 
     @cached_property
     def _page_0(self) -> PageZero:
-        (page,) = self._pages.read(self._first_page)
+        place = (self._pages.name, self._first_page, _PAGE_0)
+        kept: PageZero | None = self._pages.cache.get(place)
+        if kept is None:
+            kept = self._read_page_0()
+            self._pages.cache.put(place, kept, kept.size_bytes)
+        return kept
+
+    def _read_page_0(self) -> PageZero:
+        (page,) = self._pages.read(self._first_page, keep=False)
         with placed(self._where):
             zero = decode_page_0(self._kind, page, self._entry.pages)
             self.check(zero.keys, zero.antimatter)
@@ -110,12 +121,29 @@ class AmaxLeaf(LeafFacts):
 
     def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
         """As `ComponentLeaf` has it."""
-        return self._decoded(numbers, decode_coded)
+        columns: dict[int, Column | CodedColumn] = {}
+        missing = []
+        for number in numbers:
+            kept = self._pages.cache.get((self._pages.name, self._first_page, number))
+            if kept is None:
+                missing.append(number)
+            else:
+                columns[number] = kept
+        for number, column in self._decoded(missing, decode_coded, keep=False).items():
+            columns[number] = column
+            for array in column.arrays:
+                array.flags.writeable = False
+            size_bytes = sum(array.nbytes for array in column.arrays)
+            self._pages.cache.put((self._pages.name, self._first_page, number), column, size_bytes)
+        return columns
 
-    def _decoded(self, numbers: Iterable[int], decode: Callable[[Leaf, memoryview], C]) -> dict[int, C]:
+    def _decoded(
+        self, numbers: Iterable[int], decode: Callable[[Leaf, memoryview], C], *, keep: bool = True
+    ) -> dict[int, C]:
+        """`keep`: the pages stay in the cache, rather than what is made of them."""
         leaves = self._schema.leaves
         wanted = sorted({number for number in numbers if number < len(leaves)})
-        pages = self._fetch(wanted)
+        pages = self._fetch(wanted, keep=keep)
         return {number: self._column(leaves[number], pages, decode) for number in wanted}
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
@@ -131,14 +159,14 @@ class AmaxLeaf(LeafFacts):
             return ordinals
         return (np.cumsum(~self._page_0.antimatter) - 1)[ordinals]
 
-    def _fetch(self, numbers: Sequence[int]) -> dict[int, bytes]:
+    def _fetch(self, numbers: Sequence[int], *, keep: bool) -> dict[int, bytes]:
         """The pages of these columns by their numbers in the leaf; neighbours by one read."""
         wanted = sorted({page for number in numbers for page in self._page_0.pages_of(number)})
         pages = {page: self._kept[page] for page in wanted if page in self._kept}
         for run in _runs([page for page in wanted if page not in pages]):
             if run[-1] >= self._entry.pages:
                 raise CorruptError(f"{self._where}: a column lies behind the leaf's {self._entry.pages} pages")
-            pages.update(zip(run, self._pages.read(self._first_page + run[0], len(run)), strict=True))
+            pages.update(zip(run, self._pages.read(self._first_page + run[0], len(run), keep=keep), strict=True))
         if self.keep_pages:
             # What a column shares with its neighbours is at its ends.
             self._kept.update({page: pages[page] for page in {*wanted[:1], *wanted[-1:]}})

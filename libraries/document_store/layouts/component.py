@@ -3,6 +3,7 @@ leaves."""
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
@@ -23,7 +24,7 @@ from libraries.document_store.layouts.layout import (
     LayoutName,
     ReadCounters,
 )
-from libraries.document_store.layouts.pages import PageCache, PageReader
+from libraries.document_store.layouts.pages import PageReader, ReadCache
 from libraries.document_store.layouts.place import placed
 from libraries.document_store.layouts.rows import RowsLeaf
 from libraries.document_store.layouts.segments import Bounds
@@ -39,7 +40,7 @@ _KEY_KINDS = {Kind.INTEGER: "integer", Kind.TEXT: "text"}
 class StoredComponent:
     """A component's file, opened; each property and method is that of `Component`. For any thread."""
 
-    def __init__(self, reader: FileReader, cache: PageCache) -> None:
+    def __init__(self, reader: FileReader, cache: ReadCache) -> None:
         """Reads the footer alone. Raises CorruptError."""
         self._footer = footer = read_footer(reader)
         with placed(f"{reader.name}: its footer"):
@@ -53,6 +54,12 @@ class StoredComponent:
         self._first_pages = [0, *accumulate(leaf.pages for leaf in footer.leaves)]
         self._schema_of = lru_cache(maxsize=None)(self._beginning_of_schema)
         self.info: ComponentInfo = info_of(footer, self._schema, reader.size_bytes)
+
+    def without_cache(self) -> StoredComponent:
+        """The same component for who reads it once."""
+        other = copy.copy(self)
+        other._pages = self._pages.without_cache()
+        return other
 
     @property
     def name(self) -> str:
@@ -156,7 +163,7 @@ class StoredComponent:
         return Schema(self._schema.key, nodes, self._schema.limit)
 
 
-def open_component(reader: FileReader, cache: PageCache | None = None) -> StoredComponent:
+def open_component(reader: FileReader, cache: ReadCache | None = None) -> StoredComponent:
     """A component's file, whose pages are kept in a cache if one is given. Raises CorruptError for a file that no
     writer of ours made, or that changed since."""
-    return StoredComponent(reader, PageCache(0) if cache is None else cache)
+    return StoredComponent(reader, ReadCache(0) if cache is None else cache)

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from sys import getsizeof
 
 import numpy as np
 
@@ -33,6 +34,8 @@ _OFFSET_BYTES, _CODES_BYTES = 4, 16
 EMPTY_PAGE_TOLERANCE = 0.15
 """How much of a page may stay empty so that a column lies on fewer pages (paper, 4.2; the value is AsterixDB's)."""
 _MOST_BYTES = (1 << 32) - 1
+_OFFSET_IN_MEMORY_BYTES = 40
+"""One of Python's integers, and where a list has it."""
 
 
 def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
@@ -99,6 +102,12 @@ class PageZero:
     def columns(self) -> int:
         """How many columns the leaf has."""
         return len(self.offsets)
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in memory; Python's texts and integers take more than their bytes."""
+        keys = self.keys.nbytes + (0 if self.keys.dtype == np.int64 else sum(map(getsizeof, self.keys.tolist())))
+        return keys + self.antimatter.nbytes + self.codes.nbytes + _OFFSET_IN_MEMORY_BYTES * self.columns
 
     @cached_property
     def _ends(self) -> dict[int, int]:

@@ -43,6 +43,8 @@ def merge_components(
     first = components[0]
     if any((component.layout, component.key_kind) != (first.layout, first.key_kind) for component in components):
         raise ValueError("components of one layout and one kind of keys can be merged, these differ")
+    # What the files become is another file, and what users ask for stays kept.
+    components = [component.without_cache() for component in components]
     schema = first.schema
     for component in components[1:]:
         schema = merged(schema, component.schema)

@@ -9,10 +9,12 @@ All little endian. The directory is kept by the footer. This module knows nothin
 
 from __future__ import annotations
 
+import copy
 import struct
 import threading
 from collections import OrderedDict
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -59,56 +61,68 @@ class PageWriter:
         return number
 
 
-class PageCache:
-    """Pages that were read, of all files of a store, at most so many bytes: the paper's buffer cache (section 6).
+CacheKey = tuple[str | int, ...]
+"""The name of a file, which no other file of the store ever has, and what of it."""
 
-    Those asked for longest ago go first. For any thread.
+
+class ReadCache:
+    """What was read of all files of a store, at most so many bytes: the paper's buffer cache (section 6).
+
+    It keeps pages decompressed, and what became of pages that are asked for whole. Nobody may change what it gives.
+    What was asked for longest ago goes first. For any thread.
     """
 
     def __init__(self, most_bytes: int) -> None:
         """Empty; 0 keeps nothing."""
         self._most_bytes, self._bytes = most_bytes, 0
-        self._pages: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._kept: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._changing = threading.Lock()
 
     @property
     def size_bytes(self) -> int:
-        """What the pages take."""
+        """What is kept takes."""
         return self._bytes
 
-    def get(self, file: str, number: int) -> bytes | None:
-        """A page of a file, by the file's name, which no other file of the store ever has; None: it is not kept."""
+    def get(self, key: CacheKey) -> Any:
+        """What was put there; None: it is not kept."""
         with self._changing:
-            page = self._pages.get((file, number))
-            if page is not None:
-                self._pages.move_to_end((file, number))
-            return page
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
 
-    def put(self, file: str, number: int, page: bytes) -> None:
-        """Keep a page, unless it is larger than all that may be kept."""
-        if len(page) > self._most_bytes:
+    def put(self, key: CacheKey, thing: Any, size_bytes: int) -> None:
+        """Keep something of so many bytes, unless it is larger than all that may be kept."""
+        if size_bytes > self._most_bytes:
             return
         with self._changing:
-            before = self._pages.pop((file, number), b"")
-            self._pages[file, number] = page
-            self._bytes += len(page) - len(before)
+            _, before = self._kept.pop(key, (None, 0))
+            self._kept[key] = thing, size_bytes
+            self._bytes += size_bytes - before
             while self._bytes > self._most_bytes:
-                _, gone = self._pages.popitem(last=False)
-                self._bytes -= len(gone)
+                _, (_, gone) = self._kept.popitem(last=False)
+                self._bytes -= gone
 
 
 class PageReader:
     """Reads pages of a file that does not change; for any thread."""
 
     def __init__(
-        self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: PageCache
+        self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: ReadCache
     ) -> None:
-        """`cache` keeps what `read` gives, under the file's name."""
-        self._reader, self._cache = reader, cache
+        """`cache` keeps what `read` gives, under the file's name and the page's number."""
+        self._reader, self.cache = reader, cache
         self._compression = compression
         self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()
         self._lock = threading.Lock()
         self.counters = ReadCounters()
+
+    def without_cache(self) -> PageReader:
+        """The same pages and counters, of which nothing is kept."""
+        other = copy.copy(self)
+        other.cache = ReadCache(0)
+        return other
 
     @property
     def name(self) -> str:
@@ -120,17 +134,18 @@ class PageReader:
         """Pages in the file."""
         return len(self._starts) - 1
 
-    def read(self, first: int, count: int = 1) -> list[bytes]:
-        """Pages that lie one after the other, by one read of the file for those that are not kept. Raises CorruptError,
-        which names file and page."""
+    def read(self, first: int, count: int = 1, *, keep: bool = True) -> list[bytes]:
+        """Pages that lie one after the other, by one read of the file for those that are not kept; `keep`: they are
+        from now on. Raises CorruptError, which names file and page."""
         self._check_pages(first, count)
-        pages = [self._cache.get(self.name, number) for number in range(first, first + count)]
+        pages = [self.cache.get((self.name, number)) for number in range(first, first + count)]
         missing = [place for place, page in enumerate(pages) if page is None]
         if missing:
             low, high = missing[0], missing[-1] + 1
             for place, body in enumerate(self.stored(first + low, high - low), low):
                 page = pages[place] = self._page(first + place, body)
-                self._cache.put(self.name, first + place, page)
+                if keep:
+                    self.cache.put((self.name, first + place), page, len(page))
         return [page for page in pages if page is not None]
 
     def stored(self, first: int, count: int = 1) -> list[memoryview]:

@@ -42,6 +42,11 @@ class Texts:
         np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=offsets[1:])
         return Texts(offsets, np.frombuffer(b"".join(strings), np.uint8))
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All that they are made of."""
+        return self.offsets, self.data
+
     def __len__(self) -> int:
         """How many strings there are."""
         return len(self.offsets) - 1
@@ -65,6 +70,11 @@ class Column:
     values: Values
     """One for each level that is the leaf's largest; the key's has one for each token, whose level is 0 where the
     record was deleted (3.3). Leaves without values have an empty array."""
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All that it is made of."""
+        return self.levels, *(self.values.arrays if isinstance(self.values, Texts) else (self.values,))
 
     @property
     def present(self) -> np.ndarray:
@@ -92,6 +102,11 @@ class CodedColumn:
     """int32, in place of each value: its number among `different`."""
     different: Texts
     """None of them twice."""
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All that it is made of."""
+        return self.levels, self.codes, *self.different.arrays
 
     @property
     def masked(self) -> np.ndarray:

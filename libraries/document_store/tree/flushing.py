@@ -12,7 +12,7 @@ from threading import RLock
 from libraries.document_store import layouts
 from libraries.document_store.files import FileReader, FileWriter, ReadCounter, nothing_to_check, written
 from libraries.document_store.indexes.index_files import Entry, IndexFile, write_index
-from libraries.document_store.layouts import ComponentInfo, ComponentOptions, LayoutName, PageCache, StoredComponent
+from libraries.document_store.layouts import ComponentInfo, ComponentOptions, LayoutName, ReadCache, StoredComponent
 from libraries.document_store.schema import Schema
 from libraries.document_store.tree.manifest import component_path, index_path
 from libraries.document_store.tree.memtable import Memtable, sorted_rows
@@ -30,7 +30,7 @@ class Workshop:
         layout: LayoutName,
         options: ComponentOptions,
         counter: ReadCounter,
-        cache: PageCache,
+        cache: ReadCache,
     ) -> None:
         self.calls, self.folder, self.layout, self.options, self.counter = calls, folder, layout, options, counter
         self.cache = cache

@@ -192,9 +192,11 @@ def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPa
                 hidden |= among(keys, newer.keys()[0])
                 kept[id(newer)] = newer
         kept[id(span)] = span
-        visible = np.flatnonzero(~hidden)
-        if len(visible):
-            yield StoredPart(span, keys if len(visible) == len(keys) else keys[visible], visible)
+        if not hidden.any():
+            yield StoredPart(span, keys, np.arange(len(keys)))
+        elif not hidden.all():
+            visible = np.flatnonzero(~hidden)
+            yield StoredPart(span, keys[visible], visible)
 
 
 def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]:

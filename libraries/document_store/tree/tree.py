@@ -26,7 +26,7 @@ from libraries.document_store.layouts import (
     CompressionName,
     KeyKind,
     LayoutName,
-    PageCache,
+    ReadCache,
     StoredComponent,
 )
 from libraries.document_store.messagepack import check_rows
@@ -56,8 +56,8 @@ LOGS_FOR_MEMTABLE = 2
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """How a store is opened. A layout or compression of None is the store's own: `amax` and `zstd` when it is new.
-    `late_merges`: none is due before there are as many components as there may be. `cache_bytes`: so much of pages that
-    were read stays in memory."""
+    `late_merges`: none is due before there are as many components as there may be. `cache_bytes`: so much of what
+    was read stays in memory."""
 
     key: str
     layout: LayoutName | None
@@ -119,7 +119,7 @@ class Tree:
             self._memtable = self._replayed(found)
         self._manifest, self._logs = manifest, logs
         options = ComponentOptions(compression=manifest.compression)
-        cache = PageCache(self._settings.cache_bytes)
+        cache = ReadCache(self._settings.cache_bytes)
         self.workshop = Workshop(self.calls, self.folder, manifest.layout, options, self.counter, cache)
         self.version = self._opened(manifest)
         left = leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers))

@@ -19,7 +19,7 @@ from libraries.document_store.queries.plan import Call, Compute, Expression, Fie
 from libraries.document_store.queries.rows import Interpretation
 from libraries.document_store.queries.semantics import MISSING, identity, order_key
 from libraries.document_store.queries.vectors.aggregates import Aggregated, Results, aggregated
-from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, codes_of_all, grouped
+from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, codes_of_all, counted, grouped
 from libraries.document_store.queries.vectors.vector import (
     DOUBLE,
     INTEGER,
@@ -46,16 +46,28 @@ class Collected:
         """Groups whose states are in Python: those of rows, and those of earlier vectors."""
         self.placed: list[tuple[Place, Row]] = self.interpretation.placed
         self._count = 0
-        self._pending_keys: list[list[Codes | Vector]] = []
+        self._pending_keys: list[Sequence[Codes | Vector]] = []
         self._pending_operands: list[Sequence[Vector | None]] = []
+        self._pending_counts: list[np.ndarray] = []
+        """Where tuples are only counted: for how many each stands."""
+        result = plan.result
+        self._is_counting = isinstance(result, GroupBy) and all(
+            aggregate.function == "count" and aggregate.expression is None for aggregate in result.aggregates
+        )
 
     def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
         """So many tuples: their keys, then the operand of each aggregate."""
         assert isinstance(self.plan.result, GroupBy)
-        keys = vectors[: len(self.plan.result.keys)]
+        operands = vectors[len(self.plan.result.keys) :]
+        found = vectors[: len(self.plan.result.keys)]
+        keys: Sequence[Codes | Vector] = [codes_if_few(key) for key in found if key is not None]
+        if self._is_counting:
+            keys, counts = counted(count, keys) or (keys, np.ones(count, np.int64))
+            count = len(counts)
+            self._pending_counts.append(counts)
         self._count += count
-        self._pending_keys.append([codes_if_few(key) for key in keys if key is not None])
-        self._pending_operands.append(vectors[len(keys) :])
+        self._pending_keys.append(keys)
+        self._pending_operands.append(operands)
         if self._count >= MOST_TUPLES:
             self._into_states()
 
@@ -96,12 +108,13 @@ class Collected:
         """The pending tuples in groups: how many groups, their keys, and each aggregate of all groups."""
         found = grouped(self._count, [codes_of_all(parts) for parts in zip(*self._pending_keys, strict=True)])
         operands = [_whole(column) for column in zip(*self._pending_operands, strict=True)]
+        tuples = np.concatenate(self._pending_counts) if self._is_counting else None
         figures = [
-            aggregated(aggregate.function, found.groups, found.count, operand)
+            aggregated(aggregate.function, found.groups, found.count, operand, tuples)
             for aggregate, operand in zip(result.aggregates, operands, strict=True)
         ]
-        self._pending_keys.clear()
-        self._pending_operands.clear()
+        for pending in (self._pending_keys, self._pending_operands, self._pending_counts):
+            pending.clear()
         self._count = 0
         return found.count, found.keys, figures
 

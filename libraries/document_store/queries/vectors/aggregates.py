@@ -55,15 +55,18 @@ class Aggregated(Protocol):
 class Counts:
     """`count`: of tuples, or of values that are there."""
 
-    def __init__(self, groups: np.ndarray, group_count: int, operand: Vector | None) -> None:
-        """`groups` is the group of each tuple."""
+    def __init__(
+        self, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None = None
+    ) -> None:
+        """`groups` is the group of each tuple; `tuples`, without an operand, for how many each of them stands."""
         if operand is not None:
             groups = _of_values(groups, operand)
-        self.counts = np.bincount(groups, minlength=group_count)
+        # Doubles hold all counts of tuples that one machine can have.
+        self.counts = np.bincount(groups, tuples, group_count).astype(np.int64)
 
     def results(self) -> Results:
         """As a vector."""
-        return Vector(len(self.counts), INTEGER, {INTEGER: self.counts.astype(np.int64)})
+        return Vector(len(self.counts), INTEGER, {INTEGER: self.counts})
 
     def states(self) -> list[State]:
         """As states."""
@@ -244,10 +247,12 @@ class Distinct:
         return list(states)
 
 
-def aggregated(function: str, groups: np.ndarray, group_count: int, operand: Vector | None) -> Aggregated:
-    """An aggregate over tuples, whose groups are numbered from 0."""
+def aggregated(
+    function: str, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None
+) -> Aggregated:
+    """An aggregate over tuples, whose groups are numbered from 0; `tuples` as `Counts` has it."""
     if function == "count" or operand is None:
-        return Counts(groups, group_count, operand)
+        return Counts(groups, group_count, operand, tuples)
     if function in ("sum", "avg"):
         return Sums(groups, group_count, operand, function)
     if function == "count_distinct":

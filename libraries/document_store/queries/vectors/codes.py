@@ -6,6 +6,7 @@ This module must not know plans or aggregates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -151,3 +152,23 @@ def grouped(count: int, keys: Sequence[Codes]) -> Groups:
         found_keys = [*(earlier.take(before) for earlier in found_keys), coded.values.take(codes)]
         group_count = len(pairs)
     return Groups(groups, group_count, found_keys)
+
+
+def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Vector], np.ndarray] | None:
+    """Of `count` tuples of keys the different ones, and how often each occurs; None where so many can differ that these
+    are no fewer."""
+    if not keys:
+        return [], np.array([count])
+    known = [key for key in keys if isinstance(key, Codes)]
+    sizes = [max(1, key.size) for key in known]
+    if len(known) < len(keys) or math.prod(sizes) > count:
+        return None
+    whole = known[0].codes
+    for key, size in zip(known[1:], sizes[1:], strict=True):
+        whole = whole * size + key.codes
+    counts = np.bincount(whole, minlength=math.prod(sizes))
+    if len(known) == 1 and counts.all():
+        return [known[0].values], counts
+    occurring = np.flatnonzero(counts)
+    places = np.unravel_index(occurring, sizes)
+    return [key.values.take(place) for key, place in zip(known, places, strict=True)], counts[occurring]

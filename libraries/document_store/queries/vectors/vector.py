@@ -130,25 +130,30 @@ def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
 
 def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vector:
     """The values of a position of that level: of each branch its view, and its kind. Kinds without values are null."""
-    first = views[0][0]
-    kinds = np.where(first.is_null(level), np.uint8(NULL), np.uint8(MISSING))
-    values = {}
+    kinds, values = _without_values(views[0][0], level), {}
     for view, kind in views:
         if view.values is None or len(view.values) == 0:
             continue
-        kinds[view.reaches(level) if view.present is None else view.present] = kind
+        np.putmask(kinds, view.reaches(level) if view.present is None else view.present, np.uint8(kind))
         values[kind] = view.values
-    return Vector(len(first), kinds, values).take(index)
+    return Vector(len(kinds), kinds, values).take(index)
 
 
 def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.ndarray:
     """The kind at a position for each tuple, uint8: each branch has a view that tells whether it is there."""
-    first = views[0][0]
-    kinds = np.where(first.is_null(level), np.uint8(NULL), np.uint8(MISSING))
+    kinds = _without_values(views[0][0], level)
     for view, kind in views:
         if kind != NULL:
-            kinds[view.reaches(level)] = kind
+            np.putmask(kinds, view.reaches(level), np.uint8(kind))
     return kinds if index is None else kinds[index]
+
+
+def _without_values(view: View, level: int) -> np.ndarray:
+    """uint8, for each slot: null where there is an explicit one at a position of this level, else missing."""
+    kinds, is_null = np.full(len(view), MISSING, np.uint8), view.is_null(level)
+    if is_null.any():
+        kinds[is_null] = NULL
+    return kinds
 
 
 def only_kinds(kinds: np.ndarray) -> Vector:

@@ -18,7 +18,7 @@ import xxhash
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts import COMPRESSIONS, LAYOUTS, ComponentOptions, merge_components, open_component
 from libraries.document_store.layouts.footer import Footer, read_footer
-from libraries.document_store.layouts.pages import PageCache, PageReader, PageWriter
+from libraries.document_store.layouts.pages import PageReader, PageWriter, ReadCache
 from tests.libraries.document_store.layouts.components import MemoryFile, alike, read_back, write
 
 _TAIL = struct.Struct("<QQ8s")
@@ -57,7 +57,7 @@ def with_a_page_mutated(whole: bytes, chosen: random.Random) -> bytes:
     """One page changed before compression, and all that is above it made to fit: lengths, checksums, footer."""
     file = MemoryFile(bytearray(whole))
     footer = read_footer(file)
-    reader = PageReader(file, footer.compression, np.array(footer.page_bytes), PageCache(0))
+    reader = PageReader(file, footer.compression, np.array(footer.page_bytes), ReadCache(0))
     pages = [reader.read(number)[0] for number in range(reader.count)]
     victim = chosen.randrange(len(pages))
     pages[victim] = mutated(pages[victim], chosen)[: 128 << 10] or b"\0"

@@ -7,7 +7,7 @@ import pytest
 
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.layout import COMPRESSIONS, PAGE_BYTES
-from libraries.document_store.layouts.pages import PageCache, PageReader, PageWriter
+from libraries.document_store.layouts.pages import PageReader, PageWriter, ReadCache
 from tests.libraries.document_store.layouts.components import MemoryFile
 
 PAGES = (b"a", b"ab" * 5000, random.Random(1).randbytes(PAGE_BYTES), bytes(PAGE_BYTES))
@@ -21,7 +21,7 @@ def written(compression):
 
 
 def reader_of(file, writer, compression, cache_bytes=0):
-    return PageReader(file, compression, np.array(writer.stored_bytes), PageCache(cache_bytes))
+    return PageReader(file, compression, np.array(writer.stored_bytes), ReadCache(cache_bytes))
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -59,22 +59,31 @@ def test_pages_that_are_kept_are_not_read_again(compression):
 
 
 def test_a_cache_holds_no_more_than_it_may():
-    cache = PageCache(100)
+    cache = ReadCache(100)
     for number in range(50):
-        cache.put("a", number % 7, bytes(10 + number))
+        cache.put(("a", number % 7), number, 10 + number)
         assert cache.size_bytes <= 100
-    cache.put("b", 0, b"page")
-    assert (cache.get("b", 0), cache.get("c", 0), cache.get("b", 1)) == (b"page", None, None)
+    cache.put(("b", 0), b"page", 4)
+    assert [cache.get(key) for key in (("b", 0), ("c", 0), ("b", 1), ("b", 0, 0))] == [b"page", None, None, None]
 
 
-def test_the_page_asked_for_longest_ago_goes_and_one_that_is_too_large_takes_no_others_place():
-    cache = PageCache(100)
-    pages = [bytes([number]) * (101 if number == 3 else 40) for number in range(4)]
-    for number, page in enumerate(pages):
+def test_what_was_asked_for_longest_ago_goes_and_what_that_is_too_large_takes_no_others_place():
+    cache = ReadCache(100)
+    for number, size_bytes in enumerate((40, 40, 40, 101)):
         if number == 2:
-            assert cache.get("a", 0) == pages[0]
-        cache.put("a", number, page)
-    assert [cache.get("a", number) for number in range(4)] == [pages[0], None, pages[2], None]
+            assert cache.get(("a", 0)) == "0"
+        cache.put(("a", number), str(number), size_bytes)
+    assert [cache.get(("a", number)) for number in range(4)] == ["0", None, "2", None]
+    assert cache.size_bytes == 80
+
+
+def test_a_reader_without_cache_reads_each_time_and_is_counted():
+    file, writer = written("none")
+    reader = reader_of(file, writer, "none", cache_bytes=1 << 20)
+    reader.without_cache().read(0)
+    assert reader.cache.size_bytes == 0
+    assert reader.read(0) == reader.read(0)
+    assert reader.counters.bytes_read == 2 * writer.stored_bytes[0], "once without, once with"
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)

@@ -1,5 +1,6 @@
 """All ways of execution give the answer of the reference, to the bit and in order; and each reads only what it must."""
 
+import itertools
 import math
 from collections import Counter
 
@@ -160,15 +161,18 @@ def test_fixed_cases(name):
 
 
 def test_groups_over_parts_of_few_values_and_of_many():
-    """Keys of few values are coded part by part; those of many, and of doubles, are not, and both may meet."""
+    """Keys of few values are coded part by part, and counted so where no figure but counts is asked for; those of many,
+    and of doubles, are not, and both may meet."""
     few = [{"id": i, "a": "xyz"[i % 3], "b": i % 5 - 2} for i in range(300)]
     many = [{"id": i, "a": f"text {i % 290}", "b": i * 10**9} for i in range(300, 600)]
     unlike = [{"id": i, "a": (None, True, 1.5, "x", i % 3)[i % 5], "b": -2 if i % 2 else "x"} for i in range(600, 900)]
-    sums = (N, Aggregate("s", "sum", field("id")))
-    for keys in (("a",), ("b",), ("a", "b"), ("b", "a")):
-        plan = Plan((GroupBy(tuple(Named(key, field(key)) for key in keys), sums),))
-        check(few + many + unlike, plan, sizes=(300, 300, 300), columnar=(True, True, True))
-        check(few + few[:100], plan, sizes=(150, 250), columnar=(True, True))
+    sums, twice = (N, Aggregate("s", "sum", field("id"))), Aggregate("again", "count")
+    for keys, figures in itertools.product(((), ("a",), ("b",), ("a", "b"), ("b", "a")), (sums, (N,), (N, twice), ())):
+        if keys or figures:
+            plan = Plan((GroupBy(tuple(Named(key, field(key)) for key in keys), figures),))
+            check(few + many + unlike, plan, sizes=(300, 300, 300), columnar=(True, True, True))
+            check(few + many, plan, sizes=(300, 300), columnar=(True, False))
+            check(few + few[:100], plan, sizes=(150, 250), columnar=(True, True))
 
 
 FAULTS = {
@@ -185,6 +189,10 @@ FAULTS = {
     "minus zero is the greater": (aggregates, "ranks", lambda kind, values: np.nan_to_num(np.abs(values)).astype(int)),
     "distinct over all documents": (joining, "codes_of", lambda v: codes.Codes(np.zeros(v.count, np.int64), 1, v)),
     "few values are one": (collecting, "codes_if_few", lambda v: codes.Codes(np.zeros(v.count, np.int64), 1, v)),
+    "tuples counted before count once": (
+        *(collecting, "counted"),
+        lambda count, keys: (found := codes.counted(count, keys)) and (found[0], np.ones(len(found[1]), int)),
+    ),
     "sums forget the halves": (aggregates, "integer_sums", lambda g, v, n: np.bincount(g, v & 0xFFFF, n).astype(int)),
 }
 

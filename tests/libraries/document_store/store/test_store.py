@@ -21,7 +21,7 @@ from libraries.document_store.errors import (
     QueryError,
 )
 from libraries.document_store.layouts import LAYOUTS
-from libraries.document_store.queries import Compare, Constant, field
+from libraries.document_store.queries import Aggregate, Compare, Constant, GroupBy, Named, Plan, field
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tree import flushing, merging
 from libraries.document_store.tree.manifest import read_manifest, write_manifest
@@ -482,6 +482,35 @@ def test_pages_that_are_kept_are_read_once_and_never_those_of_another_file(tmp_p
             assert {document["id"]: document for document in store.scan()} == expected
             assert store.stats().bytes_read == before
         assert 0 < store.stats().cached_bytes <= 1 << 20
+
+
+def test_columns_that_are_kept_are_decoded_once_and_nobody_may_change_them(tmp_path):
+    plan = Plan((GroupBy((Named("a", field("a")),), (Aggregate("n", "count"),)),))
+    with DocumentStore.open(tmp_path, layout="amax", cache_bytes=1 << 20) as store:
+        store.upsert([{"id": number, "a": "xyz"[number % 3], "b": number} for number in range(900)])
+        store.flush()
+        answer = store.query(plan)
+        assert {row["a"]: row["n"] for row in answer} == {"x": 300, "y": 300, "z": 300}
+        kept, before = store.stats().cached_bytes, store.stats().bytes_read
+        assert store.query(plan) == answer
+        assert (store.stats().cached_bytes, store.stats().bytes_read) == (kept, before)
+        with store.snapshot() as snapshot:
+            (part,) = snapshot.parts()
+            (column,) = part.coded_columns([1]).values()
+            (again,) = part.coded_columns([1]).values()
+        assert column is again
+        assert not any(array.flags.writeable for array in column.arrays)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_merges_keep_nothing_of_what_they_read(tmp_path, layout):
+    with DocumentStore.open(tmp_path, layout=layout, cache_bytes=1 << 20) as store:
+        for round_number in range(8):
+            store.upsert(numbered(300, a=round_number))
+            store.flush()
+        store.wait_for_merges()
+        assert store.stats().components < 8
+        assert store.stats().cached_bytes == 0
 
 
 def test_the_old_value_of_a_document_leaves_the_index(store):
