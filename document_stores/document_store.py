@@ -48,7 +48,7 @@ class OwnStore(DocumentStoreAdapter):
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
         "merges": Setting(("soon", "late"), "soon", "when files become one: as soon as due, or when five are there"),
-        "pages": Setting(("read", "kept"), "read", "whether what is read stays in memory, up to 256 MiB: pages decompressed, columns decoded"),
+        "pages": Setting(("read", "kept"), "read", "whether what was read stays in memory, up to 256 MiB"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),
