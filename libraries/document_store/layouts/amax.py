@@ -19,7 +19,7 @@ from libraries.document_store.layouts.footer import LeafEntry
 from libraries.document_store.layouts.layout import KeyKind, Keys
 from libraries.document_store.layouts.leaf_facts import LeafFacts, may_hold_keys
 from libraries.document_store.layouts.mega_leaf import Chunk, PageZero, decode_page_0
-from libraries.document_store.layouts.pages import PageReader
+from libraries.document_store.layouts.pages import CacheKey, PageReader
 from libraries.document_store.layouts.place import placed
 from libraries.document_store.layouts.prefixes import (
     HIGHEST,
@@ -70,12 +70,16 @@ class AmaxLeaf(LeafFacts):
 
     @cached_property
     def _page_0(self) -> PageZero:
-        place = (self._pages.name, self._first_page, _PAGE_0)
-        kept: PageZero | None = self._pages.cache.get(place)
+        kept: PageZero | None = self._pages.cache.get(self._place_of(_PAGE_0))
         if kept is None:
             kept = self._read_page_0()
-            self._pages.cache.put(place, kept, kept.size_bytes)
+            _protect((kept.keys, kept.antimatter))
+            self._pages.cache.put(self._place_of(_PAGE_0), kept, kept.size_bytes)
         return kept
+
+    def _place_of(self, number: int) -> CacheKey:
+        """Where the cache keeps a column of this leaf."""
+        return self._pages.name, self._first_page, number
 
     def _read_page_0(self) -> PageZero:
         (page,) = self._pages.read(self._first_page, keep=False)
@@ -124,17 +128,17 @@ class AmaxLeaf(LeafFacts):
         columns: dict[int, Column | CodedColumn] = {}
         missing = []
         for number in numbers:
-            kept = self._pages.cache.get((self._pages.name, self._first_page, number))
+            kept = self._pages.cache.get(self._place_of(number))
             if kept is None:
                 missing.append(number)
             else:
                 columns[number] = kept
         for number, column in self._decoded(missing, decode_coded, keep=False).items():
             columns[number] = column
-            for array in column.arrays:
-                array.flags.writeable = False
-            size_bytes = sum(array.nbytes for array in column.arrays)
-            self._pages.cache.put((self._pages.name, self._first_page, number), column, size_bytes)
+            _protect(column.arrays)
+            # What lies on no page is made anew as fast as it is found.
+            if self._page_0.pages_of(number):
+                self._pages.cache.put(self._place_of(number), column, sum(array.nbytes for array in column.arrays))
         return columns
 
     def _decoded(
@@ -190,6 +194,12 @@ class AmaxLeaf(LeafFacts):
             if records != present:
                 raise CorruptError(f"it has {records} records, the leaf has {present}")
         return column
+
+
+def _protect(arrays: Iterable[np.ndarray]) -> None:
+    """Nobody can write to arrays that several may have."""
+    for array in arrays:
+        array.flags.writeable = False
 
 
 def _runs(numbers: Sequence[int]) -> list[list[int]]:

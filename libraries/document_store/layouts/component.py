@@ -164,6 +164,6 @@ class StoredComponent:
 
 
 def open_component(reader: FileReader, cache: ReadCache | None = None) -> StoredComponent:
-    """A component's file, whose pages are kept in a cache if one is given. Raises CorruptError for a file that no
+    """A component's file; what is read of it is kept in a cache if one is given. Raises CorruptError for a file that no
     writer of ours made, or that changed since."""
     return StoredComponent(reader, ReadCache(0) if cache is None else cache)

@@ -143,7 +143,8 @@ class ComponentLeaf(Protocol):
         """
 
     def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
-        """As `columns`, of all records; texts of which few differ may come as codes."""
+        """As `columns`, of all records; texts of which few differ may come as codes. Others may have got the same
+        arrays, which nobody can write to."""
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """Records as MessagePack: of these ordinals as in `columns`, or of all records. Raises CorruptError."""

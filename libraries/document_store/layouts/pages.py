@@ -61,6 +61,8 @@ class PageWriter:
         return number
 
 
+ENTRY_BYTES = 1_000
+"""What the objects around anything that is kept take, about: its arrays, its key, its place."""
 CacheKey = tuple[str | int, ...]
 """The name of a file, which no other file of the store ever has, and what of it."""
 
@@ -94,6 +96,7 @@ class ReadCache:
 
     def put(self, key: CacheKey, thing: Any, size_bytes: int) -> None:
         """Keep something of so many bytes, unless it is larger than all that may be kept."""
+        size_bytes += ENTRY_BYTES
         if size_bytes > self._most_bytes:
             return
         with self._changing:
@@ -111,7 +114,7 @@ class PageReader:
     def __init__(
         self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: ReadCache
     ) -> None:
-        """`cache` keeps what `read` gives, under the file's name and the page's number."""
+        """`cache` keeps what `read` is told to keep, under the file's name and the page's number."""
         self._reader, self.cache = reader, cache
         self._compression = compression
         self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()

@@ -41,7 +41,8 @@ class Part(Protocol):
         """Columns of those leaves, in the order of keys; a number that the part's schema lacks is left out."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """The same; texts of which few differ may come as codes."""
+        """The same; texts of which few differ may come as codes. Others may have got the same arrays, which nobody can
+        write to."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """False only if no document of the part has a value of this leaf within [low, high]; None is an open end."""

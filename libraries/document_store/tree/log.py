@@ -167,11 +167,13 @@ def _chain(headers: dict[int, Header], first: int) -> list[int]:
     number = max(headers, default=0)
     while number >= first:
         if number not in headers or (chain and number >= chain[-1]):
-            raise CorruptError(f"log {number} is missing: log {chain[-1]} follows it. Restore it from a copy.")
+            what = f"log {number} is missing, or damaged where it begins"
+            raise CorruptError(f"{what}: log {chain[-1]} follows it. Restore it from a copy.")
         chain.append(number)
         number = headers[number].previous
     if not chain or chain[-1] != first:
-        raise CorruptError(f"log {first} is missing: what was stored since the last flush lies in it")
+        what = f"log {first} is missing, or damaged where it begins"
+        raise CorruptError(f"{what}: what was stored since the last flush lies in it. Restore it from a copy.")
     return chain[::-1]
 
 

@@ -154,7 +154,7 @@ def grouped(count: int, keys: Sequence[Codes]) -> Groups:
     return Groups(groups, group_count, found_keys)
 
 
-def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Vector], np.ndarray] | None:
+def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np.ndarray] | None:
     """Of `count` tuples of keys the different ones, and how often each occurs; None where so many can differ that these
     are no fewer."""
     if not keys:
@@ -166,9 +166,7 @@ def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Vector], n
     whole = known[0].codes
     for key, size in zip(known[1:], sizes[1:], strict=True):
         whole = whole * size + key.codes
-    counts = np.bincount(whole, minlength=math.prod(sizes))
-    if len(known) == 1 and counts.all():
-        return [known[0].values], counts
+    counts = np.bincount(whole)
     occurring = np.flatnonzero(counts)
     places = np.unravel_index(occurring, sizes)
-    return [key.values.take(place) for key, place in zip(known, places, strict=True)], counts[occurring]
+    return [key._replace(codes=place) for key, place in zip(known, places, strict=True)], counts[occurring]

@@ -7,7 +7,7 @@ import pytest
 
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.layout import COMPRESSIONS, PAGE_BYTES
-from libraries.document_store.layouts.pages import PageReader, PageWriter, ReadCache
+from libraries.document_store.layouts.pages import ENTRY_BYTES, PageReader, PageWriter, ReadCache
 from tests.libraries.document_store.layouts.components import MemoryFile
 
 PAGES = (b"a", b"ab" * 5000, random.Random(1).randbytes(PAGE_BYTES), bytes(PAGE_BYTES))
@@ -41,7 +41,7 @@ def test_pages_come_back(compression):
 def test_pages_that_are_kept_are_not_read_again(compression):
     """Those asked for longest ago go first; a page that is larger than all may be is never kept."""
     file, writer = written(compression)
-    reader = reader_of(file, writer, compression, cache_bytes=PAGE_BYTES + 10_001)
+    reader = reader_of(file, writer, compression, cache_bytes=PAGE_BYTES + 10_001 + 3 * ENTRY_BYTES)
     sizes = writer.stored_bytes
     for first, count, read_bytes in (
         (0, 2, sizes[0] + sizes[1]),
@@ -59,22 +59,23 @@ def test_pages_that_are_kept_are_not_read_again(compression):
 
 
 def test_a_cache_holds_no_more_than_it_may():
-    cache = ReadCache(100)
+    most_bytes = 3 * ENTRY_BYTES
+    cache = ReadCache(most_bytes)
     for number in range(50):
-        cache.put(("a", number % 7), number, 10 + number)
-        assert cache.size_bytes <= 100
+        cache.put(("a", number % 7), number, 10 + 30 * number)
+        assert cache.size_bytes <= most_bytes
     cache.put(("b", 0), b"page", 4)
     assert [cache.get(key) for key in (("b", 0), ("c", 0), ("b", 1), ("b", 0, 0))] == [b"page", None, None, None]
 
 
 def test_what_was_asked_for_longest_ago_goes_and_what_that_is_too_large_takes_no_others_place():
-    cache = ReadCache(100)
-    for number, size_bytes in enumerate((40, 40, 40, 101)):
+    cache = ReadCache(2 * ENTRY_BYTES + 80)
+    for number, size_bytes in enumerate((40, 40, 40, ENTRY_BYTES + 81)):
         if number == 2:
             assert cache.get(("a", 0)) == "0"
         cache.put(("a", number), str(number), size_bytes)
     assert [cache.get(("a", number)) for number in range(4)] == ["0", None, "2", None]
-    assert cache.size_bytes == 80
+    assert cache.size_bytes == 2 * ENTRY_BYTES + 80
 
 
 def test_a_reader_without_cache_reads_each_time_and_is_counted():
