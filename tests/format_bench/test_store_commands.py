@@ -109,7 +109,7 @@ def test_who_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -
     put = ask("put", "events", events)
     assert put.code == 1
     assert "nodes were lost while the table was put (node0: grpc://" in put.err
-    assert "1 storage nodes answer: start more nodes" in put.err
+    assert "1 storage nodes can take one: start more nodes" in put.err
     assert "catalog at" not in put.err
     served.nodes[1].close()
     query = ask("query", "SELECT id FROM events")

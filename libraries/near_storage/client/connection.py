@@ -98,8 +98,8 @@ class Client:
         `source` is an Arrow table, or Parquet files or folders of them, which are stored byte for byte, a partition
         each; with `rows_per_partition` their rows are written anew. As many nodes hold each partition as the catalog
         was started with replicas. RequestError for what is no table, FooterError for files that are refused, FullError
-        if a node's disk is full, UnavailableError if too many nodes are lost meanwhile; then nothing of it is seen, and
-        it can be put again.
+        if too few nodes have room, UnavailableError if too many are lost meanwhile; then nothing of it is seen, and it
+        can be put again.
         """
         return uploading.put(self._catalog, table, source, rows_per_partition, progress)
 

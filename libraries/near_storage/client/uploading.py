@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,14 @@ import pyarrow.flight as flight
 
 from libraries.near_storage.client.patience import Patience, coming_again
 from libraries.near_storage.client.sources import TableSource, all_bytes, partitions
-from libraries.near_storage.errors import DamagedError, FooterError, NearStorageError, RequestError, UnavailableError
+from libraries.near_storage.errors import (
+    DamagedError,
+    FooterError,
+    FullError,
+    NearStorageError,
+    RequestError,
+    UnavailableError,
+)
 from libraries.near_storage.serving import clock
 from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import from_call
@@ -89,7 +96,7 @@ def put(
 ) -> int:
     """Store a new version of a table; its number. See `Client.put`.
 
-    If a node is lost meanwhile, all begins anew without it, as long as the catalog finds enough others.
+    If a node is lost or full meanwhile, all begins anew without it, as long as the catalog finds enough others.
     """
     if not isinstance(source, pa.Table | str | Path):
         # It is gone through once for the bytes of all, and again for each try.
@@ -97,21 +104,39 @@ def put(
     lost: dict[str, NearStorageError] = {}
     while True:
         try:
-            upload = target.ask("begin", Begin(table, tuple(lost)), Begun).upload
-        except RequestError as error:
-            if not lost:
-                raise
-            texts = "; ".join(f"{node}: {reason}" for node, reason in lost.items())
-            raise UnavailableError(f"nodes were lost while the table was put ({texts})\n  {error}") from None
-        try:
-            _send_all(target, upload, source, rows_per_partition, progress)
-            return _commit(target, upload)
+            return _put_without(lost, target, table, source, rows_per_partition, progress)
         except _NodesLost as error:
             lost |= error.errors
-            _abort(target, upload)
-        except BaseException:
-            _abort(target, upload)
-            raise
+        except NearStorageError as error:
+            if not lost:
+                raise
+            raise _after_losses(lost, error) from None
+
+
+def _put_without(
+    lost: Collection[str],
+    target: Target,
+    table: str,
+    source: TableSource,
+    rows_per_partition: int | None,
+    progress: Progress | None,
+) -> int:
+    """One try, on other nodes than these."""
+    upload = target.ask("begin", Begin(table, tuple(lost)), Begun).upload
+    try:
+        _send_all(target, upload, source, rows_per_partition, progress)
+        return _commit(target, upload)
+    except BaseException:
+        _abort(target, upload)
+        raise
+
+
+def _after_losses(lost: Mapping[str, NearStorageError], error: NearStorageError) -> NearStorageError:
+    """What to tell where no others were found in place of nodes that did not take the table, or these failed too."""
+    texts = "; ".join(f"{node}: {reason}" for node, reason in lost.items())
+    if any(isinstance(reason, FullError) for reason in lost.values()):
+        return FullError(f"not all nodes had room for the table ({texts})\n  {error}")
+    return UnavailableError(f"nodes were lost while the table was put ({texts})\n  {error}")
 
 
 def _abort(target: Target, upload: str) -> None:
@@ -212,7 +237,7 @@ class _Sending:
     def _run(self) -> None:
         try:
             self.receipt.set_result(coming_again(self._sent, self._target.patience, self._given_up))
-        except (UnavailableError, DamagedError) as error:
+        except (UnavailableError, DamagedError, FullError) as error:
             self.receipt.set_exception(_NodesLost({self._node.node: error}))
         except BaseException as error:
             # Whoever asks for the receipt is told, in his own thread.

@@ -169,7 +169,7 @@ class Totals(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 class Begin(Message, frozen=True):
-    """Begin a new version of a table, leaving out nodes that are known to be down."""
+    """Begin a new version of a table, leaving out nodes that are known to be down, or full."""
 
     table: str
     avoid: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class Uploads:
     def begin(self, table: str, without: Collection[str] = ()) -> str:
         """Begin an upload to a table, new or not; the upload's name, which nobody can guess.
 
-        `without` are names of nodes that do not answer now. `RequestError` if fewer nodes than replicas are left.
+        `without` are names of nodes that do not answer now or are full. `RequestError` if fewer than replicas are left.
         """
         upload = secrets.token_hex(16)
         with self._database.transaction() as connection:
@@ -57,8 +57,8 @@ class Uploads:
             nodes = [name for (name,) in emptiest_first if name not in without]
             if len(nodes) < self._replicas:
                 raise RequestError(
-                    f"{self._replicas} replicas are asked for and {len(nodes)} storage nodes answer: start more nodes, "
-                    f"or serve the catalog with fewer replicas."
+                    f"{self._replicas} replicas are asked for and {len(nodes)} storage nodes can take one: start more "
+                    f"nodes, or serve the catalog with fewer replicas."
                 )
             connection.execute(
                 "INSERT INTO uploads VALUES (?, ?, ?, ?, NULL, NULL)",

@@ -130,12 +130,17 @@ def test_a_full_disk(served: Cluster, tmp_path: Path):
     # The folder knows its catalog already, so that nothing has to be written to register.
     full.register(served.uri)
     client = served.client()
-    with pytest.raises(FullError, match="disk is full") as told:
+    with pytest.raises(FullError, match=r"not all nodes had room for the table .node1: .* disk is full") as told:
         client.put("t", rows(0))
     assert "srv" not in str(told.value)
     assert client.tables() == ()
     assert list((tmp_path / "node1").glob("*.part*")) == []
-    full.close()
+    third = StorageNode(PartitionStore(tmp_path / "node2", describe=describe_here), "node2", served.secret)
+    third.register(served.uri)
+    assert client.put("t", rows(0), 10) == 1, "others have room"
+    assert client.query("SELECT * FROM t").equals(rows(0))
+    for node in (full, third):
+        node.close()
 
 
 def test_a_node_that_is_gone_while_a_table_is_put(tmp_path: Path):

@@ -28,7 +28,7 @@ def place(shelf: Shelf, upload: str, position: int, data: bytes) -> list[str]:
 
 def test_fewer_nodes_than_replicas_are_refused(tmp_path):
     shelf = Shelf(tmp_path / "catalog", nodes=("north",))
-    with pytest.raises(RequestError, match="2 replicas are asked for and 1 storage nodes answer"):
+    with pytest.raises(RequestError, match="2 replicas are asked for and 1 storage nodes can take one"):
         shelf.catalog.uploads.begin("sales")
 
 
@@ -38,7 +38,7 @@ def test_nodes_that_do_not_answer_get_nothing(shelf):
         "east",
         "south",
     }
-    with pytest.raises(RequestError, match="1 storage nodes answer"):
+    with pytest.raises(RequestError, match="1 storage nodes can take one"):
         shelf.catalog.uploads.begin("sales", without=["north", "east"])
 
 
