@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-again test-quick test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-again test-quick test-times test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -14,8 +14,12 @@ tabular: $(VENV)/.ready  ## every format on two tables of 50,000 rows: the table
 test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
 	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not browser"
 
-test-quick: $(VENV)/.ready  ## what one runs while working: under a minute
-	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not slow and not browser"
+test-quick: $(VENV)/.ready  ## what one runs while working: about a minute; beside it the file of an adapter at work
+	$(RUN) -m pytest --numprocesses 2 --dist loadscope --quick -m "not slow and not browser"
+
+test-times: $(VENV)/.ready  ## the whole suite, and from what each test took the list of those that test-quick leaves out
+	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not browser" --junit-xml=.pytest_cache/times.xml
+	$(RUN) -m tests.slower .pytest_cache/times.xml
 
 test-again: $(VENV)/.ready  ## at most 5 tests that failed, once more and alone: what measures a machine feels its neighbours
 	$(RUN) -c 'import json, sys; sys.exit(len(json.load(open(".pytest_cache/v/cache/lastfailed"))) > 5)'

@@ -1,4 +1,5 @@
-"""Who is told how a run goes: the live table where standard error is a terminal, nobody where it is piped.
+"""Who is told how a run goes: the live table where standard error is a terminal, a line each minute where it is piped,
+nobody where a program calls.
 
 It measures nothing and draws nothing.
 """
@@ -7,17 +8,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import click
 from rich.console import Console
 
+from bench_runner.clock import now_ns
 from bench_runner.results.records import Cell, RunInfo, Sample
 from format_bench.live_table import LiveTable, OnPart
+from reports.text.live import doing_text
+
+SAID_EVERY_NS = 60_000_000_000
+"""A log gets a line this often; a run that is shorter says nothing but its end."""
 
 
 class Silent:
-    """A run.Watcher for pipes, logs and tests."""
+    """A run.Watcher for programs that call."""
 
     def __init__(self, on_part: OnPart | None = None) -> None:
         """`on_part` shows the run in a folder as far as it is measured."""
@@ -44,13 +51,40 @@ class Silent:
             self._on_part(folder)
 
 
+class EachMinute(Silent):
+    """A run.Watcher for pipes and logs: how far it is, once a minute, on standard error."""
+
+    def __init__(self, on_part: OnPart | None = None) -> None:
+        """As `Silent`."""
+        super().__init__(on_part)
+        self._stage, self._said_ns = "", now_ns()
+
+    def stage(self, text: str) -> None:
+        """A new part of the run begins."""
+        self._stage = text
+        self._say(text)
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """One thing is about to be done."""
+        self._say(doing_text(self._stage, seconds_left, text))
+
+    def _say(self, text: str) -> None:
+        now = now_ns()
+        if now - self._said_ns < SAID_EVERY_NS:
+            return
+        self._said_ns = now
+        # Whoever read it may be gone, and the stream be closed.
+        with suppress(OSError, ValueError):
+            click.echo(text, err=True)
+
+
 @contextmanager
 def watching(on_part: OnPart | None = None) -> Iterator[LiveTable | Silent]:
     """The watcher that fits standard error; what it has drawn is gone when the run ends."""
     console = Console(stderr=True)
     # Colour may be forced into a pipe, and is no terminal. One without cursor or without our signs shows garbage.
     if not (sys.stderr.isatty() and console.is_interactive) or console.options.ascii_only:
-        yield Silent(on_part)
+        yield EachMinute(on_part)
         return
     table = LiveTable(console, on_part)
     try:

@@ -145,7 +145,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     [
         ("tabular", "main.py --tabular"),
         ("test", "-m pytest --numprocesses 2"),
-        ("test-quick", '-m pytest --numprocesses 2 --dist loadscope -m "not slow and not browser"'),
+        ("test-quick", '-m pytest --numprocesses 2 --dist loadscope --quick -m "not slow and not browser"'),
         ("test-browser", "-m pytest --numprocesses 2 --dist loadscope -m browser"),
         ("test-again", "-m pytest --last-failed"),
         ("lint", "-m ruff check"),

@@ -167,6 +167,7 @@ def _last_words(said: str, code: int) -> str:
     for number, line in enumerate(lines):
         if line.startswith(("error: ", "Error: ")):
             return "\n".join([line.partition(": ")[2], *lines[number + 1 :]])
-    if said.startswith("stopped"):
+    # Lines on how far it was may stand before.
+    if any(line.startswith("stopped") for line in lines):
         return "its run was stopped"
     return f"its run ended with exit code {code}" + (f": {lines[-1]}" if lines else "")

@@ -193,6 +193,10 @@ def tty() -> Iterator[io.TextIOWrapper]:
     os.close(ours)
 
 
+def raising_epipe(text: str) -> int:
+    raise OSError(errno.EPIPE, "Broken pipe")
+
+
 def watcher_on(stream: object, monkeypatch: pytest.MonkeyPatch, **environment: str) -> object:
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
@@ -208,16 +212,38 @@ def test_a_terminal_gets_the_table(tty: io.TextIOWrapper, monkeypatch: pytest.Mo
     assert watcher_on(tty, monkeypatch, NO_COLOR="1") is LiveTable
 
 
-def test_a_pipe_and_a_terminal_without_cursor_get_nothing(
+def test_a_pipe_and_a_terminal_without_cursor_get_no_table(
     tty: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for forced in ({}, {"FORCE_COLOR": "1"}, {"TTY_COMPATIBLE": "1"}):
         pipe = io.StringIO()
-        assert watcher_on(pipe, monkeypatch, **forced) is progress.Silent
+        assert watcher_on(pipe, monkeypatch, **forced) is progress.EachMinute
         assert pipe.getvalue() == ""
-    assert watcher_on(tty, monkeypatch, TERM="dumb") is progress.Silent
+    assert watcher_on(tty, monkeypatch, TERM="dumb") is progress.EachMinute
     tty.reconfigure(encoding="latin-1")
-    assert watcher_on(tty, monkeypatch) is progress.Silent, "it has no sign for what is to come"
+    assert watcher_on(tty, monkeypatch) is progress.EachMinute, "it has no sign for what is to come"
+
+
+def test_a_log_gets_a_line_each_minute_and_a_short_run_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now_ns = 0
+    monkeypatch.setattr(progress, "now_ns", lambda: now_ns)
+    watcher = progress.EachMinute()
+    for second in range(0, 200, 20):
+        now_ns = second * 10**9
+        if second % 100 == 0:
+            watcher.stage(f"round {1 + second // 100}")
+        watcher.step(f"chain {second}", 200.0 - second)
+    assert capsys.readouterr().err.splitlines() == [
+        "round 1, 2:20 min left, now: chain 60",
+        "round 2, 1:20 min left, now: chain 120",
+        "round 2, 20 s left, now: chain 180",
+    ]
+    gone, now_ns = io.StringIO(), 10**12
+    monkeypatch.setattr(gone, "write", raising_epipe)
+    monkeypatch.setattr(sys, "stderr", gone)
+    watcher.stage("nobody reads it any more")
 
 
 @pytest.mark.slow

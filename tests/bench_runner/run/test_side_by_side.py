@@ -201,6 +201,7 @@ def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
         ),
         ("sys.stderr.buffer.write(b'error: \\xff is no text\\n'); sys.exit(2)", "\ufffd is no text"),
         ("print('stopped; all is in x\\n  --resume', file=sys.stderr); sys.exit(130)", "its run was stopped"),
+        ("print('round 1, 9 s left\\nstopped; all is in x', file=sys.stderr); sys.exit(130)", "its run was stopped"),
     ):
         with pytest.raises(RunError) as refused:
             side_by_side._take_turn(fakes.make(then=then)[0], ["tabular"], 2)
