@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, first_difference, parts
+from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, first_difference, parts, seen
+from adapters.losses import Cause
 from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading
@@ -46,7 +47,32 @@ class Fields(DocumentReading):
         self, stage: Stage, held: Sequence[FieldPath], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
         """Document by document, told apart by their keys."""
+        if seen({"": None}, losses) == {}:
+            losses = (*losses, _bare_objects(held))
         return first_difference(_right(stage, tuple(held)), result.rows, losses, source.key_field(stage))
+
+
+def _bare_objects(paths: Sequence[FieldPath]) -> DocumentLoss:
+    """Where missing and null are the same, so are an object on the way to a field that is null, and nothing at all."""
+    return DocumentLoss(
+        "an object on the way to a field that is missing",
+        "no other object",
+        Cause.FORMAT,
+        frozenset(),
+        lambda document: _without_bare(document, paths),
+    )
+
+
+def _without_bare(value: Document, paths: Sequence[FieldPath]) -> Document:
+    kept: Document = {}
+    for name, inner in value.items():
+        below = [path[1:] for path in paths if path[0] == name and len(path) > 1]
+        if below and isinstance(inner, dict):
+            inner = _without_bare(inner, below)
+            if not inner and (name,) not in paths:
+                continue
+        kept[name] = inner
+    return kept
 
 
 @lru_cache(maxsize=1)

@@ -16,12 +16,15 @@ import pyarrow as pa
 import pytest
 
 from adapters.contract import TabularFormat
-from adapters.document_store import DocumentStoreAdapter
+from adapters.document_store import DocumentLoss, DocumentStoreAdapter
 from adapters.errors import RefusedData
+from adapters.losses import Cause
 from bench_runner.clock import Laps
 from bench_runner.operations import is_repeated, operation_of
+from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import MISSING_OF, Get
 from bench_runner.operations.documents.ingest import Ingest, after
 from bench_runner.operations.documents.ranges import Range
@@ -34,6 +37,7 @@ from data_generator.cache import prepare
 from data_generator.catalogue import resolve
 from data_generator.dataset import Dataset
 from document_stores.registry import DOCUMENT_STORES
+from document_stores.shared.json_losses import without_nulls
 from document_stores.shared.reference import answer
 from document_stores.sqlite_json import SqliteHandle
 
@@ -248,3 +252,30 @@ def test_half_are_changed_however_few_there_are(tmp_path: Path, count: int) -> N
     calls = Ingest(updates=0.5).take_input(stage, stage.rows)
     changes = sum(call.upserts.count(b"\n") + len(call.deletes) for call in calls) - count
     assert 0.35 * count <= changes <= 0.55 * count
+
+
+NULLS_ARE_MISSING = DocumentLoss("a", "b", Cause.FORMAT, frozenset(), without_nulls)
+
+
+@pytest.mark.parametrize(
+    ("found", "with_loss", "without"),
+    [
+        ({}, True, True),
+        ({"a": {"b": None}}, True, False),
+        ({"a": {"b": {"c": None}}}, True, False),
+        ({"a": {}}, True, False),
+        ({"a": {"b": {"c": 0}}}, False, False),
+        ({"a": {"x": {}}}, False, False),
+        ({"c": {}}, False, False),
+        ({"d": {}}, False, False),
+    ],
+)
+def test_an_object_that_is_null_is_missing_in_its_fields_where_stores_cannot_tell(
+    found: dict[str, object], with_loss: bool, without: bool, tmp_path: Path
+) -> None:
+    """As tables of nested columns give fields of objects that a document lacks."""
+    stage = own([{"id": 0, "a": {"b": {"c": 1}}, "d": {}}, {"id": 1}], tmp_path)
+    held = [("id",), ("a", "b", "c"), ("d",)]
+    rows = Documents([{"id": 0, "a": {"b": {"c": 1}}, "d": {}}, {"id": 1, **found}])
+    for losses, is_right in (((NULLS_ARE_MISSING,), with_loss), ((), without)):
+        assert (Fields().difference(stage, held, rows, losses) is None) == is_right
