@@ -67,7 +67,7 @@ def opened(
 ) -> DocumentStore:
     """A store with small leaves, a small memtable and a small cache."""
     settings = Settings(
-        key="id", layout=layout, compression=None, synced=synced, memtable_bytes=memtable_bytes, cache_bytes=2_000
+        key="id", layout=layout, compression=None, synced=synced, memtable_bytes=memtable_bytes, cache_bytes=20_000
     )
     tree = Tree(folder, settings, calls)
     tree.workshop.options = ComponentOptions(compression=tree.manifest.compression, leaf_records=LEAF_RECORDS)

@@ -502,6 +502,18 @@ def test_columns_that_are_kept_are_decoded_once_and_nobody_may_change_them(tmp_p
         assert not any(array.flags.writeable for array in column.arrays)
 
 
+def test_what_is_kept_is_of_one_leaf_of_one_file(tmp_path):
+    plan = Plan((GroupBy((Named("a", field("a")),), (Aggregate("n", "count"),)),))
+    with DocumentStore.open(tmp_path, layout="amax", cache_bytes=8 << 20, merges="late") as store:
+        for first in (0, 40_000):
+            store.upsert([{"id": number, "a": f"of {number // 15_000}"} for number in range(first, first + 40_000)])
+            store.flush()
+        assert store.stats().components == 2
+        expected = {f"of {number}": 15_000 for number in range(5)} | {"of 5": 5_000}
+        for _ in range(2):
+            assert {row["a"]: row["n"] for row in store.query(plan)} == expected
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_merges_keep_nothing_of_what_they_read(tmp_path, layout):
     with DocumentStore.open(tmp_path, layout=layout, cache_bytes=1 << 20) as store:
