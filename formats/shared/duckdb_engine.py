@@ -16,7 +16,7 @@ from adapters.offers import Handle, Offers
 from adapters.predicate import Kind, Predicate
 from formats.shared.conditions import sql_condition
 from formats.shared.sql import selected
-from formats.shared.streams import tables, whole_or_nothing
+from formats.shared.streams import tables, until_it_breaks, whole_or_nothing
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,11 +88,15 @@ class DuckdbCopies(DuckdbEngine):
         self._copy(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file of what comes."""
+        """Write one file of what comes. A COPY that is stopped halfway may wait for ever for a thread of its own that
+        writes (seen with DuckDB 2.0.0, `AsyncWriteQueue::AbortWrites`), so it writes to its end what had come."""
         import pyarrow as pa
 
+        broken: list[Exception] = []
         with whole_or_nothing(location):
-            self._copy(pa.RecordBatchReader.from_batches(schema, batches), location)
+            self._copy(pa.RecordBatchReader.from_batches(schema, until_it_breaks(batches, broken)), location)
+            if broken:
+                raise broken[0]
 
     def _copy(self, data: pa.Table | pa.RecordBatchReader, location: Path) -> None:
         place = str(location).replace("'", "''")

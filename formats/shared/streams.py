@@ -54,6 +54,15 @@ def apart_until_whole(location: Path) -> Iterator[Path]:
                     raise
 
 
+def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator[Any]:
+    """The same batches, which end where their source raises: what it raised lies in `broken` then, and the caller has
+    to raise it. For writers that a source must not stop halfway."""
+    try:
+        yield from batches
+    except Exception as error:
+        broken.append(error)
+
+
 def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     """The same rows in tables of so many, the last one of fewer: for writers that make a unit of what they are given.
     Nothing is copied."""

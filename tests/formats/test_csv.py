@@ -1,7 +1,13 @@
 """CSV keeps the contract."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
 import pytest
 
+from formats.csv import CsvDuckdb
+from tests.contracts.streams import TABLES, PlantedFault, fed
 from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
@@ -34,3 +40,10 @@ class TestCsvByPolars(TabularFormatContract):
 
 class TestCsvByDuckdb(TabularFormatContract):
     variant = "csv[engine=duckdb]"
+
+    def test_no_copy_is_stopped_halfway_by_its_source(self, adapter: CsvDuckdb, place: Path) -> None:
+        """DuckDB says `InvalidInputException` where the source stops it, and may wait for ever instead."""
+        table = TABLES["many rows"]
+        with pytest.raises(PlantedFault):
+            adapter.save_stream(table.schema, fed(adapter, table, 300, 60), place / "stream.csv")
+        assert list(place.iterdir()) == []

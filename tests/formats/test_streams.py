@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from formats.shared.streams import apart_until_whole
+from formats.shared.streams import apart_until_whole, until_it_breaks
 
 
 def test_what_is_whole_lies_where_it_was_asked_for_and_alone(tmp_path: Path) -> None:
@@ -36,3 +37,15 @@ def test_a_writer_that_opens_its_file_after_the_error_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError):
         begun.write_text("too late")
+
+
+def test_batches_end_where_their_source_raises_and_what_it_raised_is_there() -> None:
+    def source() -> Iterator[int]:
+        yield from (1, 2)
+        raise ValueError("the source broke")
+
+    broken: list[Exception] = []
+    assert list(until_it_breaks(source(), broken)) == [1, 2]
+    assert [str(error) for error in broken] == ["the source broke"]
+    assert list(until_it_breaks(iter((1, 2)), broken := [])) == [1, 2]
+    assert broken == []
