@@ -8,6 +8,7 @@ import ast
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -91,6 +92,10 @@ def tracked() -> list[str]:
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+parsed = lru_cache(maxsize=1)(ast.parse)
+"""One module after the other is held against all rules: each is parsed once."""
+
+
 def room_of(file: str) -> str:
     return file.partition("/")[0].removesuffix(".py")
 
@@ -119,7 +124,7 @@ def wrong_arrows(file: str, text: str) -> list[str]:
     allowed = (room, *MAY_IMPORT[room])
     return [
         f"{file}, line {line}: imports {name}, {room} may import {', '.join(allowed[1:]) or 'no room'}"
-        for line, name in imports(file, ast.parse(text))
+        for line, name in imports(file, parsed(text))
         if (name.partition(".")[0] in (*MAY_IMPORT, "tests"))
         and not any(f"{name}.".startswith(f"{target}.") for target in allowed)
     ]
@@ -133,7 +138,7 @@ def libraries_mixed(file: str, text: str) -> list[str]:
     own = f"libraries.{inside.partition('/')[0]}"
     return [
         f"{file}, line {line}: imports {name}, a library imports no other one"
-        for line, name in imports(file, ast.parse(text))
+        for line, name in imports(file, parsed(text))
         if name.partition(".")[0] == "libraries"
         and not any(f"{name}.".startswith(f"{target}.") for target in (own, *SHARED))
     ]
@@ -155,7 +160,7 @@ def wrong_arrows_in_runner(file: str, text: str) -> list[str]:
     allowed = ("", part, *INSIDE_RUNNER[part])
     return [
         f"{file}, line {line}: imports {name}, {part or 'the top'} may import {', '.join(allowed[2:]) or 'no part'}"
-        for line, name in imports(file, ast.parse(text))
+        for line, name in imports(file, parsed(text))
         if name.partition(".")[0] == "bench_runner" and part_of_runner(name) not in allowed
     ]
 
@@ -169,7 +174,7 @@ def cycles(texts: Mapping[str, str]) -> list[list[str]]:
     modules = {module_of(file): file for file in texts}
     arrows: dict[str, set[str]] = {}
     for module, file in modules.items():
-        named = {name for _, name in imports(file, ast.parse(texts[file]))}
+        named = {name for _, name in imports(file, parsed(texts[file]))}
         arrows[module] = {found for name in named if (found := _longest_known(name, modules))} - {module}
     found: list[list[str]] = []
     while True:
@@ -208,7 +213,7 @@ def crowded(files: Iterable[str]) -> list[str]:
 def clocks_read(file: str, text: str) -> list[str]:
     if room_of(file) == "tests" or file in READ_CLOCKS:
         return []
-    tree = ast.parse(text)
+    tree = parsed(text)
     found = [(line, name) for line, name in imports(file, tree) if name.partition(".")[0] in ("time", "timeit")]
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and (
@@ -220,7 +225,7 @@ def clocks_read(file: str, text: str) -> list[str]:
 
 def prints(file: str, text: str) -> list[str]:
     """A script, which nobody imports, may print: it says `if __name__ == "__main__":`."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     script = any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) for node in tree.body)
     if room_of(file) == "tests" or script:
         return []
@@ -232,7 +237,7 @@ def prints(file: str, text: str) -> list[str]:
 
 
 def without_docstring(file: str, text: str) -> list[str]:
-    return [] if ast.get_docstring(ast.parse(text)) else [f"{file}: opens without saying what it is for"]
+    return [] if ast.get_docstring(parsed(text)) else [f"{file}: opens without saying what it is for"]
 
 
 def names_the_unnamed(file: str, text: str) -> list[str]:
@@ -253,11 +258,10 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_every_module_keeps_the_rule(rule):
-    files = [file for file in tracked() if file.endswith(".py")]
-    assert "bench_runner/clock.py" in files
-    assert [problem for file in files for problem in rule(file, (ROOT / file).read_text())] == []
+def test_every_module_keeps_the_rule():
+    texts = {file: (ROOT / file).read_text() for file in tracked() if file.endswith(".py")}
+    assert "bench_runner/clock.py" in texts
+    assert [problem for file, text in texts.items() for rule in RULES for problem in rule(file, text)] == []
 
 
 def test_no_file_names_what_users_do_not_have():
