@@ -8,11 +8,12 @@ class DocumentStoreError(Exception):
 
 
 class DocumentError(DocumentStoreError):
-    """A document that cannot be stored; nothing of its batch is."""
+    """A document that cannot be stored, and nothing of its batch is; or a key that no document can have."""
 
-    def __init__(self, words: str, document: int | None = None, path: str = "") -> None:
-        """`document` counts from 0 in its batch; `path` is spelled as by `paths`, '' is the document itself."""
-        where = "the document" if document is None else f"document {document} of the batch"
+    def __init__(self, words: str, document: int | None = None, path: str = "", what: str = "document") -> None:
+        """`document` counts from 0 in its batch; `path` is spelled as by `paths`, '' is the document itself. Of keys
+        that are asked for `what` is 'key'."""
+        where = f"the {what}" if document is None else f"{what} {document} of the batch"
         super().__init__(f"{where}{f', {path}' if path else ''}: {words}")
         self.words, self.document, self.path = words, document, path
 

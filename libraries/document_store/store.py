@@ -170,7 +170,7 @@ class DocumentStore:
         if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
             raise DocumentError(f"delete takes a list of keys; for one, write [{keys!r}]")
         listed = list(keys)
-        self._check_keys(listed)
+        self._check_keys(listed, "key")
         self._write(dict.fromkeys(listed))
 
     @property
@@ -226,7 +226,7 @@ class DocumentStore:
         """The documents of keys, None where there is none: one look-up of all. Raises DocumentError for no keys."""
         if not keys:
             return []
-        self._check_keys(keys)
+        self._check_keys(keys, "key")
         memtable, version = self._tree.hold(keys)
         schema = self._tree.schema_of(version)
         with Snapshot(self._key, memtable, version, schema, self._text_keys()) as snapshot:
@@ -333,20 +333,21 @@ class DocumentStore:
         finally:
             version.release()
 
-    def _check_keys(self, keys: Sequence[Key]) -> None:
+    def _check_keys(self, keys: Sequence[Key], what: str = "document") -> None:
         for number, key in enumerate(keys):
             kind = type(key)
             if kind is int and MIN_INTEGER <= key <= MAX_INTEGER and type(keys[0]) is int:  # type: ignore[operator]
                 continue
             if kind is str and key.isascii() and len(key) <= KEY_BYTES and type(keys[0]) is str:  # type: ignore
                 continue
-            self._check_key(key, keys[0], number)
+            self._check_key(key, keys[0], number, what)
 
-    def _check_key(self, key: Any, first: Key, number: int) -> None:
+    def _check_key(self, key: Any, first: Key, number: int, what: str) -> None:
+        path = self._key if what == "document" else ""
         if fault := key_fault(key):
-            raise DocumentError(fault, number, self._key)
+            raise DocumentError(fault, number, path, what)
         if type(key) is not type(first):
-            raise DocumentError("the key is of another kind than that of the documents before", number, self._key)
+            raise DocumentError(f"the key is of another kind than that of the {what}s before", number, path, what)
 
     def _text_keys(self) -> bool:
         return self._tree.key_kind() == "text"

@@ -145,8 +145,11 @@ def test_keys_are_of_one_kind_in_a_store(store):
         with pytest.raises(DocumentError, match="is no integer"):
             store.delete(["x"])
         store.flush()
-    with pytest.raises(DocumentError, match=r"must be an integer of 64 bits or a text, not 1\.5"):
+    with pytest.raises(DocumentError, match=r"^key 0 of the batch: the key must be an integer of .* text, not 1\.5"):
         store.get(1.5)
+    for ask in (store.delete, store.get_many):
+        with pytest.raises(DocumentError, match=r"^key 1 of the batch: the key is of another kind"):
+            ask([1, "x"])
 
 
 def test_another_layout_or_key_than_the_stores_is_refused(tmp_path):
