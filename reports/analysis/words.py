@@ -5,6 +5,7 @@ Terminal, PDF and site take them from here, so that they never say it differentl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from bench_runner.results.information import SAVE, MaturityInfo
@@ -100,7 +101,8 @@ def each_text(row: Row, operations: Sequence[str], text: Callable[[CellSummary],
 
 
 def fidelity_text(row: Row) -> str:
-    """'exact' or 'lossy', else in a word why there is no verdict; where only some operations were stopped, which."""
+    """'exact' or 'lossy', else in a word why there is no verdict; where only some operations were stopped, which,
+    and of several of a kind how many."""
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
     failures = row.failures
@@ -110,8 +112,15 @@ def fidelity_text(row: Row) -> str:
     why = "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
     if not row.measured:
         return why
-    stopped = dict.fromkeys(name.partition("[")[0] for operations in failures.values() for name in operations)
-    return f"{', '.join(stopped)} {why}"
+    stopped = Counter(map(_kind, dict.fromkeys(name for operations in failures.values() for name in operations)))
+    asked = Counter(map(_kind, row.cells))
+    named = (kind if count == asked[kind] else f"{count} of {asked[kind]} {kind}" for kind, count in stopped.items())
+    return f"{', '.join(named)} {why}"
+
+
+def _kind(operation: str) -> str:
+    """Of an operation its name without its settings."""
+    return operation.partition("[")[0]
 
 
 def why_none(row: Row, column: Column) -> str:

@@ -12,14 +12,16 @@ from reports.analysis.words import fidelity_text, rounds_text
 REFUSED = Failure(kind="refused", reason="it answers no questions")
 
 
-def told(failures: dict[Failure, tuple[str, ...]], *, measured: bool) -> str:
-    return fidelity_text(cast(Row, SimpleNamespace(fidelity=None, failures=failures, measured=measured)))
+def told(failures: dict[Failure, tuple[str, ...]], *, measured: bool, besides: tuple[str, ...] = ()) -> str:
+    cells = dict.fromkeys([*(name for stopped in failures.values() for name in stopped), *besides])
+    return fidelity_text(cast(Row, SimpleNamespace(fidelity=None, failures=failures, measured=measured, cells=cells)))
 
 
 def test_what_was_stopped_is_named_where_the_rest_was_measured() -> None:
     asked = {REFUSED: ("ask[query=q1]", "ask[query=q2]")}
     assert told(asked, measured=True) == "ask refused"
     assert told({**asked, Failure(kind="memory", reason="too large"): ("read",)}, measured=True) == "ask, read FAILED"
+    assert told(asked, measured=True, besides=("ask[query=q3]", "read")) == "2 of 3 ask refused"
     assert told({REFUSED: ("save", "read")}, measured=False) == "refused"
     assert told({}, measured=True) == "-"
 
