@@ -112,10 +112,14 @@ def fidelity_text(row: Row) -> str:
     why = "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
     if not row.measured:
         return why
-    stopped = Counter(map(_kind, dict.fromkeys(name for operations in failures.values() for name in operations)))
     asked = Counter(map(_kind, row.cells))
-    named = (kind if count == asked[kind] else f"{count} of {asked[kind]} {kind}" for kind, count in stopped.items())
-    return f"{', '.join(named)} {why}"
+    stopped = Counter(_kind(name) for name, summary in row.cells.items() if summary.failures)
+    named = dict.fromkeys(_kind(name) for operations in failures.values() for name in operations)
+    return f"{', '.join(_some(kind, stopped[kind], asked[kind]) for kind in named)} {why}"
+
+
+def _some(kind: str, stopped: int, asked: int) -> str:
+    return kind if stopped == asked else f"{stopped} of {asked} {kind}"
 
 
 def _kind(operation: str) -> str:

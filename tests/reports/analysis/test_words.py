@@ -6,14 +6,17 @@ from types import SimpleNamespace
 from typing import cast
 
 from bench_runner.results.records import Failure
+from bench_runner.results.statistics import CellSummary
 from reports.analysis.tables import Row
 from reports.analysis.words import fidelity_text, rounds_text
 
 REFUSED = Failure(kind="refused", reason="it answers no questions")
 
 
-def told(failures: dict[Failure, tuple[str, ...]], *, measured: bool, besides: tuple[str, ...] = ()) -> str:
-    cells = dict.fromkeys([*(name for stopped in failures.values() for name in stopped), *besides])
+def told(stopped: dict[Failure, tuple[str, ...]], *, measured: bool, besides: tuple[str, ...] = ()) -> str:
+    cells = {name: SimpleNamespace(failures=(failure,)) for failure, names in stopped.items() for name in names}
+    cells |= {name: SimpleNamespace(failures=()) for name in besides}
+    failures = Row("csv", "csv", cast(dict[str, CellSummary], cells)).failures
     return fidelity_text(cast(Row, SimpleNamespace(fidelity=None, failures=failures, measured=measured, cells=cells)))
 
 
@@ -22,6 +25,8 @@ def test_what_was_stopped_is_named_where_the_rest_was_measured() -> None:
     assert told(asked, measured=True) == "ask refused"
     assert told({**asked, Failure(kind="memory", reason="too large"): ("read",)}, measured=True) == "ask, read FAILED"
     assert told(asked, measured=True, besides=("ask[query=q3]", "read")) == "2 of 3 ask refused"
+    repeated = Failure(kind="refused", reason=f"q2 was not asked: {REFUSED.reason}")
+    assert told({REFUSED: ("ask[query=q1]",), repeated: ("ask[query=q2]",)}, measured=True) == "ask refused"
     assert told({REFUSED: ("save", "read")}, measured=False) == "refused"
     assert told({}, measured=True) == "-"
 
