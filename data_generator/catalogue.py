@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data_generator.errors import DataError
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 
 if TYPE_CHECKING:
     from data_generator.dataset import Dataset
@@ -73,6 +74,8 @@ class Entry:
     takes_file: bool = False
     imports: bool = False
     """Whether it is read as soon as it is resolved, which may take minutes; `build` then takes `on_rows` too."""
+    takes_options: bool = False
+    """Whether `build` takes `options`, which say how the user's file is read."""
     documents: bool = False
     """Whether it holds documents (data_generator.documents), and is no table."""
 
@@ -233,6 +236,7 @@ CATALOGUE: Mapping[str, Entry] = {
         (Parameter("share", (0.01, 1.0), "1", "of each block of the sample the first part: a second size of it"),),
         takes_file=True,
         imports=True,
+        takes_options=True,
     ),
     "cifar-like": Entry(
         "images like CIFAR-10's: 32 x 32, RGB, 10 classes",
@@ -311,13 +315,14 @@ def resolve(
     *,
     rows: int | None = None,
     source: Path | None = None,
+    options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
     """The data set that `name` and its parameters, as text, stand for; `rows` instead of its default
     number.
 
-    `source` is the user's file or folder, for data sets that take one. A file of the user's is read now, unless it
-    has been before; `on_rows` hears how many rows. Raises DataError, which lists what there is.
+    `source` is the user's file or folder, for data sets that take one, and `options` say how it is read. It is read
+    now, unless it has been before; `on_rows` hears how many rows. Raises DataError, which lists what there is.
     """
     entry = CATALOGUE.get(name)
     if entry is None:
@@ -338,10 +343,12 @@ def resolve(
     module, _, function = entry.build.partition(":")
     build: Callable[..., Dataset] = getattr(importlib.import_module(module), function)
     canonical = f"{name}[{spelled}]" if spelled else name
-    options: dict[str, object] = {"source": source} if entry.takes_file else {}
+    keywords: dict[str, object] = {"source": source} if entry.takes_file else {}
     if entry.imports:
-        options["on_rows"] = on_rows
-    made = build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **options)
+        keywords["on_rows"] = on_rows
+    if entry.takes_options:
+        keywords["options"] = options
+    made = build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **keywords)
     # Rows that the caller names stand for those of the parameter.
     told = {**values, "rows": str(made.rows)} if "rows" in values else values
     return replace(made, parameters=told)

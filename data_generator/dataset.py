@@ -35,6 +35,8 @@ class Dataset:
     """For images: the pixels of the longest side of any of them."""
     remarks: tuple[str, ...] = ()
     """What the user should hear of it, each two lines: what is so, and what to do."""
+    understood: Mapping[str, str] = field(default_factory=dict)
+    """For data read from the user's files: how they were read, such as delimiter and encoding."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Every parameter of the catalogue with its value, spelled or not."""
 

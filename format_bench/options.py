@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from bench_runner.suites import SUITES
-from format_bench.parameter_types import DURATION, LEVELS, NAMES, OVER, PERCENT
+from data_generator.imported.read_options import TYPES, ReadOptions
+from format_bench.parameter_types import COLUMN_TYPE, DURATION, LEVELS, NAMES, OVER, PERCENT
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -114,6 +115,52 @@ WHICH = grouped(
         help="For the suite compression: levels, e.g. '1,3,9' (default: 1); one that a codec does not take is refused.",
     ),
 )
+READING = grouped(
+    click.option(
+        "--column",
+        metavar="NAME=TYPE",
+        multiple=True,
+        type=COLUMN_TYPE,
+        help=f"Type of a column of your own table: {', '.join(TYPES)} (repeatable).",
+    ),
+    click.option(
+        "--delimiter", metavar="CHARACTER", help="Character between the fields of your CSV file [default: found]."
+    ),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="Decimal point of your numbers.",
+    ),
+    click.option(
+        "--sheet", metavar="NAME", help="Name or number of a sheet of your workbook [default: the first table]."
+    ),
+    click.option("--encoding", metavar="NAME", help="Encoding of your text file, e.g. cp1252 [default: UTF-8]."),
+    click.option("--no-header", is_flag=True, help="The first row of your table holds values, not names of columns."),
+    click.option("--day-first", is_flag=True, help="Dates have the day first: 31.12.2024, 31/12/2024."),
+)
+"""Options for reading the user's own table; `read_options` makes one value of them."""
+
+
+def read_options(given: dict[str, Any]) -> ReadOptions:
+    """Take the options of `READING` out of `given`, as one value."""
+    return ReadOptions(
+        columns=dict(given.pop("column")),
+        delimiter=_unescaped(given.pop("delimiter")),
+        decimal=given.pop("decimal"),
+        sheet=given.pop("sheet"),
+        encoding=given.pop("encoding"),
+        header=not given.pop("no_header"),
+        day_first=given.pop("day_first"),
+    )
+
+
+def _unescaped(delimiter: str | None) -> str | None:
+    """A tab is hard to type: 'tab' and a backslash with t stand for it."""
+    return "\t" if delimiter in ("\\t", "tab") else delimiter
+
+
 UNDER = grouped(
     click.option(
         "--cache",

@@ -121,4 +121,20 @@ class Uses(click.ParamType):
             raise click.UsageError(str(error), ctx) from None
 
 
+class ColumnType(click.ParamType):
+    """'zip=text', as a name and a type."""
+
+    name = "column"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Split at the last '=', because names may hold one; fail with what to write."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, kind = str(value).rpartition("=")
+        if not equals or not name:
+            self.fail(f"{value!r} is not NAME=TYPE; write e.g. zip=text", param, ctx)
+        return name, kind.strip()
+
+
+COLUMN_TYPE = ColumnType()
 DURATION, NAMES, LEVELS, PERCENT, OVER, USES = Duration(), Names(), Levels(), Percent(), Over(), Uses()

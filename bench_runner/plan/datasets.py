@@ -32,7 +32,7 @@ def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int]
         if name == OWN_DOCUMENTS and request.key is not None:
             parameters = {**parameters, "key": request.key}
         rows = request.rows or (suite.quick_rows if request.quick else None) or suite.rows
-        yield resolve(name, parameters, rows=rows, source=_source(name, request), on_rows=told)
+        yield resolve(name, parameters, rows=rows, source=_source(name, request), options=request.options, on_rows=told)
 
 
 def _name_of_own(suite: Suite) -> str:
@@ -66,6 +66,13 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
         raise PlanError(
             f"--key {request.key} is the key of your own documents, and none are measured\n"
             "  name them: run documents --data FILE.jsonl --key FIELD"
+        )
+    if (said := request.options.options_text()) and not any(
+        CATALOGUE[parse(name)[0]].takes_options for name in datasets
+    ):
+        raise PlanError(
+            f"{said}: says how to read your own table, and none is measured\n"
+            "  name it: run tabular --data FILE, or leave the option out"
         )
     if request.data is not None and not any(parse(name)[0] in WITH_DATA for name in datasets):
         raise PlanError(

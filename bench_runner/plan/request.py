@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench_runner.networks import WARM
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 
 WITH_DATA = ("table", "cifar10", "imagenet100", "images", "documents")
 """The data sets that are read from what --data names."""
@@ -32,6 +33,8 @@ class Request:
     """The user's own file, which adds the data set webface; `generated_webface` adds the one that we make."""
     generated_webface: bool = False
     data: Path | None = None
+    options: ReadOptions = AS_FOUND
+    """How the user's own table is read."""
     key: str | None = None
     """The field that is the key of the user's own documents; None: `id`, or their number."""
     rows: int | None = None

@@ -23,6 +23,7 @@ from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from format_bench.api.answers import measured_answer, names_dataset, stored_answer
 from format_bench.api.document_hint import document_hint
 from format_bench.api.own_format import PLAIN_JSON_LINES, plain_call
@@ -70,6 +71,7 @@ HOW_TO_MEASURE = {
 def recommend(
     *,
     data: Path | str | None = None,
+    options: ReadOptions = AS_FOUND,
     key: str | None = None,
     datasets: Texts = (),
     stored: Run | Path | str | None = None,
@@ -100,9 +102,9 @@ def recommend(
     may be recommended satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
     `found.baseline` is what the user has now.
 
-    About what: `data` is your own table or folder of images, or with `key`, the field that tells them apart, your own
-    documents as JSON Lines; `datasets` is a data set of ours; or `stored` is a run, or
-    its folder, of which `datasets` chooses one, and nothing is measured.
+    About what: `data` is your own table, read as `options` say, or folder of images, or with `key`, the field that
+    tells them apart, your own documents as JSON Lines; `datasets` is a data set of ours; or `stored` is a run, or its
+    folder, of which `datasets` chooses one, and nothing is measured.
 
     What for: `weights` of 'read', 'save', 'size', 'read_memory', 'save_memory' and of operations on a part, 'take' or
     'take[rows=10]', numbers from 0 on (read 3, size 2, save 1 where nothing is said); or `uses`, how often a day each
@@ -160,6 +162,7 @@ def recommend(
         formats_not=formats_not,
         datasets=datasets,
         data=data,
+        options=options,
         key=key,
         rows=rows,
         cache=cache,
@@ -181,11 +184,11 @@ def recommend(
                 "documents, and measures stores for these"
             )
         request = replace(request, baseline=plain_call(request.data, images=images))
-    options = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
+    how = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
         request,
-        options,
-        lambda: result_folder(out, False, lambda: new_folder(RESULTS, machine_name(options))),
+        how,
+        lambda: result_folder(out, False, lambda: new_folder(RESULTS, machine_name(how))),
         command or [call_text(recommend, (), given)],
         watcher,
         preferences,

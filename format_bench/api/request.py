@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from bench_runner.networks import FRESH, WARM, named
 from bench_runner.plan.request import Over, Request
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]
@@ -38,6 +39,7 @@ def requested(
     webface: Path | str | None = None,
     generated_webface: bool = False,
     data: Path | str | None = None,
+    options: ReadOptions = AS_FOUND,
     key: str | None = None,
     rows: int | None = None,
     tracks: Texts = (),
@@ -62,6 +64,7 @@ def requested(
         webface=None if webface is None else Path(webface),
         generated_webface=generated_webface,
         data=None if data is None else Path(data),
+        options=options.checked(),
         key=key,
         rows=at_least("--rows", rows, 1),
         cache=one_of("--cache", cache, ("warm", "cold")),

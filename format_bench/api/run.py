@@ -26,6 +26,7 @@ from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from format_bench.api.report import check_matplotlib, files_of
 from format_bench.api.request import (
     RESULTS,
@@ -84,6 +85,7 @@ def run(
     webface: Path | str | None = None,
     generated_webface: bool = False,
     data: Path | str | None = None,
+    options: ReadOptions = AS_FOUND,
     key: str | None = None,
     rows: int | None = None,
     tracks: Texts = (),
@@ -117,10 +119,10 @@ def run(
 
     What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
     `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table, folder of images, or JSON Lines of
-    documents, which the field `key` tells apart; `webface` an HDF5 file, `generated_webface` adds the one that we make.
-    `rows` are those of each data set, of your own data of the sample. `tracks` are 'plain', 'default' and 'equal';
-    `codecs` and `levels` are for the suite compression. `over` varies one trait while all else stays: 'nulls', or
-    {'nulls': (0, 0.5, 0.9)} with its values.
+    documents, which the field `key` tells apart; `options` say how a table is read (types of columns, delimiter, ..).
+    `webface` is an HDF5 file, `generated_webface` adds the one that we make. `rows` are those of each data set, of
+    your own data of the sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite
+    compression. `over` varies one trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
 
     Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
     or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of
@@ -151,6 +153,7 @@ def run(
         webface=webface,
         generated_webface=generated_webface,
         data=data,
+        options=options,
         key=key,
         rows=rows,
         tracks=tracks,
@@ -168,7 +171,7 @@ def run(
     request = replace(request, quick=quick)
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
-    options = Options(
+    how = Options(
         rounds=at_least("--rounds", rounds, 1),
         quick=quick,
         budget_s=None if budget_s is None else above_zero("--budget", budget_s, "seconds"),
@@ -184,13 +187,13 @@ def run(
     if report:
         check_matplotlib()
     plan = planned(suites, request, watcher)
-    folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(options)))
+    folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
     # Of a run that goes on nobody knows how much is left of it.
-    if not resume and (told := length_text(run_length(plan, options), options.budget_s)):
+    if not resume and (told := length_text(run_length(plan, how), how.budget_s)):
         watcher.note(f"this run: {told}")
     try:
         asked = command or [call_text(run, suites, given)]
-        measured, failed = measure(plan, request, options, folder, asked, watcher)
+        measured, failed = measure(plan, request, how, folder, asked, watcher)
     except KeyboardInterrupt:
         if not (folder / "run.json").exists():
             raise

@@ -9,7 +9,7 @@ import click
 
 from bench_runner.clock import now_ns
 from format_bench.errors import Interrupted
-from format_bench.options import UNDER
+from format_bench.options import READING, UNDER, read_options
 from format_bench.parameter_types import DURATION, USES, Wish
 from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
 
@@ -26,6 +26,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
     metavar="FIELD",
     help="Take --data as documents, a JSON object a line, which this field tells apart: stores are measured.",
 )
+@READING
 @click.option(
     "-d", "--datasets", metavar="NAME", multiple=True, help="A data set of ours in place of yours, or one of a run's."
 )
@@ -108,6 +109,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
     recommended, unless --accept says so.
     """
     began_ns = now_ns()
+    read = read_options(options)
     with errors_told():
         from format_bench.api.recommend import recommend as answered
         from format_bench.progress import watching
@@ -115,7 +117,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
 
         try:
             with watching() as watcher:
-                answer = answered(**options, watcher=watcher, command=words, began_ns=began_ns)
+                answer = answered(**options, options=read, watcher=watcher, command=words, began_ns=began_ns)
         except Interrupted as stopped:
             click.echo(str(stopped), err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None

@@ -13,7 +13,7 @@ import click
 from bench_runner.clock import now_ns
 from bench_runner.conditions import Conditions
 from format_bench.errors import Interrupted
-from format_bench.options import BETWEEN, HOW, UNDER, WHERE, WHICH
+from format_bench.options import BETWEEN, HOW, READING, UNDER, WHERE, WHICH, read_options
 from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, forget_output
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ NOTHING = {"network": "one-process", "service": "none"}
 @click.command()
 @click.argument("suites", nargs=-1, metavar="SUITE...")
 @WHICH
+@READING
 @HOW
 @UNDER
 @BETWEEN
@@ -56,7 +57,11 @@ def selected(options: dict[str, Any]) -> dict[str, Any]:
 
     webface = options.pop("webface")
     # The bare option is a flag.
-    options |= {"webface": Path(webface) if webface else None, "generated_webface": webface == ""}
+    options |= {
+        "options": read_options(options),
+        "webface": Path(webface) if webface else None,
+        "generated_webface": webface == "",
+    }
     return {name: options.pop(name) for name in signature(requested).parameters}
 
 

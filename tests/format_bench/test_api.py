@@ -22,6 +22,7 @@ from format_bench.api import run as running
 from format_bench.api.request import UNSAID, call_text, requested, result_folder
 from format_bench.commands.run import selected
 from format_bench.errors import Interrupted, RequestError
+from format_bench.options import read_options
 from tests.reports.factory import make_run, write_run
 
 
@@ -162,6 +163,7 @@ def test_the_command_line_has_an_option_for_each_keyword_with_the_same_default()
             said |= {"fidelity": not said.pop("no_fidelity"), **selected(said)}
         else:
             assert (said.pop("as_json"), said.pop("explain")) == (False, False)
+            said["options"] = read_options(said)
         assert said == keywords
 
 

@@ -231,4 +231,3 @@ def _split(name: str) -> str | None:
     folder = os.path.basename(os.path.dirname(name)).lower()
     found = match["split"].lower() if match else folder if folder in _SPLITS else None
     return "train" if found == "training" else found
-

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
-import io
 import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,12 +18,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.types as pt
 
+from data_generator.imported.byte_stream import ByteStream, first_bytes
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
 from data_generator.imported.tables.text_columns import (
     Misfit,
-    as_utf8,
     first_misfit,
     inferred,
     misfit_remarks,
@@ -35,77 +33,29 @@ from data_generator.imported.tables.text_columns import (
 BLOCK_BYTES = 8 << 20
 """What is parsed at once; a row cannot be longer. pyarrow reads up to 32 of them ahead."""
 
-_BEGINNING_BYTES = 1 << 20
 _FEW_COLUMNS = 32
 """pyarrow reserves a whole block for each column of text. With more columns that would be gigabytes; dictionaries,
 which are four times as slow, reserve nothing."""
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
 _DELIMITERS = (",", ";", "\t", "|")
-_MOST_TIMES = 200
-_LEAST_BOMB_BYTES = 1 << 30
-"""A file of gzip that becomes more than both, so many times its size and so many bytes, is a bomb: a real table becomes
-3 to 50 times its size."""
-
 _SCANNED_ROWS = 20_000_000
 """Up to here rows are turned into lines of the file by reading it once more."""
 
 
-class _Bytes:
-    """The bytes of the file, unpacked where it is packed, with its newlines counted on the way. pyarrow reads it as it
-    reads a file."""
-
-    closed = False
-
-    def __init__(self, source: Source, packed: bool) -> None:
-        # Opened once more: pyarrow reads ahead, also for a reader that is done with, and would move the place.
-        path = f"/proc/self/fd/{source.stream.fileno()}"
-        self._stream: Any = gzip.open(path) if packed else open(path, "rb")  # noqa: SIM115
-        self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * source.size_bytes) if packed else None
-        self._bytes = 0
-        self.newlines = 0
-        self.last = b""
-
-    def read(self, size_bytes: int = -1) -> bytes:
-        """The next bytes. Raises Refused for a bomb."""
-        content: bytes = self._stream.read(size_bytes)
-        self._bytes += len(content)
-        self.newlines += content.count(b"\n")
-        self.last = content[-1:] or self.last
-        if self._most_bytes is not None and self._bytes > self._most_bytes:
-            raise Refused(
-                f"becomes more than {_MOST_TIMES} times its size when it is unpacked",
-                "the file may be hostile; unpack it by hand, and name the result",
-            )
-        return content
-
-    def lines(self, encoding: str = "utf-8", errors: str = "replace") -> Iterator[str]:
-        """The bytes as lines of text instead; one of more than a block comes in parts."""
-        text = io.TextIOWrapper(self._stream, encoding, errors, newline="")
-        return iter(lambda: text.readline(BLOCK_BYTES + 1), "")
-
-    def close(self) -> None:
-        """Leave the file open: it is not ours."""
-
-    def readable(self) -> bool:
-        """As of a file."""
-        return True
-
-
 @dataclass(frozen=True)
 class _File:
-    """One CSV file: how it is packed and divided."""
+    """One CSV file: how it is divided."""
 
     source: Source
-    packed: bool
     delimiter: str
 
-    def bytes(self) -> _Bytes:
+    def bytes(self) -> ByteStream:
         """From the beginning."""
-        return _Bytes(self.source, self.packed)
+        return self.source.content()
 
     def batches(
-        self, content: _Bytes, types: dict[str, pa.DataType], columns: Sequence[str], rows: int = 0
+        self, content: ByteStream, types: dict[str, pa.DataType], columns: Sequence[str], rows: int = 0
     ) -> Iterator[pa.RecordBatch]:
         """The rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
         try:
@@ -120,7 +70,7 @@ class _File:
     def header(self) -> list[str]:
         """The names of the columns, as they stand there. Raises Refused."""
         csv.field_size_limit(BLOCK_BYTES)
-        lines = self.bytes().lines("utf-8-sig", "strict")
+        lines = self.bytes().text_lines(BLOCK_BYTES + 1, "strict")
         try:
             return next(filter(None, csv.reader(lines, delimiter=self.delimiter)))
         except StopIteration:
@@ -130,7 +80,7 @@ class _File:
         except csv.Error:
             self._refuse_length(f"{self.source.path}, line 1")
 
-    def _reader(self, content: _Bytes, types: dict[str, pa.DataType], columns: Sequence[str]) -> Any:
+    def _reader(self, content: ByteStream, types: dict[str, pa.DataType], columns: Sequence[str]) -> Any:
         return pyarrow.csv.open_csv(
             content,
             pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
@@ -186,7 +136,7 @@ class _File:
         empty."""
         csv.field_size_limit(BLOCK_BYTES)
         wanted, found, row = set(rows), {}, -1
-        reader, before = csv.reader(self.bytes().lines(), delimiter=self.delimiter), 0
+        reader, before = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.delimiter), 0
         try:
             for fields in reader:
                 row += bool(fields)
@@ -203,13 +153,10 @@ class _File:
 
 def read(source: Source) -> Reading:
     """The sample of a CSV file whose first row has the names. Raises Refused."""
-    packed = source.path.lower().endswith(".gz")
-    beginning = _Bytes(source, packed).read(_BEGINNING_BYTES)
-    if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Refused("is UTF-16, and UTF-8 is read", as_utf8("utf-16"), f"{source.path}, line 1")
-    is_by_tabs = source.path.lower().endswith((".tsv", ".tsv.gz"))
+    beginning = first_bytes(source.content())
+    is_by_tabs = ".tsv" in source.path.lower()[-8:]
     delimiter = "\t" if is_by_tabs else _delimiter(beginning)
-    file = _File(source, packed, delimiter)
+    file = _File(source, delimiter)
     header = file.header()
     names = table_types.named(header)
     input_rows, newlines = yield from _counted(file, header)

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from data_generator import cache
 from data_generator.dataset import Dataset
 from data_generator.errors import DataError
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.refusal import printable
 from data_generator.imported.tables import sampling, table_input, table_worker
-from data_generator.imported.tables.table_worker import Facts
+from data_generator.imported.tables.table_reading import Facts
 
-VERSION = 1
+VERSION = 2
 NAME = "table"
 MOST_ROWS = 1_000_000
 """Of a sample, where nobody asks for another number."""
@@ -32,16 +35,18 @@ def build(
     parameters: Mapping[str, str],
     *,
     source: Path | None = None,
+    options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """A sample of at most `rows` rows of the table at `source`; of each of its blocks the first `share`.
+    """A sample of at most `rows` rows of the table at `source`, read as `options` say; of each of its blocks the first
+    `share`.
 
     Reads the table where that has not been done before; `on_rows` hears how many rows are read. Raises DataError when
     it is not there, or is refused.
     """
     if source is None:
         raise DataError(f"{name}: needs --data PATH\n  {table_input.TAKEN}")
-    sample = _Sample(source, rows or MOST_ROWS)
+    sample = _Sample(source, rows or MOST_ROWS, options)
     whole = sample.whole(on_rows)
     share = float(parameters["share"])
     if share == 1:
@@ -63,6 +68,7 @@ def build(
         batches,
         source={**whole.source, "sampled_rows": str(count)},
         remarks=whole.remarks,
+        understood=whole.understood,
     )
 
 
@@ -72,6 +78,7 @@ class _Sample:
 
     path: Path
     rows: int
+    options: ReadOptions
 
     def whole(self, on_rows: Callable[[int], None] | None) -> Dataset:
         """The sample as a data set, which lies in the cache when this returns, but for one that is lost."""
@@ -85,22 +92,16 @@ class _Sample:
 
     def about(self) -> dict[str, str]:
         """What tells this sample from others, and from itself before a change of the input."""
-        return {**table_input.find(self.path).about(), "most_rows": str(self.rows)}
+        return {**table_input.find(self.path).about(), "most_rows": str(self.rows), **self.options.about()}
 
     def _imported(
         self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None
     ) -> tuple[Facts, pa.Schema]:
-        with table_worker.started(table_input.find(self.path), self.rows, on_rows) as answers:
+        with table_worker.started(table_input.find(self.path), self.rows, self.options, on_rows) as answers:
             facts, schema = answers.facts, answers.schema
             dataset = self._dataset(about, facts, schema, lambda: self._checked(answers, about))
             cache.prepare(dataset, folder)
-        kept = {
-            "input_rows": facts.input_rows,
-            "rows": facts.rows,
-            "blocks": facts.blocks,
-            "remarks": list(facts.remarks),
-        }
-        cache.keep_facts(NAME, VERSION, about, folder, kept)
+        cache.keep_facts(NAME, VERSION, about, folder, {"facts": [msgspec.json.encode(facts).decode()]})
         return facts, schema
 
     def _dataset(
@@ -116,11 +117,20 @@ class _Sample:
             return self._again(about, facts, schema)
 
         source = _with_facts(about, facts)
-        return Dataset(NAME, facts.rows, schema, VERSION, batches or again, source=source, remarks=facts.remarks)
+        return Dataset(
+            NAME,
+            facts.rows,
+            schema,
+            VERSION,
+            batches or again,
+            source=source,
+            remarks=facts.remarks,
+            understood=facts.understood,
+        )
 
     def _again(self, about: Mapping[str, str], facts: Facts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The batches of another process."""
-        with table_worker.started(table_input.find(self.path), self.rows) as answers:
+        with table_worker.started(table_input.find(self.path), self.rows, self.options) as answers:
             if (answers.facts, answers.schema) != (facts, schema):
                 raise _changed(about)
             yield from self._checked(answers, about)
@@ -141,9 +151,9 @@ def _with_facts(about: Mapping[str, str], facts: Facts) -> dict[str, str]:
     return {**about, **{key: str(value) for key, value in counted.items()}}
 
 
-def _known(facts: Mapping[str, object]) -> Facts | None:
+def _known(facts: Mapping[str, Any]) -> Facts | None:
     """What the cache has noted; None where that is not whole."""
-    input_rows, rows, blocks, remarks = (facts.get(key) for key in ("input_rows", "rows", "blocks", "remarks"))
-    if not (isinstance(input_rows, int) and isinstance(rows, int) and isinstance(blocks, int)):
+    try:
+        return msgspec.json.decode(facts["facts"][0], type=Facts)
+    except (msgspec.MsgspecError, LookupError, TypeError):
         return None
-    return Facts(input_rows, rows, blocks, tuple(remarks)) if isinstance(remarks, list) else None

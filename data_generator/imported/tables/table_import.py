@@ -4,7 +4,7 @@ PROGRESS`.
 It takes a sample, and answers as data_generator.imported.import_process says, with these letters besides:
 
     p  how many rows it has seen so far, as JSON
-    n  what there is, as JSON: `input_rows`, `rows` of the sample, `blocks` that it has, `remarks` (two lines each)
+    n  what was found: data_generator.imported.tables.table_reading.Facts, as JSON
     s  the schema, as a message of Arrow IPC
     b  a batch of the sample, likewise
 
@@ -19,7 +19,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
+import msgspec
+
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
+from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables.table_input import ARROW, AVRO, CSV, EXCEL, JSON, ORC, PARQUET
 
@@ -61,7 +64,8 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
 
     with opened(file["path"]) as stream:
         _check_beginning(stream, task)
-        source = Source(task["path"], stream, file["size_bytes"], task["rows"], progress)
+        options = msgspec.convert(task["options"], ReadOptions)
+        source = Source(task["path"], stream, file["size_bytes"], task["rows"], progress, options)
         module, _, function = _READERS[task["kind"]].partition(":")
         read = getattr(importlib.import_module(f"data_generator.imported.tables.{module}"), function)
         yield from _answered(read(source))
@@ -107,13 +111,7 @@ def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
             found = done.value
             break
         yield ROWS, json.dumps(rows).encode()
-    facts = {
-        "input_rows": found.input_rows,
-        "rows": sum(block.rows for block in found.blocks),
-        "blocks": len(found.blocks),
-        "remarks": list(found.remarks),
-    }
-    yield FACTS, json.dumps(facts).encode()
+    yield FACTS, msgspec.json.encode(found.facts())
     yield SCHEMA, found.schema.serialize()
     for batch in found.batches:
         yield BATCH, batch.serialize()

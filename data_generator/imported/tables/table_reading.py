@@ -6,13 +6,16 @@ run in the process of data_generator.imported.tables.table_import alone. This mo
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO
 
+import msgspec
 import pyarrow as pa
 
+from data_generator.imported.byte_stream import ByteStream
 from data_generator.imported.import_process import Progress
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.sampling import Block
@@ -27,18 +30,43 @@ class Source:
     size_bytes: int
     rows: int
     progress: Progress
+    options: ReadOptions = AS_FOUND
+
+    def content(self) -> ByteStream:
+        """The content of a text file from its beginning, unpacked, as UTF-8. Raises Refused."""
+        return ByteStream(self.stream.fileno(), self.path, self.size_bytes, self.options.encoding)
 
 
 @dataclass(frozen=True)
 class Found:
     """The sample of a table: the rows of the whole, the blocks of the sample, and its batches, all of them with
-    `schema`. `remarks` are what the user should hear of, two lines each."""
+    `schema`.
+
+    `remarks` are warnings of two lines: what was changed or may be meant otherwise, and what to do. `understood` says
+    how the file was read, as text by subject: {'delimiter': 'semicolon', 'encoding': 'utf-8'}.
+    """
 
     input_rows: int
     blocks: tuple[Block, ...]
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     remarks: Sequence[str] = ()
+    understood: Mapping[str, str] = field(default_factory=dict)
+
+    def facts(self) -> Facts:
+        """What is known of the sample before its batches are made."""
+        rows = sum(block.rows for block in self.blocks)
+        return Facts(self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks))
+
+
+class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a reader found, as it is sent between processes and kept in the cache."""
+
+    input_rows: int
+    rows: int
+    blocks: int
+    understood: dict[str, str] = {}
+    remarks: tuple[str, ...] = ()
 
 
 Reading = Generator[int, None, Found]

@@ -6,22 +6,24 @@ is done with the table.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from data_generator.errors import DataError
 from data_generator.imported import import_worker
 from data_generator.imported.import_process import END
 from data_generator.imported.import_worker import NONSENSE, Answers
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.tables import table_types
 from data_generator.imported.tables.table_import import BATCH, FACTS, ROWS, SCHEMA
+from data_generator.imported.tables.table_reading import Facts
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_import")
@@ -34,22 +36,13 @@ MEMORY_BYTES = 4 << 30
 """Room for a sample of text, and for the column of it whose type is being found."""
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What there is: rows of the whole, rows and blocks of the sample, and what the user should hear of, two lines
-    each."""
-
-    input_rows: int
-    rows: int
-    blocks: int
-    remarks: tuple[str, ...]
-
-
 @contextmanager
-def started(found: UserInput, rows: int, on_rows: Callable[[int], None] | None = None) -> Iterator[Import]:
-    """A process that takes a sample of at most `rows` rows of what was found; `on_rows` hears how many rows it has
-    seen. Raises DataError when it refuses them."""
-    task = {**asdict(found), "path": str(found.path), "rows": rows}
+def started(
+    found: UserInput, rows: int, options: ReadOptions = AS_FOUND, on_rows: Callable[[int], None] | None = None
+) -> Iterator[Import]:
+    """A process that takes a sample of at most `rows` rows of what was found, read as `options` say; `on_rows` hears
+    how many rows it has seen. Raises DataError when it refuses them."""
+    task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
         yield Import(answers, found.path, on_rows)
 
@@ -86,14 +79,15 @@ class Import:
     def _checked_facts(self, content: bytearray) -> Facts:
         """A parser that was taken over could answer anything."""
         try:
-            said = json.loads(content)
-            input_rows, rows, blocks = (said[key] for key in ("input_rows", "rows", "blocks"))
-            remarks = tuple(map(_remark, said["remarks"]))
-        except (ValueError, KeyError, TypeError):
+            facts = msgspec.json.decode(content, type=Facts)
+        except msgspec.MsgspecError:
             raise self._answers.failed(NONSENSE) from None
-        if not all(type(number) is int and number > 0 for number in (input_rows, rows, blocks)) or rows > input_rows:
+        if facts.blocks < 1 or not 0 < facts.rows <= facts.input_rows:
             raise self._answers.failed(NONSENSE)
-        return Facts(input_rows, rows, blocks, remarks)
+        understood = {printable(key): printable(value) for key, value in facts.understood.items()}
+        return msgspec.structs.replace(
+            facts, understood=understood, remarks=tuple(_remark(text) for text in facts.remarks)
+        )
 
     def _checked_schema(self, content: bytearray) -> pa.Schema:
         try:
@@ -106,9 +100,7 @@ class Import:
         return schema.remove_metadata()
 
 
-def _remark(text: object) -> str:
-    """Two lines, each without what a terminal would take for a command. Raises TypeError for what is no text."""
-    if not isinstance(text, str):
-        raise TypeError(text)
+def _remark(text: str) -> str:
+    """Two lines, each without what a terminal would take for a command."""
     said, _, remedy = text.partition("\n")
     return f"{printable(said)}\n{printable(remedy)}"

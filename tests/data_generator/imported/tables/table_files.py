@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -18,6 +19,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 
 from data_generator.imported.import_process import END, HEADER, REFUSAL, Progress, answer
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables import table_import, table_input
 from data_generator.imported.tables.own_table import MOST_ROWS
 
@@ -110,10 +112,15 @@ class Taken:
         said: list[str] = self.facts["remarks"]
         return said
 
+    @property
+    def understood(self) -> dict[str, str]:
+        said: dict[str, str] = self.facts["understood"]
+        return said
 
-def take(path: Path, rows: int = MOST_ROWS) -> Taken:
-    """The sample that is taken of the file, in this process."""
-    said = list(frames(path, rows))
+
+def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
+    """The sample that is taken of the file, in this process; `options` are those of ReadOptions."""
+    said = list(frames(path, rows, ReadOptions(**options)))
     refusals = [json.loads(content) for kind, content in said if kind == REFUSAL]
     assert refusals == []
     assert said[-1][0] == END
@@ -125,9 +132,9 @@ def take(path: Path, rows: int = MOST_ROWS) -> Taken:
     return Taken(json.loads(content[table_import.FACTS]), pa.Table.from_batches(batches, schema))
 
 
-def refusal(path: Path, rows: int = MOST_ROWS) -> str:
+def refusal(path: Path, rows: int = MOST_ROWS, **options: Any) -> str:
     """The two lines with which the file is refused."""
-    *_, (kind, content) = frames(path, rows)
+    *_, (kind, content) = frames(path, rows, ReadOptions(**options))
     assert kind == REFUSAL, "it is taken"
     said = json.loads(content)
     text = f"{said['where']}: {said['reason']}\n  {said['step']}"
@@ -136,10 +143,10 @@ def refusal(path: Path, rows: int = MOST_ROWS) -> str:
     return text
 
 
-def frames(path: Path, rows: int) -> Iterator[tuple[bytes, bytes]]:
+def frames(path: Path, rows: int, options: ReadOptions = AS_FOUND) -> Iterator[tuple[bytes, bytes]]:
     """The letters and contents with which a reading answers."""
     found = table_input.find(path)
-    task = {**asdict(found), "path": str(found.path), "rows": rows}
+    task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}
     page = os.memfd_create("progress")
     try:
         os.ftruncate(page, 4096)

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from data_generator.imported import byte_stream
 from data_generator.imported.tables import csv_reader, table_types
 from tests.data_generator.imported.tables.table_files import refusal, take
 
@@ -144,10 +145,9 @@ def test_a_name_that_is_no_utf8_is_told(csv) -> None:
     assert "line 1: byte 0xe9 is no UTF-8" in refusal(csv("a,é\n1,2\n".encode("latin1")))
 
 
-def test_utf16_is_told(csv) -> None:
-    assert "is UTF-16, and UTF-8 is read\n  write it again as UTF-8: iconv -f utf-16" in refusal(
-        csv("a,b\n1,2\n".encode("utf-16"))
-    )
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_names_the_encoding(csv, encoding: str) -> None:
+    assert take(csv("a,b\n1,čaj\n".encode(encoding))).table.to_pylist() == [{"a": 1, "b": "čaj"}]
 
 
 def test_a_quotation_mark_that_is_never_closed_is_told_by_its_line(csv, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_quotation_mark_that_is_never_closed_is_told_by_its_line(csv, monkeypa
 
 
 def test_a_bomb_is_refused(csv, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_reader, "_LEAST_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr(byte_stream, "_LEAST_BOMB_BYTES", 1 << 20)
     path = csv(gzip.compress(b"a\n" + b"1\n" * (8 << 20)), "table.csv.gz")
     assert "becomes more than 200 times its size when it is unpacked" in refusal(path)
 

@@ -1,0 +1,211 @@
+"""The bytes of a user's text file as UTF-8: unpacked where it is compressed, transcoded where its encoding is another.
+
+Nothing is written to disk and no more than one block is held. This module knows neither tables nor documents.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import zipfile
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from data_generator.imported.refusal import Refused
+
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""Endings of the names of compressed files."""
+
+_MOST_TIMES = 200
+_LEAST_BOMB_BYTES = 1 << 30
+"""A compressed file that becomes more than both, this many times its size and this many bytes, is refused as a bomb: a
+table becomes 3 to 50 times its size."""
+
+_BEGINNING_BYTES = 1 << 20
+_TEXT_BLOCK_BYTES = 1 << 20
+
+
+def packing_of(name: str) -> str:
+    """The ending of a compressed file's name, such as '.gz'; empty for one that is not compressed."""
+    lowered = name.lower()
+    return next((ending for ending in PACKED if lowered.endswith(ending)), "")
+
+
+class ByteStream:
+    """The content of a file as UTF-8 without a byte order mark, with its newlines counted as it is read.
+
+    pyarrow reads it as it reads a file. Errors of unpacking and decoding are raised as Refused.
+    """
+
+    closed = False
+
+    def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
+        """`path` is the name that messages use and whose ending says how the file is compressed.
+
+        The file is opened once more than `descriptor` is: pyarrow reads ahead, also for a reader that is no longer
+        used, and would move the position.
+        """
+        self._path, self._packing = path, packing_of(path)
+        self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * size_bytes) if self._packing else None
+        self._raw = self._unpacked(f"/proc/self/fd/{descriptor}")
+        self._raw_bytes = 0
+        self._rest = self._raw_read(4)
+        self.encoding = encoding or _encoding_of_mark(self._rest)
+        """The file's own, as Python names it: 'utf-8-sig' for UTF-8 with a byte order mark."""
+        is_utf8 = codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        if is_utf8:
+            self._rest = self._rest.removeprefix(codecs.BOM_UTF8)
+        self._decoder = None if is_utf8 else codecs.getincrementaldecoder(self.encoding)()
+        self._is_first_text = True
+        self.newlines = 0
+        self.last = b""
+
+    def _unpacked(self, opened: str) -> Any:
+        try:
+            if self._packing == ".gz":
+                return gzip.open(opened, "rb")
+            if self._packing == ".bz2":
+                return bz2.open(opened, "rb")
+            if self._packing == ".xz":
+                return lzma.open(opened, "rb")
+            if self._packing == ".zst":
+                return pa.CompressedInputStream(pa.OSFile(opened), "zstd")
+            return self._only_member(opened) if self._packing == ".zip" else open(opened, "rb")
+        except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            self._refuse_packing(error)
+
+    def _only_member(self, opened: str) -> Any:
+        archive = zipfile.ZipFile(opened)
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        if len(members) != 1:
+            names = ", ".join(member.filename for member in members[:4])
+            raise Refused(
+                f"is a zip archive of {len(members):,} files, and one is read" + (f" ({names}, ..)" if names else ""),
+                "unpack it, and name one of the files",
+                self._path,
+            )
+        if members[0].flag_bits & 1:
+            raise Refused("is an encrypted zip archive", "unpack it, and name the file", self._path)
+        return archive.open(members[0])
+
+    def _refuse_packing(self, error: Exception) -> NoReturn:
+        said = (str(error).splitlines() or [""])[0] or type(error).__name__
+        raise Refused(
+            f"cannot be unpacked as {self._packing.removeprefix('.')}: {said}",
+            "pack it again, or unpack it",
+            self._path,
+        ) from None
+
+    def _raw_read(self, size_bytes: int) -> bytes:
+        try:
+            content: bytes = self._raw.read(size_bytes)
+        except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, ValueError) as error:
+            self._refuse_packing(error)
+        except Exception as error:
+            # zlib.error has no other base class.
+            if type(error).__module__ != "zlib":
+                raise
+            self._refuse_packing(error)
+        self._raw_bytes += len(content)
+        if self._most_bytes is not None and self._raw_bytes > self._most_bytes:
+            raise Refused(
+                f"becomes more than {_MOST_TIMES} times its size when it is unpacked",
+                "the file may be hostile; unpack it by hand, and name the result",
+                self._path,
+            )
+        return content
+
+    def read(self, size_bytes: int = -1) -> bytes:
+        """The next bytes, as UTF-8: at most `size_bytes` of a UTF-8 file, about as many of another. Raises Refused."""
+        content = self._next_utf8(size_bytes) if self._decoder is None else self._transcoded(size_bytes)
+        self.newlines += content.count(b"\n")
+        self.last = content[-1:] or self.last
+        return content
+
+    def _next_utf8(self, size_bytes: int) -> bytes:
+        if not self._rest:
+            return self._raw_read(size_bytes)
+        if 0 <= size_bytes < len(self._rest):
+            content, self._rest = self._rest[:size_bytes], self._rest[size_bytes:]
+            return content
+        content, self._rest = self._rest, b""
+        return content + self._raw_read(size_bytes if size_bytes < 0 else size_bytes - len(content))
+
+    def _transcoded(self, size_bytes: int) -> bytes:
+        assert self._decoder is not None
+        while len(self._rest_of_text) < size_bytes or size_bytes < 0:
+            packed = self._take_rest() or self._raw_read(_TEXT_BLOCK_BYTES)
+            try:
+                text = self._decoder.decode(packed, final=not packed)
+            except UnicodeDecodeError as error:
+                raise Refused(
+                    f"byte 0x{error.object[error.start]:02x} in line {self.newlines + 1:,} or later is not "
+                    f"{self.encoding}",
+                    "name another encoding by --encoding",
+                    self._path,
+                ) from None
+            if self._is_first_text and text:
+                text, self._is_first_text = text.removeprefix("\ufeff"), False
+            self._rest_of_text += text.encode("utf-8", "surrogatepass")
+            if not packed:
+                break
+        count = len(self._rest_of_text) if size_bytes < 0 else size_bytes
+        content, self._rest_of_text = self._rest_of_text[:count], self._rest_of_text[count:]
+        return content
+
+    _rest_of_text = b""
+
+    def _take_rest(self) -> bytes:
+        rest, self._rest = self._rest, b""
+        return rest
+
+    def text_lines(self, longest_bytes: int, errors: str = "replace") -> Iterator[str]:
+        """The content as lines of text; a longer line comes in parts."""
+        text = io.TextIOWrapper(io.BufferedReader(_Raw(self)), "utf-8", errors, newline="")
+        return iter(lambda: text.readline(longest_bytes), "")
+
+    def close(self) -> None:
+        """Leave the file open: it is the caller's."""
+
+    def readable(self) -> bool:
+        """As of a file."""
+        return True
+
+
+class _Raw(io.RawIOBase):
+    """A ByteStream as Python's own text reader takes it."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._stream.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def _encoding_of_mark(beginning: bytes) -> str:
+    """The encoding that a byte order mark names; UTF-8 without one."""
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if beginning.startswith(mark):
+            return encoding
+    return "utf-8"
+
+
+def first_bytes(stream: ByteStream) -> bytes:
+    """The beginning of the content, at most 1 MiB."""
+    return stream.read(_BEGINNING_BYTES)

@@ -1,0 +1,97 @@
+"""How the user wants a file to be read, where its content alone does not settle it.
+
+Readers ask for these options and never guess against them. This module opens nothing.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import msgspec
+
+from data_generator.errors import DataError
+
+TYPES = (
+    *("text", "int64", "uint64", "float64", "boolean", "date", "timestamp", "timestamp-utc", "time", "category"),
+    "decimal(P,S)",
+)
+"""The types that a column can be given, as they are spelled; P digits of a decimal, S of them behind its point."""
+
+_DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
+_MOST_DECIMAL_DIGITS = 38
+
+
+class ReadOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Options for reading one input; the defaults leave the choice to what the file holds."""
+
+    columns: dict[str, str] = {}
+    """Name of a column -> its type, one of `TYPES`."""
+    delimiter: str | None = None
+    """One character between the fields of a CSV file."""
+    decimal: str = "."
+    """The decimal point of numbers in text: '.' or ','."""
+    sheet: str | None = None
+    """Name of a sheet of an Excel workbook, or its number, counted from 1."""
+    encoding: str | None = None
+    """Of a text file, as Python names encodings."""
+    header: bool = True
+    """Whether the first row has the names of the columns."""
+    day_first: bool = False
+    """Whether dates in text have the day first: 31.12.2024, 31/12/2024."""
+
+    def checked(self) -> ReadOptions:
+        """These options. Raises DataError for values that no reader can follow."""
+        for name, kind in self.columns.items():
+            if kind not in TYPES and not _is_decimal(kind):
+                raise DataError(f"--column {name}={kind}: there is no such type\n  types are {', '.join(TYPES)}")
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise DataError(
+                f"--delimiter {self.delimiter!r}: must be one character other than a quote or a line break\n"
+                "  for a longer one replace it first: sed 's/||/\\t/g' FILE > NEW.tsv"
+            )
+        if self.decimal not in (".", ","):
+            raise DataError(f"--decimal {self.decimal!r}: must be '.' or ','\n  leave it out for '.'")
+        if self.decimal == self.delimiter:
+            raise DataError("--decimal and --delimiter are the same character\n  name another delimiter, such as ';'")
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+        return self
+
+    def about(self) -> dict[str, str]:
+        """What distinguishes a sample read with these options from one read without them; empty for the defaults."""
+        return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
+
+    def options_text(self) -> str:
+        """The options as they are typed on the command line; empty for the defaults."""
+        said = [f"--column {name}={kind}" for name, kind in self.columns.items()]
+        values = {"delimiter": self.delimiter, "sheet": self.sheet, "encoding": self.encoding}
+        said += [f"--{name} {value!r}" for name, value in values.items() if value is not None]
+        said += ["--decimal ,"] if self.decimal == "," else []
+        said += [] if self.header else ["--no-header"]
+        return " ".join([*said, *(["--day-first"] if self.day_first else [])])
+
+
+AS_FOUND = ReadOptions()
+"""No option: what the file holds decides."""
+
+
+def decimal_digits(kind: str) -> tuple[int, int] | None:
+    """Precision and scale of 'decimal(P,S)'; None for another type."""
+    match = _DECIMAL.fullmatch(kind.replace(" ", ""))
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _is_decimal(kind: str) -> bool:
+    digits = decimal_digits(kind)
+    return digits is not None and 0 < digits[0] <= _MOST_DECIMAL_DIGITS and digits[1] <= digits[0]
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        codecs.getincrementaldecoder(encoding)
+        is_text = codecs.lookup(encoding)._is_text_encoding
+    except LookupError:
+        is_text = False
+    if not is_text:
+        raise DataError(f"--encoding {encoding!r}: is not known\n  name one as Python does, e.g. cp1252 or utf-16")
