@@ -122,14 +122,41 @@ def named(names: Sequence[str]) -> list[str]:
     return filled
 
 
+def name_remarks(names: Sequence[str]) -> list[str]:
+    """Warnings about names of columns that are kept as they are and easily taken for another: names that differ only in
+    upper and lower case, and names that begin or end with white space. Two lines each."""
+    said = []
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.casefold(), []).append(name)
+    same = [f"{first!r} and {second!r}" for first, second, *_ in (group for group in alike.values() if len(group) > 1)]
+    if same:
+        said.append(
+            f"names of columns differ only in upper and lower case: {_listed(same)}\n"
+            "SQL takes them for one, so formats that are asked by SQL refuse the table; rename one to measure them"
+        )
+    padded = [repr(name) for name in names if name != name.strip()]
+    if padded:
+        said.append(
+            f"names of columns begin or end with white space, which is kept: {_listed(padded)}\n"
+            "take it away in the file if it is not meant"
+        )
+    return said
+
+
+def _listed(said: Sequence[str]) -> str:
+    """The first three, and how many more there are."""
+    more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
+    return f"{', '.join(said[:3])}{more}"
+
+
 def remarks(found: pa.Schema) -> list[str]:
     """What is to be said of columns that are kept as another type than they have; two lines each."""
     plain = [column.name for column in found if pt.is_dictionary(column.type)]
     if not plain:
         return []
-    more = f" and {len(plain) - 3} more" if len(plain) > 3 else ""
     return [
-        f"categories are measured as the plain values that they stand for: {', '.join(map(repr, plain[:3]))}{more}\n"
+        f"categories are measured as the plain values that they stand for: {_listed([repr(name) for name in plain])}\n"
         "a format that keeps categories may do better with them than is shown"
     ]
 
