@@ -11,7 +11,7 @@ import gzip
 import io
 import lzma
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -62,6 +62,10 @@ class ByteStream:
             self._rest = self._rest.removeprefix(codecs.BOM_UTF8)
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(self.encoding)()
         self._is_first_text = True
+        self._rest_of_text = b""
+        self._skipped = b""
+        self.watch: Callable[[bytes], None] | None = None
+        """Called with what is read."""
         self.newlines = 0
         self.last = b""
 
@@ -120,11 +124,27 @@ class ByteStream:
             )
         return content
 
+    def skip_lines(self, lines: int) -> None:
+        """Go on behind the next lines. Raises Refused."""
+        while lines > 0 and (content := self.read(_TEXT_BLOCK_BYTES)):
+            for _ in range(min(lines, content.count(b"\n"))):
+                content = content[content.index(b"\n") + 1 :]
+                lines -= 1
+            if lines == 0:
+                self._skipped = content
+                self.newlines -= content.count(b"\n")
+
     def read(self, size_bytes: int = -1) -> bytes:
-        """The next bytes, as UTF-8: at most `size_bytes` of a UTF-8 file, about as many of another. Raises Refused."""
-        content = self._next_utf8(size_bytes) if self._decoder is None else self._transcoded(size_bytes)
+        """The next bytes, as UTF-8, at most `size_bytes`. Raises Refused."""
+        content, self._skipped = self._skipped, b""
+        if content and 0 <= size_bytes < len(content):
+            content, self._skipped = content[:size_bytes], content[size_bytes:]
+        elif not content:
+            content = self._next_utf8(size_bytes) if self._decoder is None else self._transcoded(size_bytes)
         self.newlines += content.count(b"\n")
         self.last = content[-1:] or self.last
+        if self.watch is not None:
+            self.watch(content)
         return content
 
     def _next_utf8(self, size_bytes: int) -> bytes:
@@ -157,8 +177,6 @@ class ByteStream:
         count = len(self._rest_of_text) if size_bytes < 0 else size_bytes
         content, self._rest_of_text = self._rest_of_text[:count], self._rest_of_text[count:]
         return content
-
-    _rest_of_text = b""
 
     def _take_rest(self) -> bytes:
         rest, self._rest = self._rest, b""

@@ -1,7 +1,7 @@
 """CSV: counted, then its sample read as text, then the types found in the whole sample.
 
 Twice through the file and no more: pyarrow's own types come from its first block alone, and a column that begins with
-integers may go on with anything. This module knows no other kind of file.
+integers may go on with anything. This module depends on no other kind of file.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,16 +21,15 @@ import pyarrow.csv
 import pyarrow.types as pt
 
 from data_generator.imported.byte_stream import ByteStream, first_bytes
-from data_generator.imported.refusal import Refused
+from data_generator.imported.refusal import Refused, printable
 from data_generator.imported.tables import sampling, table_types
+from data_generator.imported.tables.csv_layout import Layout, delimiter_name, found_layout
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
-from data_generator.imported.tables.text_columns import (
-    Misfit,
-    first_misfit,
-    inferred,
-    misfit_remarks,
-    refuse_encoding,
-)
+from data_generator.imported.tables.text_types import column_notes
+from data_generator.imported.tables.text_types.column_notes import Note
+from data_generator.imported.tables.text_types.conversion import NotOfType, converted
+from data_generator.imported.tables.text_types.inference import Column, inferred, refuse_encoding
+from data_generator.imported.tables.text_types.numbers import NUMBER
 
 BLOCK_BYTES = 8 << 20
 """What is parsed at once; a row cannot be longer. pyarrow reads up to 32 of them ahead."""
@@ -38,28 +39,57 @@ _FEW_COLUMNS = 32
 which are four times as slow, reserve nothing."""
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
-_DELIMITERS = (",", ";", "\t", "|")
+_LONE_QUOTE = re.compile(rb'[^",;|\t\r\n]"[^",;|\t\r\n]')
+"""A quote amid text: part of a value that is not quoted, or one that parsers would drop."""
+
 _SCANNED_ROWS = 20_000_000
 """Up to here rows are turned into lines of the file by reading it once more."""
 
 
 @dataclass(frozen=True)
 class _File:
-    """One CSV file: how it is divided."""
+    """One CSV file and its layout."""
 
     source: Source
-    delimiter: str
+    layout: Layout
 
     def bytes(self) -> ByteStream:
-        """From the beginning."""
-        return self.source.content()
+        """From the header on."""
+        content = self.source.content()
+        content.skip_lines(self.layout.skipped)
+        return content
 
-    def batches(
-        self, content: ByteStream, types: dict[str, pa.DataType], columns: Sequence[str], rows: int = 0
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
+    @cached_property
+    def first_record(self) -> list[str]:
+        """The fields of the first record: the names of the columns, unless there is no header. Raises Refused."""
+        csv.field_size_limit(BLOCK_BYTES)
+        lines = self.bytes().text_lines(BLOCK_BYTES + 1, "strict")
+        records = filter(None, csv.reader(lines, delimiter=self.layout.delimiter))
+        first = None
         try:
-            with self._reader(content, types, columns) as reader:
+            first = next(records)
+            # pyarrow takes a header without a row behind it for a row that never ends.
+            if self.layout.has_header:
+                next(records)
+        except StopIteration:
+            raise Refused("holds no rows", "name a file with a table in it", self.source.path) from None
+        except (UnicodeDecodeError, csv.Error) as error:
+            if first is None and isinstance(error, UnicodeDecodeError):
+                self._refuse_bytes()
+            if first is None:
+                self._refuse_length(f"{self.source.path}, line {self.layout.skipped + 1}")
+        return first
+
+    @property
+    def keys(self) -> list[str]:
+        """Names that no two columns share, by which pyarrow is asked for them."""
+        return list(map(str, range(len(self.first_record))))
+
+    def batches(self, content: ByteStream, keys: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
+        """The rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
+        rows = 0
+        try:
+            with self._reader(content, keys, kind) as reader:
                 for batch in reader:
                     rows += batch.num_rows
                     self.source.progress.at(f"{self.source.path}, row {rows:,}")
@@ -67,36 +97,30 @@ class _File:
         except pa.ArrowInvalid as error:
             self._refuse(error, rows)
 
-    def header(self) -> list[str]:
-        """The names of the columns, as they stand there. Raises Refused."""
-        csv.field_size_limit(BLOCK_BYTES)
-        lines = self.bytes().text_lines(BLOCK_BYTES + 1, "strict")
-        try:
-            return next(filter(None, csv.reader(lines, delimiter=self.delimiter)))
-        except StopIteration:
-            raise Refused("holds no rows", "name a file with a table in it", self.source.path) from None
-        except UnicodeDecodeError:
-            self._refuse_bytes()
-        except csv.Error:
-            self._refuse_length(f"{self.source.path}, line 1")
-
-    def _reader(self, content: ByteStream, types: dict[str, pa.DataType], columns: Sequence[str]) -> Any:
+    def _reader(self, content: ByteStream, keys: Sequence[str], kind: pa.DataType) -> Any:
         return pyarrow.csv.open_csv(
             content,
-            pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(columns) or None),
+            pyarrow.csv.ReadOptions(
+                use_threads=False,
+                block_size=BLOCK_BYTES,
+                column_names=self.keys,
+                skip_rows_after_names=int(self.layout.has_header),
+            ),
+            pyarrow.csv.ParseOptions(delimiter=self.layout.delimiter, newlines_in_values=True),
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(keys, kind), include_columns=list(keys)),
         )
 
     def _refuse(self, error: pa.ArrowInvalid, rows: int) -> NoReturn:
         said = str(error).splitlines()[0]
         if odd := _ODD_ROW.match(said):
             columns = "column" if odd["found"] == "1" else "columns"
+            first = "header" if self.layout.has_header else "first row"
             raise Refused(
-                f"has {odd['found']} {columns}, and the header {odd['expected']}",
-                "repair the line, or leave it out",
-                # The header counts as row 1.
-                self._place(int(odd["row"]) - 2),
+                f"has {odd['found']} {columns} and the {first} {odd['expected']}, divided by "
+                f"{delimiter_name(self.layout.delimiter)}",
+                "repair the line, or name another delimiter by --delimiter",
+                # pyarrow counts the header as row 1.
+                self._place(int(odd["row"]) - 1 - self.layout.has_header),
             ) from None
         if "UTF8" in said or "UTF-8" in said:
             self._refuse_bytes()
@@ -114,17 +138,31 @@ class _File:
         ) from None
 
     def _refuse_bytes(self) -> NoReturn:
-        """The line of the first byte that is no UTF-8."""
+        """The line of the first byte that is not UTF-8."""
         decoder = codecs.getincrementaldecoder("utf-8")()
-        content, line = self.bytes(), 1
+        content, line = self.source.content(), 1
         while part := content.read(BLOCK_BYTES):
             try:
                 decoder.decode(part)
             except UnicodeDecodeError as error:
                 line += error.object[: error.start].count(b"\n")
-                refuse_encoding(f"{self.source.path}, line {line:,}", error.object[error.start])
+                refuse_encoding(f"{self.source.path}, line {line:,}", error.object[error.start], part)
             line += part.count(b"\n")
-        raise Refused("is no UTF-8", "write it again as UTF-8", self.source.path)
+        raise Refused("ends amid a character of UTF-8", "write it again", self.source.path)
+
+    def refuse_lone_quote(self) -> None:
+        """Raises Refused for a quoted value in which a quote is not doubled: parsers drop it and change the value."""
+        reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter, strict=True)
+        try:
+            for number, _ in enumerate(reader):
+                if number % 100_000 == 0:
+                    self.source.progress.at(f"{self.source.path}, line {reader.line_num:,}")
+        except csv.Error:
+            raise Refused(
+                'has a quote within a quoted value, where CSV doubles it ("")',
+                "write it again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)",
+                f"{self.source.path}, line {self.layout.skipped + reader.line_num:,}",
+            ) from None
 
     def _place(self, row: int) -> str:
         """Where the row with this number, counted from 0 behind the header, begins in the file."""
@@ -135,88 +173,157 @@ class _File:
         """The lines in which these rows begin; lines are more than rows where a value holds a newline, or a line is
         empty."""
         csv.field_size_limit(BLOCK_BYTES)
-        wanted, found, row = set(rows), {}, -1
-        reader, before = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.delimiter), 0
+        wanted, found, row = set(rows), {}, -1 - self.layout.has_header
+        reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter)
+        before = self.layout.skipped
         try:
             for fields in reader:
                 row += bool(fields)
-                if fields and row - 1 in wanted:
-                    found[row - 1] = before + 1
+                if fields and row in wanted:
+                    found[row] = before + 1
                     if len(found) == len(wanted):
                         break
-                before = reader.line_num
+                before = self.layout.skipped + reader.line_num
         except csv.Error:
             # A row of more than a block: it begins where the one before ended.
-            found.setdefault(row, before + 1)
+            found.setdefault(row + 1, before + 1)
         return found
 
 
 def read(source: Source) -> Reading:
-    """The sample of a CSV file whose first row has the names. Raises Refused."""
-    beginning = first_bytes(source.content())
+    """The sample of a CSV file, whose first row has the names unless `source.options` deny it. Raises Refused."""
+    content = source.content()
+    beginning = first_bytes(content).decode("utf-8", "replace")
+    even, odd = (beginning[start:1000:2].count("\0") > len(beginning[start:1000:2]) / 2 for start in (0, 1))
+    if even != odd:
+        encoding = "utf-16-be" if even else "utf-16-le"
+        raise Refused("has every second byte 0, as UTF-16", f"--encoding {encoding} may be the right one", source.path)
     is_by_tabs = ".tsv" in source.path.lower()[-8:]
-    delimiter = "\t" if is_by_tabs else _delimiter(beginning)
-    file = _File(source, delimiter)
-    header = file.header()
-    names = table_types.named(header)
-    input_rows, newlines = yield from _counted(file, header)
+    layout = found_layout(beginning, source.options, is_by_tabs=is_by_tabs, longest=BLOCK_BYTES)
+    file = _File(source, layout)
+    record = file.first_record
+    names = table_types.named(record) if layout.has_header else file.keys
+    _check_columns(source.options.columns, names)
+    input_rows, newlines = yield from _counted(file)
     blocks = chosen_blocks(input_rows, source.rows)
-    texts = yield from _texts(file, header, blocks, input_rows)
-    is_a_row_a_line = newlines == input_rows + 1
+    texts = yield from _texts(file, blocks, input_rows)
+    is_a_row_a_line = newlines == input_rows + layout.has_header
 
-    def lines(places: Sequence[int]) -> dict[int, int]:
+    def wheres(places: Sequence[int]) -> dict[int, str]:
         rows = {place: sampling.row_at(blocks, place) for place in places}
+        first = layout.skipped + layout.has_header + 1
         if is_a_row_a_line:
-            return {place: row + 2 for place, row in rows.items()}
+            return {place: f"line {row + first:,}" for place, row in rows.items()}
         found = file.lines_of([row for row in rows.values() if row <= _SCANNED_ROWS])
-        return {place: found[row] for place, row in rows.items() if row in found}
+        return {place: f"line {found[row]:,}" for place, row in rows.items() if row in found}
 
-    typed: list[pa.ChunkedArray] = []
-    misfits: list[Misfit] = []
-    for name in names:
+    columns: list[Column] = []
+    notes: list[Note] = []
+    repeats = False
+    for name, first in zip(names, record, strict=True):
         column = texts.pop(0)
-        typed.append(inferred(column))
-        if pt.is_string(typed[-1].type) and (misfit := first_misfit(name, column)) is not None:
-            misfits.append(misfit)
+        columns.append(_typed(name, column, source, wheres))
+        notes += columns[-1].notes
+        repeats = repeats or (layout.has_header and pt.is_string(columns[-1].values.type) and _occurs(first, column))
         yield input_rows
-    table = pa.table(typed, names=names)
-    return Found(
-        input_rows,
-        blocks,
-        table_types.kept_schema(table.schema),
-        as_batches(_as_kept(table)),
-        misfit_remarks(misfits, lines),
+    table = pa.table([column.values for column in columns], names=names)
+    remarks = [*layout.remarks, *table_types.name_remarks(names), *column_notes.remarks(notes, wheres)]
+    if layout.has_header and (repeats or _are_values(record, columns)):
+        remarks.insert(0, _no_header(layout, record))
+    if not is_a_row_a_line and len(names) == 1 and newlines > input_rows:
+        remarks.append('empty lines are passed over, as pandas does\na missing value of a single column is written ""')
+    schema = table_types.kept_schema(table.schema)
+    understood = {
+        **layout.understood(),
+        "encoding": content.encoding,
+        **({"decimal": "comma"} if source.options.decimal == "," else {}),
+        "missing values": _missing_text(columns),
+    }
+    return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
+
+
+def _check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
+    """Raises Refused for a type that is asked of a column that is not there."""
+    for name in wanted:
+        if name not in names:
+            few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
+            raise Refused(f"has no column {name!r}, which --column names", f"its columns are {few}")
+
+
+def _typed(name: str, texts: pa.ChunkedArray, source: Source, wheres: column_notes.Wheres) -> Column:
+    kind = source.options.columns.get(name)
+    if kind is None:
+        return inferred(name, texts, source.options)
+    try:
+        return converted(texts, kind, source.options)
+    except NotOfType as unfit:
+        where = wheres([unfit.place]).get(unfit.place, "")
+        raise Refused(
+            f"column {name!r} holds {printable(unfit.value)[:60]!r}, which --column {name}={kind} does not take",
+            "name another type, or repair the value",
+            f"{source.path}, {where}" if where else source.path,
+        ) from None
+
+
+def _occurs(text: str, column: pa.ChunkedArray) -> bool:
+    """Whether the name of a column is one of its values."""
+    return bool(text) and pa.compute.index(column, text).as_py() >= 0
+
+
+def _are_values(record: Sequence[str], columns: Sequence[Column]) -> bool:
+    """Whether the first row has numbers over all columns of numbers."""
+    over = [text for text, column in zip(record, columns, strict=True) if _is_number(column.values.type)]
+    return bool(over) and all(re.fullmatch(NUMBER, text) for text in over)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pt.is_integer(kind) or pt.is_floating(kind)
+
+
+def _no_header(layout: Layout, record: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, record[:4])) + (", .." if len(record) > 4 else "")
+    return (
+        f"line {layout.skipped + 1} is taken as the names of the columns, and looks like values: {shown}\n"
+        "--no-header reads it as the first row"
     )
 
 
-def _as_kept(table: pa.Table) -> pa.Table:
-    return table.cast(table_types.kept_schema(table.schema))
+def _missing_text(columns: Sequence[Column]) -> str:
+    spelled: Counter[str] = Counter()
+    for column in columns:
+        spelled.update(column.missing)
+    return (
+        ", ".join(f"{rows:,} {text!r}" if text else f"{rows:,} empty" for text, rows in spelled.most_common()) or "none"
+    )
 
 
-def _delimiter(beginning: bytes) -> str:
-    """The delimiter that stands most often in the first line, outside of quotes; a comma where none does."""
-    line = re.sub(rb'"[^"]*"', b"", beginning).split(b"\n", 1)[0].decode("utf-8", "replace")
-    return max(_DELIMITERS, key=line.count)
-
-
-def _counted(file: _File, header: Sequence[str]) -> Generator[int, None, tuple[int, int]]:
-    """How many rows there are, and how many lines."""
+def _counted(file: _File) -> Generator[int, None, tuple[int, int]]:
+    """How many rows there are, and how many lines. Raises Refused for quotes that would change values."""
     content, rows = file.bytes(), 0
-    for batch in file.batches(content, {header[0]: pa.binary()}, header[:1]):
+    lone_quotes: list[bytes] = []
+
+    def watch(part: bytes) -> None:
+        if not lone_quotes and b'"' in part and _LONE_QUOTE.search(part):
+            lone_quotes.append(part)
+
+    content.watch = watch
+    for batch in file.batches(content, file.keys[:1], pa.binary()):
         rows += batch.num_rows
         yield rows
+    if lone_quotes:
+        file.refuse_lone_quote()
     return rows, content.newlines + (content.last not in (b"\n", b""))
 
 
 def _texts(
-    file: _File, header: Sequence[str], blocks: Sequence[sampling.Block], input_rows: int
+    file: _File, blocks: Sequence[sampling.Block], input_rows: int
 ) -> Generator[int, None, list[pa.ChunkedArray]]:
     """The columns of the sample, as the text that stands there. How many rows there are is said again for each block: a
     word now and then is what keeps the process from being ended."""
-    parts: list[list[pa.Array]] = [[] for _ in header]
+    parts: list[list[pa.Array]] = [[] for _ in file.keys]
     start = 0
-    kind = pa.string() if len(header) <= _FEW_COLUMNS else pa.dictionary(pa.int32(), pa.string())
-    for batch in file.batches(file.bytes(), dict.fromkeys(header, kind), header):
+    kind = pa.string() if len(parts) <= _FEW_COLUMNS else pa.dictionary(pa.int32(), pa.string())
+    for batch in file.batches(file.bytes(), file.keys, kind):
         for block in sampling.overlaps(blocks, start, batch.num_rows):
             # A slice alone would keep the whole batch in memory.
             own = batch.take(pa.array(np.arange(block.start, block.end)))

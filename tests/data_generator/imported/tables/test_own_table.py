@@ -146,7 +146,7 @@ def test_what_is_to_be_said_is_kept_with_the_sample(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n3,2\nx,2\n")
     first = resolve("table", {}, source=path)
     (remark,) = first.remarks
-    assert "line 4 holds 'x'" in remark
+    assert "(line 4: 'x')" in remark
     assert resolve("table", {}, source=path).remarks == first.remarks
     assert resolve("table", {"share": "0.5"}, source=path).remarks == first.remarks
 

@@ -1,0 +1,140 @@
+"""How a CSV file is laid out: lines before its header, delimiter, names of its columns.
+
+Found in the beginning of the file; what several readings fit is decided by what most lines agree on, and said. This
+module reads no values.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+
+from data_generator.imported.read_options import ReadOptions
+from data_generator.imported.refusal import Refused
+
+DELIMITERS = (",", ";", "\t", "|")
+_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "'|'", " ": "space"}
+_UNUSUAL = ("::", "||", "^", "~", "\x01", "\x1f", ":", " ")
+"""What may divide a file that none of the usual delimiters does."""
+
+_RECORDS = 100
+_SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of one file. `skipped` lines stand before the header; `remarks` are warnings of two lines."""
+
+    delimiter: str
+    skipped: int
+    has_header: bool
+    remarks: tuple[str, ...]
+
+    def understood(self) -> dict[str, str]:
+        """What the user should know of it."""
+        line = self.skipped + 1
+        header = f"line {line}" if self.has_header else "none: columns are called '0', '1', .."
+        skipped = {"skipped": f"{self.skipped} lines before the header"} if self.skipped else {}
+        return {"delimiter": delimiter_name(self.delimiter), "header": header, **skipped}
+
+
+def delimiter_name(delimiter: str) -> str:
+    """'comma' for ',', and the like."""
+    return _NAMES.get(delimiter, repr(delimiter))
+
+
+def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, longest: int) -> Layout:
+    """The layout of the file that begins so; `options` go before what is found, as does an ending that says tabs.
+
+    `longest` is the most characters of a field. Raises Refused for a file whose delimiter is not one character."""
+    csv.field_size_limit(longest)
+    remarks: list[str] = []
+    skipped = 0
+    named = options.delimiter or ("\t" if is_by_tabs else None)
+    if match := _SEP.match(beginning):
+        beginning, skipped = beginning[match.end() :], 1
+        named = options.delimiter or match[1]
+    comments = _comments(beginning, named)
+    if comments:
+        skipped += len(comments)
+        beginning = beginning[sum(map(len, comments)) :]
+        remarks.append(
+            f"{len(comments)} lines before the header begin with '#' and are passed over: {comments[0].strip()!r}\n"
+            "take '#' away from the last of them if it has the names of the columns"
+        )
+    delimiter = named or _delimiter(beginning, remarks)
+    _refuse_doubled(beginning, delimiter)
+    return Layout(delimiter, skipped, options.header, tuple(remarks))
+
+
+def _comments(beginning: str, named: str | None) -> list[str]:
+    """The lines of comment before the header. The last line with '#' is the header where it has as many fields as the
+    first line behind it."""
+    lines = beginning.splitlines(keepends=True)
+    count = next((number for number, line in enumerate(lines) if not line.startswith("#")), 0)
+    if not count:
+        return []
+    delimiters = [named] if named else [*DELIMITERS]
+    last, after = lines[count - 1], lines[count]
+    is_header = any(0 < last.count(delimiter) == after.count(delimiter) for delimiter in delimiters)
+    return lines[: count - 1] if is_header else lines[:count]
+
+
+def _delimiter(beginning: str, remarks: list[str]) -> str:
+    """The delimiter that divides the header and the lines behind it into the same number of fields."""
+    widths = {delimiter: _widths(beginning, delimiter) for delimiter in DELIMITERS}
+    alike = [delimiter for delimiter, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
+    if len(alike) > 1:
+        chosen = max(alike, key=lambda delimiter: widths[delimiter][0])
+        others = " and ".join(delimiter_name(other) for other in alike if other != chosen)
+        remarks.append(
+            f"every line can be divided by {delimiter_name(chosen)}, which is taken, and by {others}\n"
+            "name another by --delimiter"
+        )
+        return chosen
+    if alike:
+        return alike[0]
+    in_header = {delimiter: found[0] if found else 1 for delimiter, found in widths.items()}
+    chosen = max(DELIMITERS, key=in_header.__getitem__)
+    if in_header[chosen] == 1:
+        _remark_unusual(beginning, remarks)
+    return chosen
+
+
+def _widths(beginning: str, delimiter: str) -> list[int]:
+    """How many fields each of the first records has; the last one, which may be cut, is left out."""
+    found = []
+    try:
+        for number, fields in enumerate(csv.reader(beginning.splitlines(keepends=True), delimiter=delimiter)):
+            if number > _RECORDS:
+                break
+            found.append(len(fields))
+    except csv.Error:
+        return found
+    whole = found if len(found) <= 1 or len(found) > _RECORDS or beginning.endswith("\n") else found[:-1]
+    return [width for width in whole if width]
+
+
+def _remark_unusual(beginning: str, remarks: list[str]) -> None:
+    lines = beginning.splitlines()[:_RECORDS]
+    for delimiter in _UNUSUAL:
+        counts = {line.count(delimiter) for line in (lines[:-1] if len(lines) > 1 else lines)}
+        if len(counts) == 1 and counts != {0}:
+            step = f"--delimiter {delimiter!r} divides them" if len(delimiter) == 1 else _replaced(delimiter)
+            remarks.append(
+                f"the file is read as one column, and every line holds {delimiter!r} {counts.pop()} times\n{step}"
+            )
+            return
+
+
+def _refuse_doubled(beginning: str, delimiter: str) -> None:
+    """Raises Refused where the delimiter is two characters: each second field of each record is empty."""
+    records = list(csv.reader(beginning.splitlines(keepends=True)[:_RECORDS], delimiter=delimiter))
+    records = [record for record in records[: max(1, len(records) - 1)] if record]
+    if records and all(len(record) > 2 and len(record) % 2 and not any(record[1::2]) for record in records):
+        raise Refused(f"is divided by {delimiter * 2!r}, and one character is read", _replaced(delimiter * 2))
+
+
+def _replaced(delimiter: str) -> str:
+    return f"replace it first: sed 's/{re.escape(delimiter)}/\\t/g' FILE > NEW.tsv"

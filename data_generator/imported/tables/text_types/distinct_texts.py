@@ -1,0 +1,84 @@
+"""A column of text by its distinct values: what is asked of each is asked once, however often it occurs.
+
+This module does not know what the text means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
+    *("NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""Text that means that a value is missing, as pandas reads it (pandas.read_csv, na_values)."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The values that match a pattern: whether each distinct value does, and how many rows hold one that does."""
+
+    distinct: NDArray[np.bool_]
+    rows: int
+
+
+class DistinctTexts:
+    """The values of a column, without those that are missing; `texts` has no nulls."""
+
+    def __init__(self, texts: pa.ChunkedArray, missing: tuple[str, ...] = MISSING) -> None:
+        encoded = texts.combine_chunks().dictionary_encode()
+        encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+        codes = encoded.indices.to_numpy()
+        counts = np.bincount(codes, minlength=len(encoded.dictionary))
+        is_missing = pc.is_in(encoded.dictionary, value_set=pa.array(missing, pa.string())).to_numpy(False)
+        place_of = np.cumsum(~is_missing) - 1
+        self.values: pa.Array = encoded.dictionary.filter(pa.array(~is_missing))
+        """The distinct values in the order in which they first occur."""
+        self.counts: NDArray[np.int64] = counts[~is_missing]
+        self.rows = int(self.counts.sum())
+        """How many rows have a value."""
+        self._all, self._codes = encoded.dictionary, codes
+        self._numbers = np.where(is_missing[codes], -1, place_of[codes])
+        spelled = encoded.dictionary.filter(pa.array(is_missing)).to_pylist()
+        self.missing: dict[str, int] = dict(zip(spelled, counts[is_missing].tolist(), strict=True))
+        """Spelling of a missing value -> how many rows have it."""
+
+    def matching(self, pattern: str) -> Matched:
+        """The values that a regular expression (RE2) finds something in."""
+        return self.chosen(pc.match_substring_regex(self.values, pattern).to_numpy(False))
+
+    def chosen(self, distinct: NDArray[np.bool_]) -> Matched:
+        """These of the distinct values."""
+        return Matched(distinct, int(self.counts[distinct].sum()))
+
+    def where(self, condition: Callable[[str], bool], among: NDArray[np.bool_]) -> Matched:
+        """Those of the distinct values `among` that fulfil a condition of Python's: only for few, or rare cases."""
+        chosen = np.zeros(len(self.values), bool)
+        for at in np.flatnonzero(among):
+            chosen[at] = condition(self.values[int(at)].as_py())
+        return self.chosen(chosen)
+
+    def first(self, matched: Matched) -> tuple[int, str]:
+        """The first row whose value matches, and the value. Something must match."""
+        at = int(np.argmax(matched.distinct))
+        return int(np.argmax(self._numbers == at)), self.values[at].as_py()
+
+    def spread(self, values: pa.Array) -> pa.Array:
+        """The column whose distinct values have become `values`, missing where it had none."""
+        return values.take(pa.array(self._numbers, mask=self._numbers < 0))
+
+    def first_missing(self, spelled: str) -> int:
+        """The first row whose missing value is spelled so."""
+        return int(np.argmax(self._codes == self._all.index(spelled).as_py()))
+
+    @cached_property
+    def texts(self) -> pa.Array:
+        """The column as text, missing where it has no value."""
+        return self.spread(self.values)

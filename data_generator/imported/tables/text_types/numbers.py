@@ -1,0 +1,160 @@
+"""Numbers in text: when a column of text is one of numbers, and what is lost or assumed where it becomes one.
+
+A number is taken as pandas takes it. What does not come back from the number (leading zeros, plus signs, digits beyond
+the precision of float64) is noted, and what no type holds stays text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from data_generator.imported.tables.text_types.column_notes import Note, column_option
+from data_generator.imported.tables.text_types.distinct_texts import DistinctTexts, Matched
+
+INTEGER = r"^\s*[+-]?[0-9]+\s*$"
+NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf|infinity)\s*$"
+_COMMA_INTEGER = r"^\s*[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)\s*$"
+_COMMA_NUMBER = r"^\s*[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]*)?(?:[eE][+-]?[0-9]+)?\s*$"
+
+_INFINITE = r"(?i)inf"
+_LEADING_ZERO = r"^\s*[+-]?0[0-9]"
+_PLUS = r"^\s*\+"
+_CODE_EXPONENT = r"^\s*[+-]?[0-9]+[eE][0-9]+\s*$"
+"""An exponent without point or sign, as in the codes 12E3 and 0012E3."""
+_MANY_DIGITS = r"[0-9](?:\.?[0-9]){15,}"
+"""Digits that float64 may not hold: it holds 15 of any number."""
+_FLOAT_DIGITS = 17
+"""Digits that every float64 can be written with, so that it comes back."""
+_EXACT = Context(prec=2000)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of text as numbers; None where no type holds all of them."""
+
+    values: pa.Array | None
+    notes: tuple[Note, ...] = ()
+
+
+def pattern_of(decimal: str) -> str:
+    """What a number looks like with this decimal point."""
+    return NUMBER if decimal == "." else _COMMA_NUMBER
+
+
+def numbers(name: str, texts: DistinctTexts, decimal: str = ".") -> Numbers | None:
+    """The column as int64, uint64 or float64; None where some of its values are no numbers.
+
+    `decimal` is the decimal point, '.' or ','; with a comma, points may stand between thousands.
+    """
+    if texts.matching(pattern_of(decimal)).rows < texts.rows or texts.matching(_INFINITE).rows == texts.rows:
+        return None
+    plain = _plain(texts.values, decimal)
+    if texts.matching(INTEGER if decimal == "." else _COMMA_INTEGER).rows == texts.rows:
+        found = _integers(name, texts, plain)
+    else:
+        found = _floats(name, texts, plain)
+    if found.values is None:
+        return found
+    grouped = _spelled(name, texts, found.values.type, r"\.", "points between thousands") if decimal == "," else ()
+    kind = found.values.type
+    return Numbers(
+        texts.spread(found.values),
+        (
+            *_spelled(name, texts, kind, _LEADING_ZERO, "leading zeros"),
+            *_spelled(name, texts, kind, _PLUS, "plus signs"),
+            *_spelled(name, texts, kind, _CODE_EXPONENT, "exponents, which codes may look like"),
+            *grouped,
+            *found.notes,
+        ),
+    )
+
+
+def _plain(values: pa.Array, decimal: str) -> pa.Array:
+    """Numbers as Arrow parses them."""
+    plain = pc.utf8_trim_whitespace(values)
+    if decimal == ",":
+        plain = pc.replace_substring(pc.replace_substring(plain, ".", ""), ",", ".")
+    return pc.replace_substring_regex(plain, r"^\+", "")
+
+
+def _spelled(name: str, texts: DistinctTexts, kind: pa.DataType, pattern: str, what: str) -> tuple[Note, ...]:
+    matched = texts.matching(pattern)
+    if not matched.rows:
+        return ()
+    said = f"{type_name(kind)}; {counted(matched.rows, 'value')} had {what}"
+    return (Note(name, *texts.first(matched), said, f"{column_option(name, 'text')} keeps the column as text"),)
+
+
+def type_name(kind: pa.DataType) -> str:
+    """A type as `--column` spells it."""
+    return {pa.float64(): "float64", pa.float32(): "float32", pa.string(): "text", pa.bool_(): "boolean"}.get(
+        kind, str(kind)
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """'1 value', '1,200 values'."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _integers(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return Numbers(plain.cast(kind))
+        except pa.ArrowInvalid:
+            continue
+    signed = texts.matching("-").rows > 0
+    least, most = (-(1 << 63), (1 << 63) - 1) if signed else (0, (1 << 64) - 1)
+    beyond = texts.where(lambda text: not least <= int(text) <= most, texts.matching("[0-9]{19}").distinct)
+    return Numbers(None, (_beyond(name, texts, beyond, "64 bits", "decimal(38,0)"),))
+
+
+def _beyond(name: str, texts: DistinctTexts, beyond: Matched, what: str, kind: str) -> Note:
+    said = f"stays text; {counted(beyond.rows, 'number')} beyond {what}"
+    return Note(name, *texts.first(beyond), said, f"{column_option(name, kind)} reads numbers all the same")
+
+
+def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
+    values = plain.cast(pa.float64())
+    found = values.to_numpy(False)
+    infinite = np.isinf(found) & ~texts.matching(_INFINITE).distinct
+    if infinite.any():
+        return Numbers(None, (_beyond(name, texts, texts.chosen(infinite), "the range of float64", "float64"),))
+    lost = texts.chosen(_lost(plain, values, found))
+    if not lost.rows:
+        return Numbers(values)
+    said = f"float64; {counted(lost.rows, 'value')} had more digits than it holds"
+    kind = "text" if texts.matching("[eE]|(?i)inf").rows else "decimal(38,10)"
+    return Numbers(values, (Note(name, *texts.first(lost), said, f"{column_option(name, kind)} keeps them"),))
+
+
+def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where a number is no longer the one that the text has."""
+    lost = (found == 0) & pc.match_substring_regex(plain, "^[^eE]*[1-9]").to_numpy(False)
+    long = pc.match_substring_regex(plain, _MANY_DIGITS)
+    # Most numbers are written as Arrow writes them: these are looked at without Python.
+    unlike = pc.and_(long, pc.not_equal(values.cast(pa.string()), plain)).to_numpy(False)
+    for at in np.flatnonzero(unlike & ~lost):
+        lost[at] = not _is_kept(plain[int(at)].as_py(), float(found[at]))
+    return lost
+
+
+def _is_kept(text: str, number: float) -> bool:
+    """Whether the text is this float64, written with as many digits as it has."""
+    try:
+        written = Decimal(text)
+    except InvalidOperation:
+        return False
+    exact = Decimal(number)
+    if exact == written or Decimal(repr(number)) == written:
+        return True
+    is_whole = "." not in text and "e" not in text.lower()
+    if is_whole or len(written.normalize(_EXACT).as_tuple().digits) < _FLOAT_DIGITS:
+        return False
+    return exact.quantize(written, ROUND_HALF_EVEN, _EXACT) == written

@@ -1,0 +1,167 @@
+"""Dates and points in time that are written as text, found in all values of a column.
+
+The forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`, `2024-01-31 10:00`, `T` for
+the blank, seconds with up to nine digits behind the point, and an offset: `Z`, `+02`, `+02:00` or `+0200`. Years are 1
+to 9999. No value changes: a column becomes a date, or a timestamp in microseconds (nanoseconds where digits need them)
+that holds the same points in time; offsets become UTC. A column of which one value does not fit stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from data_generator.imported.tables.text_types.column_notes import Note, column_option
+
+_DATE = r"^(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d\d\d)-\d\d-\d\d"
+_TIME = r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?"
+_OFFSET = r"(?:Z|[+-]\d\d(?::?\d\d)?)$"
+_UTC = r"(?:Z|[+-]00(?::?00)?)$"
+_MORE_THAN_MICROSECONDS = r"\.\d{7,9}"
+_NEEDLESS_ZEROS = r"(\.\d{6})0+(Z|[+-][\d:]+)?$"
+_YEAR_1_US, _YEAR_9999_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+_NO_TIME_NS = -(1 << 63)
+"""What numpy and pandas take for a missing point in time."""
+
+_MIXED_SHARE = 0.5
+"""A column of text with at least this share of dates or points in time is mixed, and worth a warning."""
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """Which values of a column are dates, points in time without an offset, and points in time with one. Values that
+    are missing are none of them."""
+
+    dates: pa.ChunkedArray
+    naive: pa.ChunkedArray
+    aware: pa.ChunkedArray
+
+    @classmethod
+    def of(cls, texts: pa.ChunkedArray) -> _Forms:
+        patterns = (f"{_DATE}$", f"{_DATE}{_TIME}$", f"{_DATE}{_TIME}{_OFFSET}")
+        return cls(*(_matches(texts, pattern) for pattern in patterns))
+
+    def others(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Which values are none of these."""
+        return pc.and_not(pc.is_valid(texts), pc.or_(pc.or_(self.dates, self.naive), self.aware))
+
+
+def points_in_time(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return the values of a column of text as dates or points in time.
+
+    Returns None where there is no value, a value is written otherwise, points in time with an offset and values without
+    one are mixed, or where no type holds all of them.
+    """
+    if not _may_be(texts):
+        return None
+    forms = _Forms.of(texts)
+    if _count(forms.others(texts)):
+        return None
+    kind = _type(texts, forms)
+    return None if kind is None else _cast(texts, kind)
+
+
+def notes(name: str, texts: pa.ChunkedArray, values: pa.ChunkedArray | None) -> list[Note]:
+    """Return the warnings about a column of text and what `points_in_time` returned for it."""
+    forms = _Forms.of(texts)
+    return _stays_text(name, texts, forms) if values is None else _changed(name, texts, forms, values)
+
+
+def _changed(name: str, texts: pa.ChunkedArray, forms: _Forms, values: pa.ChunkedArray) -> list[Note]:
+    found, present = [], len(texts) - texts.null_count
+    moved = pc.and_not(forms.aware, _matches(texts, _UTC))
+    if count := _count(moved):
+        said = f"offsets other than UTC in {count:,} of {present:,} points in time become UTC, the same instants"
+        found.append(_note(name, texts, moved, said, f"to keep the offsets, read it as text: {_as_text(name)}"))
+    if pt.is_timestamp(values.type) and (count := _count(forms.dates)):
+        said = f"dates among points in time, {count:,} of {present:,}, become midnight of their day"
+        found.append(_note(name, texts, forms.dates, said, f"to keep the dates, read it as text: {_as_text(name)}"))
+    return found
+
+
+def _stays_text(name: str, texts: pa.ChunkedArray, forms: _Forms) -> list[Note]:
+    others = forms.others(texts)
+    count, present = _count(others), len(texts) - texts.null_count
+    if count >= present:
+        return []
+    step = "repair the file, or take the figures as those of text"
+    if count:
+        said = f"stays text: neither dates nor points in time in {count:,} of {present:,} values"
+        return [_note(name, texts, others, said, step)] if count <= present * (1 - _MIXED_SHARE) else []
+    kind = _type(texts, forms)
+    if kind is None:
+        without = pc.or_(forms.dates, forms.naive)
+        said = f"stays text: no offset from UTC in {_count(without):,} of {present:,} points in time"
+        return [_note(name, texts, without, said, step)]
+    place = _first_that_fails(texts, kind)
+    said = f"stays text: {kind} does not hold all of its dates or points in time"
+    return [Note(name, place, texts[place].as_py(), said, step)]
+
+
+def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
+    """The type of values that have these forms; None for offsets in some of them."""
+    has_dates, has_naive, has_aware = (_count(mask) > 0 for mask in (forms.dates, forms.naive, forms.aware))
+    if has_aware and (has_naive or has_dates):
+        return None
+    if not has_naive and not has_aware:
+        return pa.date32()
+    needs_ns = _count(_matches(_without_zeros(texts), _MORE_THAN_MICROSECONDS)) > 0
+    return pa.timestamp("ns" if needs_ns else "us", "UTC" if has_aware else None)
+
+
+def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    """None where the type does not hold all of them, or pandas and Python do not."""
+    try:
+        values = _without_zeros(texts).cast(kind)
+    except pa.ArrowInvalid:
+        return None
+    if pt.is_date32(kind):
+        return values
+    limits = pc.min_max(values.cast(pa.int64())).as_py()
+    if limits["min"] is None:
+        return values
+    if kind.unit == "ns":
+        return values if limits["min"] > _NO_TIME_NS else None
+    return values if limits["min"] >= _YEAR_1_US and limits["max"] <= _YEAR_9999_US else None
+
+
+def _first_that_fails(texts: pa.ChunkedArray, kind: pa.DataType) -> int:
+    """The place of the first value that the type does not hold, by halving."""
+    start, end = 0, len(texts)
+    while end - start > 1:
+        middle = (start + end) // 2
+        if _cast(texts.slice(start, middle - start), kind) is None:
+            end = middle
+        else:
+            start = middle
+    return start
+
+
+def _may_be(texts: pa.ChunkedArray) -> bool:
+    """Whether the first value looks like a date: most columns of text are seen to be none by it."""
+    first = next((text for text in texts.drop_null().slice(0, 1).to_pylist()), None)
+    return first is not None and first[4:5] == "-"
+
+
+def _without_zeros(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.replace_substring_regex(texts, _NEEDLESS_ZEROS, r"\1\2")
+
+
+def _matches(texts: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    return pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+
+
+def _count(mask: pa.ChunkedArray) -> int:
+    return pc.sum(mask).as_py() or 0
+
+
+def _note(name: str, texts: pa.ChunkedArray, mask: pa.ChunkedArray, said: str, step: str) -> Note:
+    place = pc.index(mask, True).as_py()
+    return Note(name, place, texts[place].as_py(), said, step)
+
+
+def _as_text(name: str) -> str:
+    return column_option(name, "text")
