@@ -41,6 +41,19 @@ class Dataset:
     """Every parameter of the catalogue with its value, spelled or not."""
 
 
+def columns_of(dataset: Dataset) -> dict[str, str]:
+    """Name and type of each column of data that were read from the user's files; empty for other data."""
+    return {column.name: type_name(column.type) for column in dataset.schema} if dataset.source else {}
+
+
+def type_name(kind: pa.DataType) -> str:
+    """A type as people are told it, and as options spell it: 'float64' for Arrow's double, 'text' for its string."""
+    if pa.types.is_dictionary(kind):
+        return f"{'ordered ' if kind.ordered else ''}category of {type_name(kind.value_type)}"
+    names = {pa.string(): "text", pa.float64(): "float64", pa.float32(): "float32", pa.float16(): "float16"}
+    return {**names, pa.bool_(): "boolean", pa.date32(): "date"}.get(kind, str(kind))
+
+
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:
     """The row counts of the batches of a table with `rows` rows; none for an empty table."""
     for start in range(0, rows, batch_rows):

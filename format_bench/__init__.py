@@ -11,13 +11,14 @@ from typing import Any
 _OFFERED = {
     "compare": "format_bench.api.compare",
     "f3": "libraries.f3",
+    "inspect": "format_bench.api.inspect",
     "near_storage": "libraries.near_storage",
     "recommend": "format_bench.api.recommend",
     "report": "format_bench.api.report",
     "run": "format_bench.api.run",
 }
 
-__all__ = ["compare", "f3", "near_storage", "recommend", "report", "run"]
+__all__ = ["compare", "f3", "inspect", "near_storage", "recommend", "report", "run"]
 
 
 def __getattr__(name: str) -> Any:

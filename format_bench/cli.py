@@ -17,6 +17,7 @@ import click
 
 from format_bench.commands.compare import compare
 from format_bench.commands.doctor import doctor
+from format_bench.commands.inspect import inspect
 from format_bench.commands.list import list_
 from format_bench.commands.recommend import recommend
 from format_bench.commands.report import report
@@ -40,6 +41,7 @@ Examples:
   python main.py report results/<run> --html site   the interactive site, for a browser
   python main.py --tabular --data FILE          your own table, in every format
   python main.py --image --data FOLDER          your own images, in every storage
+  python main.py inspect my.csv                 how a file is understood: columns, types, warnings
   python main.py recommend --data my.csv        which format for my table, and the lines of Python
   python main.py compare results/A results/B    what became slower, and is it more than noise?
   python main.py side-by-side tabular --before old/.venv/bin/python --after new/.venv/bin/python
@@ -76,7 +78,7 @@ def cli() -> None:
     """
 
 
-for verb in (run, recommend, report, compare, side_by_side, list_, doctor, serve, store):
+for verb in (run, inspect, recommend, report, compare, side_by_side, list_, doctor, serve, store):
     cli.add_command(verb)
 
 

@@ -68,6 +68,11 @@ class EachMinute(Silent):
         """One thing is about to be done."""
         self._say(doing_text(self._stage, seconds_left, text))
 
+    def note(self, text: str) -> None:
+        """What was understood of a file, and how long the run takes, stand in a log too."""
+        with suppress(OSError, ValueError):
+            click.echo(text, err=True)
+
     def _say(self, text: str) -> None:
         now = now_ns()
         if now - self._said_ns < SAID_EVERY_NS:

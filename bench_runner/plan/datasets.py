@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -67,11 +68,11 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
             f"--key {request.key} is the key of your own documents, and none are measured\n"
             "  name them: run documents --data FILE.jsonl --key FIELD"
         )
-    if (said := request.options.options_text()) and not any(
+    if (said := request.options.words()) and not any(
         CATALOGUE[parse(name)[0]].takes_options for name in datasets
     ):
         raise PlanError(
-            f"{said}: says how to read your own table, and none is measured\n"
+            f"{shlex.join(said)}: says how to read your own table, and none is measured\n"
             "  name it: run tabular --data FILE, or leave the option out"
         )
     if request.data is not None and not any(parse(name)[0] in WITH_DATA for name in datasets):

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
+
 SAVE, READ = "save", "read"
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
 """Kinds of lines of a roofline: the first two from the device, the others from the page cache."""
@@ -92,6 +94,10 @@ class DataSetInfo(Facts):
     input_rows: int | None = None
     sampled_rows: int | None = None
     blocks: int | None = None
+    columns: dict[str, str] = {}
+    """Of a table of the user's: name and type of each column."""
+    understood: dict[str, str] = {}
+    """Of a file of the user's: how it was read, by subject, such as delimiter and encoding."""
 
     @property
     def whole_rows(self) -> int | None:
@@ -240,6 +246,8 @@ class RequestInfo(Facts):
     webface: str | None = None
     generated_webface: bool = False
     data: str | None = None
+    options: ReadOptions = AS_FOUND
+    """How the user's own table was read."""
     key: str | None = None
     rows: int | None = None
     cache: str = "warm"

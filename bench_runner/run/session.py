@@ -23,7 +23,7 @@ from bench_runner.run.chains import Bench
 from bench_runner.run.known.costs import KnownCosts
 from bench_runner.run.resume import Earlier
 from data_generator.catalogue import CATALOGUE
-from data_generator.dataset import Dataset
+from data_generator.dataset import Dataset, columns_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +203,8 @@ class Session:
                 size_bytes=stored.size_bytes,
                 title=CATALOGUE[parse(name)[0]].title,
                 parameters=dict(self.plan.datasets[name].parameters),
+                columns=columns_of(self.plan.datasets[name]),
+                understood=dict(self.plan.datasets[name].understood),
                 **_sample_facts(self.plan.datasets[name]),
             )
         write_run_info(self.folder, environment.replace_host(self.info.shape(), self.options.machine))

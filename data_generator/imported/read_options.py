@@ -22,7 +22,7 @@ _DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
 _MOST_DECIMAL_DIGITS = 38
 
 
-class ReadOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Options for reading one input; the defaults leave the choice to what the file holds."""
 
     columns: dict[str, str] = {}
@@ -62,14 +62,14 @@ class ReadOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """What distinguishes a sample read with these options from one read without them; empty for the defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
-    def options_text(self) -> str:
-        """The options as they are typed on the command line; empty for the defaults."""
-        said = [f"--column {name}={kind}" for name, kind in self.columns.items()]
+    def words(self) -> list[str]:
+        """The options as words of the command line; none for the defaults."""
+        said = [word for name, kind in self.columns.items() for word in ("--column", f"{name}={kind}")]
         values = {"delimiter": self.delimiter, "sheet": self.sheet, "encoding": self.encoding}
-        said += [f"--{name} {value!r}" for name, value in values.items() if value is not None]
-        said += ["--decimal ,"] if self.decimal == "," else []
+        said += [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]
+        said += ["--decimal", ","] if self.decimal == "," else []
         said += [] if self.header else ["--no-header"]
-        return " ".join([*said, *(["--day-first"] if self.day_first else [])])
+        return [*said, *(["--day-first"] if self.day_first else [])]
 
 
 AS_FOUND = ReadOptions()

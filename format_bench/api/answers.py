@@ -198,7 +198,7 @@ def _data_of(request: RequestInfo, datasets: Sequence[str]) -> str:
     if request.data is None:
         return f"--datasets {shlex.quote(next(iter(datasets), 'events'))}"
     key = f" --key {shlex.quote(request.key)}" if request.key is not None else ""
-    return f"--data {shlex.quote(request.data)}{key}"
+    return shlex.join(["--data", request.data, *request.options.words()]) + key
 
 
 def _unknown(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[str]:

@@ -43,6 +43,7 @@ from format_bench.api.request import (
 from format_bench.errors import Interrupted, RequestError
 from format_bench.length_text import length_text
 from format_bench.progress import Silent
+from format_bench.understood import understood_lines
 from reports.analysis.frame import frame
 
 if TYPE_CHECKING:
@@ -235,8 +236,12 @@ def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = N
             raise RequestError(f"no suite is called {name!r}{guess}\n  there are: {', '.join(SUITES)}")
     heard = watcher or Silent()
     heard.stage("plan")
-    return make_plan(
+    plan = make_plan(
         [SUITES[name] for name in dict.fromkeys(_with_others(suites, request))],
         request,
         on_rows=lambda name, rows: heard.step(f"{name}: {rows:,} read", None),
     )
+    for dataset in plan.datasets.values():
+        if dataset.understood:
+            heard.note("\n".join(understood_lines(dataset)))
+    return plan

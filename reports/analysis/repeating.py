@@ -98,4 +98,4 @@ def _request(request: RequestInfo, table: Table) -> Iterator[str]:
         yield from ("--webface", request.webface)
     users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] in ("table", "documents")
     if users_own and request.data:
-        yield from ("--data", request.data)
+        yield from ("--data", request.data, *request.options.words())

@@ -153,7 +153,7 @@ HINTS = [
     (["recommend", "-d", "eq", "--use", "tkae 5 rows"], "'tkae 5 rows': is not understood (did you mean 'take'?)"),
     (["recommend", "-d", "eq", "--prefer", "tak=3"], "nothing is called 'tak' (did you mean 'take'?)"),
     (["report", "reference", "--against", "nobody"], "is not one of 'thesis', 'lance', 'f3'"),
-    (["nosuch"], "there are: run, recommend, report, compare, side-by-side, list, doctor"),
+    (["nosuch"], "there are: run, inspect, recommend, report, compare, side-by-side, list, doctor"),
 ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from data_generator.imported.read_options import ReadOptions
@@ -31,10 +32,11 @@ class Layout:
     has_header: bool
     remarks: tuple[str, ...]
 
-    def understood(self) -> dict[str, str]:
-        """What the user should know of it."""
-        line = self.skipped + 1
-        header = f"line {line}" if self.has_header else "none: columns are called '0', '1', .."
+    def understood(self, record: Sequence[str]) -> dict[str, str]:
+        """What the user should know of it; `record` is the first one."""
+        header = f"line {self.skipped + 1}" if self.has_header else "none: columns are called '0', '1', .."
+        if self.has_header and (empty := sum(not name for name in record)):
+            header += f"; {empty} without a name" + ", called 'Unnamed: ' and their number"
         skipped = {"skipped": f"{self.skipped} lines before the header"} if self.skipped else {}
         return {"delimiter": delimiter_name(self.delimiter), "header": header, **skipped}
 

@@ -234,7 +234,7 @@ def read(source: Source) -> Reading:
         remarks.append('empty lines are passed over, as pandas does\na missing value of a single column is written ""')
     schema = table_types.kept_schema(table.schema)
     understood = {
-        **layout.understood(),
+        **layout.understood(record),
         "encoding": content.encoding,
         **({"decimal": "comma"} if source.options.decimal == "," else {}),
         "missing values": _missing_text(columns),

@@ -125,7 +125,7 @@ class _Sample:
             batches or again,
             source=source,
             remarks=facts.remarks,
-            understood=facts.understood,
+            understood={"kind": about["kind"], **facts.understood},
         )
 
     def _again(self, about: Mapping[str, str], facts: Facts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from data_generator.dataset import type_name
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.distinct_texts import DistinctTexts, Matched
 
@@ -89,13 +90,6 @@ def _spelled(name: str, texts: DistinctTexts, kind: pa.DataType, pattern: str, w
         return ()
     said = f"{type_name(kind)}; {counted(matched.rows, 'value')} had {what}"
     return (Note(name, *texts.first(matched), said, f"{column_option(name, 'text')} keeps the column as text"),)
-
-
-def type_name(kind: pa.DataType) -> str:
-    """A type as `--column` spells it."""
-    return {pa.float64(): "float64", pa.float32(): "float32", pa.string(): "text", pa.bool_(): "boolean"}.get(
-        kind, str(kind)
-    )
 
 
 def counted(number: int, noun: str) -> str:

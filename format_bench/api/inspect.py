@@ -1,0 +1,73 @@
+"""Look at a file as a run would read it, and measure nothing."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from bench_runner.plan.datasets import OWN_DOCUMENTS
+from bench_runner.run.session import Watcher
+from data_generator import cache
+from data_generator.catalogue import CATALOGUE, resolve
+from data_generator.dataset import Dataset
+from data_generator.errors import DataError
+from data_generator.imported.images import image_input
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
+from format_bench.api.request import at_least
+from format_bench.errors import RequestError
+from format_bench.progress import Silent
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What was understood of a file: the data set that a run would measure, and its first rows."""
+
+    dataset: Dataset
+    first: pa.Table
+
+
+def inspect(
+    data: Path | str,
+    *,
+    options: ReadOptions = AS_FOUND,
+    key: str | None = None,
+    rows: int | None = None,
+    first_rows: int = 5,
+    watcher: Watcher | None = None,
+) -> Inspected:
+    """Read your own table, images, or with `key` documents as `run` would, and say what was understood.
+
+    `options` say how a table is read, `rows` is the largest sample, as of `run`. Raises RequestError for arguments that
+    are not possible and data_generator's DataError for a file that is refused.
+    """
+    path = Path(data)
+    if not path.exists():
+        raise RequestError(f"{path}: no such file or folder\n  name one of yours")
+    at_least("--rows", rows, 1)
+    at_least("--first", first_rows, 1)
+    name = OWN_DOCUMENTS if key is not None else "images" if _holds_images(path) else "table"
+    if options != AS_FOUND and not CATALOGUE[name].takes_options:
+        raise RequestError(f"{shlex.join(options.checked().words())}: is for tables\n  leave it out")
+    heard = watcher or Silent()
+    heard.stage("read")
+    dataset = resolve(
+        name,
+        {"key": key} if key else {},
+        rows=rows,
+        source=path,
+        options=options.checked(),
+        on_rows=lambda seen: heard.step(f"{seen:,} read", None),
+    )
+    stored = cache.prepare(dataset, cache.default_folder())
+    return Inspected(dataset, cache.read_table(stored.path, rows=first_rows))
+
+
+def _holds_images(path: Path) -> bool:
+    """Whether names say so; Parquet is taken for a table, whatever its columns hold."""
+    try:
+        return image_input.find(path).kind != image_input.PARQUET
+    except DataError:
+        return False

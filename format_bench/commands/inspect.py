@@ -1,0 +1,75 @@
+"""`format-bench inspect`: what was understood of a file, and its first rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from format_bench.options import READING, read_options
+from format_bench.terminal import INTERRUPTED, console, errors_told
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.console import Console
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@READING
+@click.option("--key", metavar="FIELD", help="Read JSON Lines as documents with this key.")
+@click.option(
+    "--rows", type=click.IntRange(min=1), help="Largest sample that types are found in [default: 1,000,000 rows]."
+)
+@click.option("--first", type=click.IntRange(1, 100), default=5, show_default=True, help="First rows to show.")
+def inspect(path: Path, key: str | None, rows: int | None, first: int, **options: Any) -> None:
+    """Show how a file is understood: rows, columns and types, delimiter, warnings, first rows. Measures nothing.
+
+    PATH is what --data of 'run' and 'recommend' takes, and the options are the same, so that what is shown here is what
+    they measure.
+    """
+    with errors_told():
+        from format_bench.api.inspect import inspect as inspected
+        from format_bench.progress import watching
+        from format_bench.understood import understood_lines
+
+        try:
+            with watching() as watcher:
+                found = inspected(
+                    path, options=read_options(options), key=key, rows=rows, first_rows=first, watcher=watcher
+                )
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        for line in understood_lines(found.dataset, all_columns=True):
+            click.echo(line)
+        _show_rows(found.first, console())
+
+
+_MOST_COLUMNS = 12
+_LONGEST = 24
+
+
+def _show_rows(rows: pa.Table, page: Console) -> None:
+    """The first rows as a table; columns beyond the twelfth and long values are cut."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = rows.select(rows.column_names[:_MOST_COLUMNS])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in shown.column_names:
+        table.add_column(Text(_shortened(name)))
+    for row in shown.to_pylist():
+        table.add_row(*(Text("-", style="dim") if value is None else Text(_shortened(value)) for value in row.values()))
+    page.print(table)
+
+
+def _shortened(value: object) -> str:
+    from data_generator.imported.refusal import printable
+
+    if isinstance(value, bytes):
+        return f"{len(value):,} bytes"
+    text = printable(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]}.."

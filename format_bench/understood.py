@@ -1,0 +1,50 @@
+"""What was understood of a file of the user's, as lines of text: shown before a run, and by `inspect`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from data_generator.dataset import Dataset, columns_of
+
+_FEW_COLUMNS = 12
+_WIDTH = 100
+_INDENT = 18
+
+
+def understood_lines(dataset: Dataset, *, all_columns: bool = False, warnings: bool = True) -> list[str]:
+    """How the file of a data set was read: rows, delimiter and the like, columns with their types, and warnings.
+
+    Of more than 12 columns the first 12 are shown, unless `all_columns`.
+    """
+    about = dict(dataset.understood)
+    kind = about.pop("kind", dataset.source["kind"])
+    counted = f"{int(dataset.source.get('input_rows', dataset.rows)):,} rows"
+    if int(dataset.source.get("input_rows", dataset.rows)) > dataset.rows:
+        counted += f", of which a sample of {dataset.rows:,} is taken"
+    columns = columns_of(dataset)
+    lines = [f"{Path(dataset.source['path']).name}: {kind}, {counted}, {len(columns):,} columns"]
+    for subject, text in about.items():
+        lines += _wrapped(subject, text)
+    shown = list(columns.items())[: None if all_columns else _FEW_COLUMNS]
+    more = f", .. and {len(columns) - len(shown):,} more" if len(shown) < len(columns) else ""
+    lines += _wrapped("columns", ", ".join(f"{_plain(name)} {kind}" for name, kind in shown) + more)
+    return [*lines, *(line for remark in dataset.remarks if warnings for line in _warned(remark))]
+
+
+def _plain(name: str) -> str:
+    """A name as it is, or in quotes where it would not be seen where it ends."""
+    return name if name.isprintable() and name == name.strip() and name and not set(name) & set(", '\"") else repr(name)
+
+
+def _wrapped(subject: str, text: str) -> Iterator[str]:
+    first, *rest = textwrap.wrap(text, _WIDTH - _INDENT, break_on_hyphens=False) or [""]
+    yield f"  {subject:<{_INDENT - 2}}{first}"
+    yield from (" " * _INDENT + line for line in rest)
+
+
+def _warned(remark: str) -> Iterator[str]:
+    said, _, remedy = remark.partition("\n")
+    yield from textwrap.wrap(f"warning: {said}", _WIDTH, initial_indent="  ", subsequent_indent=" " * 11)
+    yield from textwrap.wrap(remedy, _WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)
