@@ -72,7 +72,7 @@ def test_every_command_shown_parses(
     """`run` is planned with --list; the others are parsed to the point where they would begin."""
     words = cli.expanded([PLACEHOLDERS.get(word, word) for word in words])
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "measurements.csv").write_text("number,text\n1,a\n2,b\n")
+    (tmp_path / "measurements.csv").write_text("number,text,zip\n1,a,01234\n2,b,05678\n")
     (tmp_path / "events.jsonl").write_text('{"id": 1, "kind": "commit"}\n{"id": 2}\n')
     monkeypatch.chdir(tmp_path)
     # The suite that the guide to a new suite makes up.

@@ -57,7 +57,7 @@ class ByteStream:
         self._rest = self._raw_read(4)
         self.encoding = encoding or _encoding_of_mark(self._rest)
         """The file's own, as Python names it: 'utf-8-sig' for UTF-8 with a byte order mark."""
-        is_utf8 = codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        is_utf8 = codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
         if is_utf8:
             self._rest = self._rest.removeprefix(codecs.BOM_UTF8)
         self._decoder = None if is_utf8 else codecs.getincrementaldecoder(self.encoding)()
@@ -107,7 +107,7 @@ class ByteStream:
 
     def _raw_read(self, size_bytes: int) -> bytes:
         try:
-            content: bytes = self._raw.read(size_bytes)
+            content: bytes = self._raw.read(*([size_bytes] if size_bytes >= 0 else []))
         except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, ValueError) as error:
             self._refuse_packing(error)
         except Exception as error:
