@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ from adapters.contract import Calls, Can, Maturity, Native, PartCall, Records, S
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
-from adapters.relations import integers, texts, times
+from adapters.relations import integers, times
 from formats.shared import pandas_losses as shared
 from formats.shared.polars_engine import POLARS_CODECS, PolarsEngine
 from formats.shared.rows import located, starts_of
@@ -62,6 +63,7 @@ _TO_AVRO: Mapping[str, Schema] = {
 _ZONED_LOGICAL_TYPES = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros"}
 
 _LOSSES = (
+    replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
     Loss(
         "integers become int (32 bits) or long (64 bits)",
         "the same numbers",
@@ -75,13 +77,6 @@ _LOSSES = (
         Cause.FORMAT,
         Relation(times.timestamps_in(["s"], "ms", "UTC")),
         frozenset({"timestamp-s", "timestamp-s-zone", "timestamp-ms-zone", "timestamp-us-zone"}),
-    ),
-    Loss(
-        "categoricals become plain text",
-        "the same values",
-        Cause.CALL,
-        Relation(texts.dictionary_as_values),
-        frozenset({"categorical", "categorical-ordered"}),
     ),
 )
 
@@ -254,6 +249,7 @@ class AvroPolars(PolarsEngine):
     def losses(self) -> tuple[Loss, ...]:
         """Of what polars does not have, what it writes to Avro."""
         return (
+            shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
             Loss(
                 "timestamps in s become ms",
                 "the same points in time",

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-_ALWAYS = (shared.DICTIONARY_AS_TEXT,)
+_ALWAYS = (shared.DICTIONARY_AS_VALUES,)
 _TYPES = (
     shared.INTEGERS_AS_INT64,
+    shared.FLOAT16_AS_WRITTEN,
     shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
     shared.DECIMALS_AS_FLOAT64,
     shared.written_as_text(
@@ -38,7 +39,7 @@ _TYPES = (
 
 _BY_PYARROW = (
     shared.NULLS_AS_FLOAT64,
-    shared.DICTIONARY_AS_TEXT,
+    shared.DICTIONARY_AS_VALUES,
     shared.NAN_AS_NULL,
     shared.missing_words(shared.READ_CSV_WORDS),
     shared.NUMERIC_TEXT,
@@ -46,6 +47,7 @@ _BY_PYARROW = (
     shared.INTEGERS_WITH_NULLS_AS_FLOAT64,
     text.LARGE_INTEGERS_AS_FLOAT64,
     shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+    shared.FLOAT16_AS_WRITTEN,
     shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
     shared.DECIMALS_AS_FLOAT64,
     text.timestamps(
@@ -228,12 +230,13 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         """What text without types loses, and what the reader guesses."""
         return (
             text.NULLS_AS_NULL,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             shared.NAN_AS_NULL,
             text.NUMERIC_TEXT,
             shared.NULL_AS_EMPTY_TEXT,
             text.INTEGERS_AS_INT64,
             text.LARGE_INTEGERS_AS_FLOAT64,
+            shared.float16_as_float64(bound="the same number as float64"),
             shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             text.WHOLE_FLOATS_AS_INT64,
             shared.DECIMALS_AS_FLOAT64,
@@ -324,9 +327,10 @@ class CsvPolars(_Csv, LazyPolarsEngine):
         """What text without types loses; the reader takes nothing for missing that was not, and no text for times."""
         return (
             text.NULLS_AS_TEXT,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             text.NUMERIC_TEXT,
             text.INTEGERS_AS_INT64,
+            shared.float16_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             shared.DECIMALS_AS_FLOAT64,
             shared.written_as_text(*_TIMES, expect=written.of_types("date", "time")),
@@ -363,7 +367,7 @@ class CsvDuckdb(_Csv, DuckdbCopies):
         """What text without types loses, and what the reader guesses."""
         return (
             text.NULLS_AS_TEXT,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             text.EMPTY_TEXT_AS_NULL,
             text.UNPADDED_NUMERIC_TEXT,
             shared.DECIMALS_AS_FLOAT64,

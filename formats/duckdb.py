@@ -14,6 +14,7 @@ from adapters.offers import Handle, Offers, Reach
 from adapters.predicate import Kind
 from adapters.relations import times
 from formats.shared import pandas_losses as shared
+from formats.shared import refusals
 from formats.shared.duckdb_engine import DuckdbEngine
 from formats.shared.rows import checked
 from formats.shared.sql import same_but_for_case, selected
@@ -51,7 +52,7 @@ class DuckdbTable(DuckdbEngine):
         """What DuckDB itself does not have."""
         return (
             shared.CATEGORIES_OF_NULLS,
-            replace(shared.DICTIONARY_AS_TEXT, cause=Cause.CALL),
+            replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
             Loss(
                 "timestamps with a zone become UTC, in us but for those in ns",
                 "the same points in time",
@@ -70,7 +71,8 @@ class DuckdbTable(DuckdbEngine):
                 return f"DuckDB makes intervals of durations, which have no sign (column {field.name})"
             if field.name.lower() == _ROW_NUMBER:
                 return f"DuckDB has no numbers of rows where a column is called {field.name}"
-        return same_but_for_case(schema.names) or super().refusal(schema, rows)
+        reason = refusals.of_half_floats(schema, "DuckDB") or same_but_for_case(schema.names)
+        return reason or super().refusal(schema, rows)
 
     def load_library(self) -> None:
         """Import duckdb, and pyarrow, in which rows are asked for."""

@@ -58,6 +58,10 @@ _FLOAT32_AS_FLOAT64 = shared.float32_as_float64(
     relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"
 )
 
+_FLOAT16_AS_FLOAT64 = shared.float16_as_float64(
+    relative_tolerance=_WITHIN_16_DIGITS, bound="float64 within 1e-15 of the value"
+)
+
 _DURATIONS_AS_DAYS = Loss(
     "durations become days as float64",
     "within 1e-15 days, and 1e-15 of the value",
@@ -103,6 +107,7 @@ _CELL_LOSSES = (
     shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64-exact", "uint8", "uint16", "uint32"),
     shared.BOOLEANS_WITH_NULLS_AS_FLOAT64,
     _floats_keep_16_digits("float64", "float64-zero"),
+    _FLOAT16_AS_FLOAT64,
     _FLOAT32_AS_FLOAT64,
     shared.DECIMALS_AS_FLOAT64,
     shared.WHOLE_FLOATS_AS_INT64,
@@ -133,6 +138,7 @@ _LOSSES_BY_POLARS = (
     text.INFINITE_FLOATS_AS_TEXT,
     text.WHOLE_FLOATS_AS_INT64,
     _floats_keep_16_digits("float64"),
+    _FLOAT16_AS_FLOAT64,
     _FLOAT32_AS_FLOAT64,
     shared.DECIMALS_AS_FLOAT64,
     Loss(
@@ -189,14 +195,14 @@ class ExcelPandas(ProjectsByOneCall):
         if self.values["read"] == "polars":
             return (
                 text.NULLS_AS_TEXT,
-                shared.DICTIONARY_AS_TEXT,
+                shared.DICTIONARY_AS_VALUES,
                 shared.NAN_AS_NULL,
                 *formulas,
                 *_LOSSES_BY_POLARS,
             )
         return (
             shared.NULLS_AS_FLOAT64,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             shared.NAN_AS_NULL,
             *formulas,
             shared.missing_words(shared.READ_CSV_WORDS),

@@ -286,7 +286,7 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What polars itself does not have."""
-        return (*POLARS_LOSSES, shared.CATEGORIES_OF_NULLS)
+        return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     @property
     def calls(self) -> Calls:

@@ -92,7 +92,7 @@ class JsonPandas(_Json):
         bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
         return (
             text.NULLS_AS_NULL if by_pyarrow else shared.NULLS_AS_FLOAT64,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             shared.NAN_AS_NULL,
             Loss(
                 "infinite floats become missing",
@@ -230,10 +230,11 @@ class JsonPolars(_Json, LazyPolarsEngine):
         """What JSON has no notation for; the reader guesses numbers and leaves all else as text."""
         return (
             text.NULLS_AS_NULL,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             shared.NAN_AS_NULL,
             text.INFINITE_AS_NULL,
             text.INTEGERS_AS_INT64,
+            shared.float16_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
             text.DECIMALS_AS_TEXT,
             shared.vectors_as_lists_of_float64(
@@ -286,7 +287,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
         """What JSON has no notation for, and what the reader guesses."""
         return (
             text.NULLS_AS_NULL,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             shared.DECIMALS_AS_FLOAT64,
             Loss(
                 "integers of both signs become decimals, as do those beyond int64",

@@ -41,7 +41,7 @@ class Pytables(TabularFormat):
     offers = Offers(
         project=True, take=Reach.ROWS, scan=frozenset({Kind.RANGE, Kind.EQUAL, Kind.IN, Kind.NULL}), append=True
     )
-    losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_TEXT)
+    losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of a type that no field can hold."""

@@ -68,7 +68,7 @@ class Sqlite(TabularFormat):
         """SQLite has one type of integers and one of floats, in which NaN is no value and -0.0 is 0.0."""
         return (
             shared.CATEGORIES_OF_NULLS,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             text.INTEGERS_AS_INT64,
             shared.float32_as_float64(bound="the same number as float64"),
             replace(shared.NAN_AS_NULL, cause=Cause.FORMAT),

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData
-from adapters.losses import Cause, Loss, Relation
+from adapters.losses import Loss
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
-from adapters.relations import texts
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import minus_zero
 from formats.shared.rows import ascending, checked
@@ -24,15 +23,6 @@ if TYPE_CHECKING:
 
 _DENSE = {"vortex.pco", "vortex.zstd", "vortex.zstd_buffers"}
 """Encodings that only the compact strategy chooses."""
-
-_DICTIONARY_AS_VALUES = Loss(
-    "categoricals become plain columns",
-    "the same values",
-    Cause.FORMAT,
-    Relation(texts.dictionary_as_values),
-    frozenset({"categorical", "categorical-ordered"}),
-)
-
 
 _COLUMN = "vortex.expr.column(column)"
 _CONDITIONS: Mapping[Kind, str] = {
@@ -85,7 +75,7 @@ class VortexData(TabularFormat):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """A dictionary is one of Vortex's encodings, not a type."""
-        return (shared.CATEGORIES_OF_NULLS, _DICTIONARY_AS_VALUES)
+        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     @property
     def calls(self) -> Calls:

@@ -51,11 +51,12 @@ class XmlPandas(TabularFormat):
         """What text without types loses, and what the reader takes for missing."""
         return (
             shared.NULLS_AS_FLOAT64,
-            shared.DICTIONARY_AS_TEXT,
+            shared.DICTIONARY_AS_VALUES,
             shared.NAN_AS_NULL,
             shared.missing_words(shared.READ_CSV_WORDS),
             shared.NUMERIC_TEXT,
             shared.INTEGERS_AS_INT64,
+            shared.float16_as_float64(bound="the same number as float64"),
             shared.float32_as_float64(bound="the same number as float64"),
             shared.DECIMALS_AS_FLOAT64,
             shared.written_as_text("binary", "date", "date-early", "time", "duration", "struct", *shared.TIMESTAMPS),

@@ -47,6 +47,20 @@ def float32_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return column.cast(pa.float64()) if column.type == pa.float32() else None
 
 
+def float16_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """float16 in the type that a text reader knows."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64()) if column.type == pa.float16() else None
+
+
+def float16_as_float32(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """float16 in the smallest type of a reader that lacks it."""
+    import pyarrow as pa
+
+    return column.cast(pa.float32()) if column.type == pa.float16() else None
+
+
 def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Floats of which none has a fraction or is missing, as a reader guesses them from numbers without a point."""
     import pyarrow as pa

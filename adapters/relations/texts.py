@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapters.losses import Expect
 from adapters.relations.columns import is_text, null_where
+from adapters.relations.integers import integers_with_nulls_as_float64
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -89,6 +90,22 @@ def dictionary_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else None
+
+
+def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a dictionary's values where they are integers or floats."""
+    import pyarrow.types as of
+
+    if not of.is_dictionary(column.type):
+        return None
+    values = column.type.value_type
+    return column.cast(values) if of.is_integer(values) or of.is_floating(values) else None
+
+
+def dictionary_of_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a dictionary's integers as numpy has them where some are missing: rounded to float64."""
+    values = dictionary_of_numbers_as_values(column)
+    return None if values is None else integers_with_nulls_as_float64(values)
 
 
 def dictionary_without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -51,8 +51,8 @@ class Kind:
         if self.categories is None:
             return pa.array(values, self.type)
         codes = [None if value is None else self.categories.index(value) for value in values]
-        indices = pa.array(codes, self.type.index_type)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(self.categories), ordered=self.type.ordered)
+        indices, dictionary = pa.array(codes, self.type.index_type), pa.array(self.categories, self.type.value_type)
+        return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=self.type.ordered)
 
 
 def _integers(arrow_type: pa.DataType) -> Kind:
@@ -99,6 +99,7 @@ _ALL = [
     *map(_integers, (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
     *map(_integers, (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())),
     Kind("int64-exact", "integers that float64 cannot hold (2^53 + 1)", pa.int64(), [2**53 + 1, 1, -(2**53) - 1]),
+    Kind("float16", "float of 16 bits", pa.float16(), [0.1, -2.5, 65_504.0, 6e-8, 100.25]),
     Kind("float32", "float of 32 bits", pa.float32(), [0.1, -2.5, 3.4028234663852886e38, 1e-10, 100.0]),
     Kind("float64", "float of 64 bits, all digits used", pa.float64(), [0.1, 1 / 3, -2.5, 1.2345678901234567, 99.5]),
     Kind("float64-range", "floats near both ends of the range", pa.float64(), [1.7e308, -1e300, 1e-300, 1.5, 2e22]),
@@ -151,6 +152,13 @@ _ALL = [
         pa.dictionary(pa.int32(), pa.string(), ordered=True),
         ["mid", "low", "mid", "high"],
         categories=["off", "low", "mid", "high"],
+    ),
+    Kind("categorical-int64", "integers in a dictionary", pa.dictionary(pa.int32(), pa.int64()), [30, -1, 30, 2]),
+    Kind(
+        "categorical-float64",
+        "floats in a dictionary",
+        pa.dictionary(pa.int32(), pa.float64()),
+        [0.5, 1 / 3, 0.5, 1.2345678901234567],
     ),
     Kind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
     _vectors("vector", "vectors: lists of 4 floats each", 4),

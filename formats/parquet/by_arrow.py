@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
 from adapters.contract import Calls, Native, PartCall, Setting, Stored
-from adapters.losses import Loss
+from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
+from adapters.relations import texts
 from formats.parquet.common import MOST_ROWS, SECONDS_AS_MS, Parquet
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE, arrow_expression
@@ -58,8 +59,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Parquet has no seconds."""
-        return (SECONDS_AS_MS, shared.CATEGORIES_OF_NULLS)
+        """Parquet has no seconds, and pyarrow reads dictionaries of text and bytes alone."""
+        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     @property
     def calls(self) -> Calls:
@@ -188,6 +189,14 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         return (
             shared.objects_of_nulls("date-null"),
             replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
+            Loss(
+                "categoricals of integers with nulls become float64",
+                "rounded to float64",
+                Cause.CALL,
+                Relation(texts.dictionary_of_integers_with_nulls_as_float64),
+                frozenset({"categorical-int64"}),
+            ),
+            shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
             SECONDS_AS_MS,
             shared.NAN_AS_NULL,
             shared.DECIMAL_PRECISION,

@@ -100,10 +100,11 @@ class ParquetNearStorage(Parquet):
             return (
                 shared.CATEGORIES_OF_NULLS,
                 DICTIONARY_AS_VALUES,
+                shared.FLOAT16_AS_FLOAT32,
                 shared.VECTORS_AS_LISTS,
                 TIMESTAMPS_BY_DUCKDB,
             )
-        return (SECONDS_AS_MS, shared.CATEGORIES_OF_NULLS)
+        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Where DuckDB reads, the first column of durations."""

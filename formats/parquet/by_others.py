@@ -42,7 +42,7 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What polars itself does not have."""
-        return (*POLARS_LOSSES, shared.CATEGORIES_OF_NULLS)
+        return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     def load_library(self) -> None:
         """Import polars with what it loads on the first call."""
@@ -134,7 +134,12 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Objects are stored as what their first values suggest, and an Arrow table has to become a DataFrame first."""
-        return (shared.objects_of_nulls("date-null"), shared.NAN_AS_NULL, shared.DECIMALS_AS_FLOAT64)
+        return (
+            shared.objects_of_nulls("date-null"),
+            shared.NAN_AS_NULL,
+            shared.DECIMALS_AS_FLOAT64,
+            shared.FLOAT16_AS_FLOAT32,
+        )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of timestamps in seconds."""

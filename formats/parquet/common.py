@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from adapters import parquet_codecs
 from adapters.contract import Can, Maturity, Stage, Stored, TabularFormat
 from adapters.losses import Cause, Loss, Relation
-from adapters.relations import texts, times
+from adapters.relations import times
+from formats.shared import pandas_losses as shared
 
 SECONDS_AS_MS = Loss(
     "timestamps in s become ms",
@@ -18,13 +20,7 @@ SECONDS_AS_MS = Loss(
     frozenset({"timestamp-s", "timestamp-s-zone"}),
 )
 
-DICTIONARY_AS_VALUES = Loss(
-    "categoricals become plain columns",
-    "the same values",
-    Cause.CALL,
-    Relation(texts.dictionary_as_values),
-    frozenset({"categorical", "categorical-ordered"}),
-)
+DICTIONARY_AS_VALUES = replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL)
 
 TIMESTAMPS_BY_DUCKDB = Loss(
     "timestamps in s and ms become us, and UTC where they have a zone",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Native, TabularFormat
 from adapters.offers import Handle, Offers
 from adapters.predicate import Kind, Predicate
+from formats.shared import refusals
 from formats.shared.conditions import sql_condition
 from formats.shared.sql import selected
 from formats.shared.streams import tables, until_it_breaks, whole_or_nothing
@@ -82,6 +83,10 @@ class DuckdbCopies(DuckdbEngine):
     @abstractmethod
     def copy_options(self) -> str:
         """What COPY is told of the format."""
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Name the first column of float16, which DuckDB does not have."""
+        return refusals.of_half_floats(schema, "DuckDB") or super().refusal(schema, rows)
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""

@@ -108,13 +108,23 @@ VECTORS_AS_LISTS = Loss(
 )
 """What pandas holds has arrays of any length."""
 
-DICTIONARY_AS_TEXT = Loss(
-    "categoricals become plain text",
+DICTIONARY_AS_VALUES = Loss(
+    "categoricals become plain columns",
     "the same values",
     Cause.FORMAT,
     Relation(texts.dictionary_as_values),
-    frozenset({"categorical", "categorical-ordered"}),
+    frozenset({"categorical", "categorical-ordered", "categorical-int64", "categorical-float64"}),
 )
+"""To be declared before the losses of plain columns, which then apply to the values."""
+
+DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
+    "categoricals of numbers become plain columns",
+    "the same values",
+    Cause.CALL,
+    Relation(texts.dictionary_of_numbers_as_values),
+    frozenset({"categorical-int64", "categorical-float64"}),
+)
+"""Readers that keep dictionaries of text alone. To be declared where the previous loss would be."""
 
 NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
@@ -258,6 +268,31 @@ def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
         Relation(floats.float32_as_float64, tolerance, relative_tolerance),
         frozenset({"float32"}),
     )
+
+
+def float16_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
+    """Declare that float16 loses its width."""
+    return Loss(
+        "float16 becomes float64",
+        bound,
+        Cause.FORMAT,
+        Relation(floats.float16_as_float64, tolerance, relative_tolerance),
+        frozenset({"float16"}),
+    )
+
+
+FLOAT16_AS_WRITTEN = float16_as_float64(
+    bound="float64 within half a unit of float16", tolerance=2.0**-25, relative_tolerance=2.0**-11
+)
+"""pandas writes the shortest digits that tell a float16 from its neighbours."""
+
+FLOAT16_AS_FLOAT32 = Loss(
+    "float16 becomes float32",
+    "the same numbers",
+    Cause.CALL,
+    Relation(floats.float16_as_float32),
+    frozenset({"float16"}),
+)
 
 
 def vectors_as_lists_of_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:

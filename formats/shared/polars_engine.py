@@ -21,6 +21,7 @@ from adapters.offers import Offers
 from adapters.predicate import Kind, Predicate
 from adapters.relations import texts, times
 from formats.shared.conditions import POLARS_TEXTS, polars_expression
+from formats.shared.pandas_losses import DICTIONARY_OF_NUMBERS_AS_VALUES
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.streams import apart_until_whole
 
@@ -33,6 +34,7 @@ POLARS_CODECS = {"none": "uncompressed"}
 
 
 POLARS_LOSSES = (
+    DICTIONARY_OF_NUMBERS_AS_VALUES,
     Loss(
         "timestamps in s become ms",
         "the same points in time",

@@ -29,3 +29,13 @@ def of_printed_vectors(schema: pa.Schema) -> str | None:
                 f"and last three (column {field.name})"
             )
     return None
+
+
+def of_half_floats(schema: pa.Schema, library: str) -> str | None:
+    """Return why a library without float16 cannot hold the first column of it; None without one."""
+    import pyarrow.types as of
+
+    for field in schema:
+        if of.is_float16(field.type):
+            return f"{library} has no float16 (column {field.name})"
+    return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_KINDS = 56
+MOST_KINDS = 60
 """Kinds of columns that fit under each other on a page; two targets share one when half as many do."""
 _LABEL_LETTERS = 32
 """Of a variant's name that fit above a matrix; longer ones take two lines, and of the longest the type is smaller."""

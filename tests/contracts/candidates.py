@@ -166,8 +166,9 @@ def _ready() -> Iterator[Candidate]:
         'bound="the same number as float64"': {},
         'relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"': {"relative_tolerance": 2.0**-24},
     }.items():
-        wider = pandas_losses.float32_as_float64(bound="", **values)
-        yield Candidate(wider, f"shared.float32_as_float64({arguments})", is_ready=True)
+        for helper in (pandas_losses.float16_as_float64, pandas_losses.float32_as_float64):
+            wider = helper(bound="", **values)
+            yield Candidate(wider, f"shared.{helper.__name__}({arguments})", is_ready=True)
     for type_name in ("null", "double"):
         without = pandas_losses.categories_of_nulls_with(type_name)
         yield Candidate(without, f'shared.categories_of_nulls_with("{type_name}")', is_ready=True)

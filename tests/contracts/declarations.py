@@ -132,6 +132,10 @@ def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[C
             chosen = with_best
             left = {trip for trip in left if not returned[trip].fits(_losses(chosen))}
     for candidate in list(chosen):
+        # One that was taken later may explain all that this one does; both would be seen on neither's kinds.
+        if _fitting(rest := _without(candidate, chosen), returned) == _fitting(chosen, returned):
+            chosen = rest
+    for candidate in list(chosen):
         chosen = max(chosen, [candidate, *_without(candidate, chosen)], key=lambda order: _fitting(order, returned))
     fitting = [trip for trip in returned if returned[trip].fits(_losses(chosen))]
     for candidate in chosen:

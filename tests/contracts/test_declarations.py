@@ -126,7 +126,7 @@ def test_helpers_stand_for_relations_and_types_are_those_that_were_seen(tmp_path
     assert "anything_with_nulls" not in lines
     assert "    text.timestamps(" in lines
     assert "Loss(" not in lines
-    assert lines.count("categorical,") == lines.count("shared.DICTIONARY_AS_TEXT") == 1
+    assert lines.count("categorical,") == lines.count("shared.DICTIONARY_AS_VALUES") == 1
 
 
 def test_it_compares_little(adapter: Undeclared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,9 @@ class JsonDocument(TabularFormat):
     capabilities = frozenset({Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     losses = (
         text.NULLS_AS_NULL,
+        shared.float16_as_float64(bound="the same number as float64"),
         shared.float32_as_float64(bound="the same number as float64"),
-        shared.DICTIONARY_AS_TEXT,
+        shared.DICTIONARY_AS_VALUES,
         text.INTEGERS_AS_INT64,
         shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
     )

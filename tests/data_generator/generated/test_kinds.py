@@ -63,3 +63,14 @@ def test_categories_stand_in_their_own_order() -> None:
         assert column.chunk(0).dictionary.to_pylist() == ["off", "low", "mid", "high"]
         assert set(column.to_pylist()) == {"low", "mid", "high"} | ({None} if nulls else set())
     assert not KINDS["categorical"].type.ordered
+
+
+def test_floats_of_16_bits_use_their_whole_range() -> None:
+    found = values("float16")
+    assert 65_504.0 in found  # the largest
+    assert any(0 < abs(value) < 2**-14 for value in found)  # type: ignore[arg-type, operator]
+
+
+def test_categories_are_text_and_numbers() -> None:
+    found = {kind.type.value_type for kind in KINDS.values() if pa.types.is_dictionary(kind.type)}
+    assert found == {pa.string(), pa.int64(), pa.float64()}
