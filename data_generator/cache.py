@@ -224,7 +224,9 @@ def _load(dataset: Dataset, path: Path) -> StoredDataset | None:
 def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -> StoredDataset:
     digest = TableDigest(dataset.schema)
     rows = 0
-    with moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema) as writer:
+    # Categories of an imported table are met one batch after the other; a file may add to them, and not replace them.
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema, options=options) as writer:
         for batch in dataset.batches():
             writer.write_batch(batch)
             digest.update(batch)

@@ -6,7 +6,8 @@ It takes a sample, and answers as data_generator.imported.import_process says, w
     p  how many rows it has seen so far, as JSON
     n  what was found: data_generator.imported.tables.table_reading.Facts, as JSON
     s  the schema, as a message of Arrow IPC
-    b  a batch of the sample, likewise
+    c  categories of a column that are new, as data_generator.imported.tables.categories says
+    b  a batch of the sample, as a message of Arrow IPC, with codes in the place of categories
 
 Nothing here knows of caches or data sets.
 """
@@ -26,7 +27,7 @@ from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables.table_input import ARROW, AVRO, CSV, EXCEL, JSON, ORC, PARQUET
 
-ROWS, FACTS, SCHEMA, BATCH = b"p", b"n", b"s", b"b"
+ROWS, FACTS, SCHEMA, CATEGORIES, BATCH = b"p", b"n", b"s", b"c", b"b"
 
 _MAGIC = (
     (b"PAR1", PARQUET),
@@ -111,10 +112,15 @@ def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
             found = done.value
             break
         yield ROWS, json.dumps(rows).encode()
+    from data_generator.imported.tables.categories import Coder
+
     yield FACTS, msgspec.json.encode(found.facts())
     yield SCHEMA, found.schema.serialize()
+    coder = Coder(found.schema)
     for batch in found.batches:
-        yield BATCH, batch.serialize()
+        categories, codes = coder.add(batch)
+        yield from ((CATEGORIES, message) for message in categories)
+        yield BATCH, codes.serialize()
 
 
 READER = Reader(

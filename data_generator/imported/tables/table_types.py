@@ -1,8 +1,8 @@
 """The types in which a user's table is kept: those of docs/target.md, and lists, structs and maps of them.
 
-Others that hold the same values become one of these (views and large types, dictionaries, half floats, extensions);
-what has no such type is refused by column and type. Metadata is dropped: pandas' own is not to be trusted. This module
-does not know from what file a table comes.
+Others that hold the same values become one of these (views and large types, extensions, and inside of nested columns
+dictionaries and half floats); what has no such type is refused by column and type. Metadata is dropped: pandas' own is
+not to be trusted. This module does not know from what file a table comes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,35 @@ MOST_COLUMNS = 1 << 14
 there are: a hundred thousand take minutes and gigabytes."""
 
 _DECIMAL_DIGITS = 38
+_CODES = (pa.int8(), pa.int16(), pa.int32())
+"""Types of codes that pandas gives categories, or pyarrow."""
 _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.is_date32, pt.is_time, pt.is_duration)
 
 
+def column_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type in which a column of this type is kept, itself where it can be; None where there is none.
+
+    Categories stay categories where they are text or numbers; others become the plain values that they stand for, as
+    few libraries can hold them otherwise.
+    """
+    if pt.is_float16(kind):
+        return kind
+    if isinstance(kind, pa.BaseExtensionType):
+        return column_type(kind.storage_type)
+    if pt.is_run_end_encoded(kind):
+        return column_type(kind.value_type)
+    if not pt.is_dictionary(kind):
+        return kept_type(kind)
+    values = column_type(kind.value_type)
+    if values is None or not (pt.is_string(values) or pt.is_integer(values) or values in (pa.float32(), pa.float64())):
+        return values
+    codes = kind.index_type if kind.index_type in _CODES else pa.int32()
+    return pa.dictionary(codes, values, ordered=kind.ordered)
+
+
 def kept_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type in which values of this type are kept, itself where it can be; None where there is none."""
+    """The type in which values of this type are kept inside of a column, itself where it can be; None where there is
+    none."""
     if any(is_so(kind) for is_so in _AS_THEY_ARE) or pt.is_timestamp(kind):
         return kind
     if pt.is_null(kind):
@@ -69,7 +93,7 @@ def kept_schema(found: pa.Schema) -> pa.Schema:
     check_names(found.names)
     fields = []
     for column in found:
-        held = kept_type(column.type)
+        held = column_type(column.type)
         if held is None:
             raise Refused(
                 f"column {column.name!r} is {column.type}, which is not measured",
@@ -152,13 +176,19 @@ def _listed(said: Sequence[str]) -> str:
 
 def remarks(found: pa.Schema) -> list[str]:
     """What is to be said of columns that are kept as another type than they have; two lines each."""
-    plain = [column.name for column in found if pt.is_dictionary(column.type)]
+    plain = [column.name for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
     if not plain:
         return []
     return [
-        f"categories are measured as the plain values that they stand for: {_listed([repr(name) for name in plain])}\n"
+        f"categories that are neither text nor numbers are measured as plain values: "
+        f"{_listed([repr(name) for name in plain])}\n"
         "a format that keeps categories may do better with them than is shown"
     ]
+
+
+def _stays(kind: pa.DataType) -> bool:
+    held = column_type(kind)
+    return held is not None and pt.is_dictionary(held)
 
 
 def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -177,12 +207,18 @@ def _held(array: pa.Array, field: pa.Field) -> pa.Array:
     if array.type == field.type:
         return array
     try:
-        return _plain(array).cast(field.type)
+        plain = _plain(array)
+        return _category(plain, field.type) if pt.is_dictionary(field.type) else plain.cast(field.type)
     except pa.ArrowNotImplementedError as error:
         raise Refused(
             f"column {field.name!r} is {array.type}, which is not measured ({str(error).splitlines()[0]})",
             "leave the column out, or store it as another type",
         ) from None
+
+
+def _category(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    codes, values = array.indices.cast(kind.index_type), _plain(array.dictionary).cast(kind.value_type)
+    return pa.DictionaryArray.from_arrays(codes, values, ordered=kind.ordered)
 
 
 def _plain(array: pa.Array) -> pa.Array:

@@ -6,6 +6,7 @@ is done with the table.
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,8 @@ from data_generator.imported.import_worker import NONSENSE, Answers
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.tables import table_types
-from data_generator.imported.tables.table_import import BATCH, FACTS, ROWS, SCHEMA
+from data_generator.imported.tables.categories import Decoder
+from data_generator.imported.tables.table_import import BATCH, CATEGORIES, FACTS, ROWS, SCHEMA
 from data_generator.imported.tables.table_reading import Facts
 from data_generator.imported.user_files import UserInput
 
@@ -66,8 +68,15 @@ class Import:
         """The rows, with `schema`. Raises DataError for what is refused, for a process that came to an end before they
         did, and for answers that make no sense."""
         left = self.facts.rows
-        while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
-            batch = self._answers.batch(frame[1], self.schema)
+        decoder = Decoder(self.schema)
+        while (frame := self._answers.frame(CATEGORIES, BATCH, END))[0] != END:
+            try:
+                if frame[0] == CATEGORIES:
+                    decoder.learn(frame[1])
+                    continue
+                batch = decoder.decoded(self._answers.batch(frame[1], decoder.codes))
+            except (pa.ArrowException, OSError, ValueError, IndexError, struct.error):
+                raise self._answers.failed(NONSENSE) from None
             left -= batch.num_rows
             yield batch
         if left:
@@ -92,7 +101,7 @@ class Import:
     def _checked_schema(self, content: bytearray) -> pa.Schema:
         try:
             schema = pa.ipc.read_schema(pa.py_buffer(content))
-            is_kept = all(table_types.kept_type(column.type) == column.type for column in schema)
+            is_kept = all(table_types.column_type(column.type) == column.type for column in schema)
         except (pa.ArrowException, OSError, ValueError):
             raise self._answers.failed(NONSENSE) from None
         if not is_kept or not schema.names or len(set(schema.names)) != len(schema.names):

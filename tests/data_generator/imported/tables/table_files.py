@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from data_generator.imported.import_process import END, HEADER, REFUSAL, Progress, answer
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables import table_import, table_input
+from data_generator.imported.tables.categories import Decoder
 from data_generator.imported.tables.own_table import MOST_ROWS
 
 
@@ -126,9 +127,14 @@ def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
     assert said[-1][0] == END
     content = {kind: content for kind, content in said if kind in (table_import.FACTS, table_import.SCHEMA)}
     schema = pa.ipc.read_schema(pa.py_buffer(content[table_import.SCHEMA]))
-    batches = [
-        pa.ipc.read_record_batch(pa.py_buffer(content), schema) for kind, content in said if kind == table_import.BATCH
-    ]
+    decoder = Decoder(schema)
+    batches = []
+    for kind, content_of in said:
+        if kind == table_import.CATEGORIES:
+            decoder.learn(content_of)
+        elif kind == table_import.BATCH:
+            codes = pa.ipc.read_record_batch(pa.py_buffer(content_of), decoder.codes)
+            batches.append(decoder.decoded(codes))
     return Taken(json.loads(content[table_import.FACTS]), pa.Table.from_batches(batches, schema))
 
 

@@ -23,10 +23,11 @@ SAME_VALUES = [
     (pa.array(["x", None], pa.string_view()), pa.string()),
     (pa.array([b"x", None], pa.binary_view()), pa.binary()),
     (pa.array([b"xy", None], pa.binary(2)), pa.binary()),
-    (pa.array(np.array([1.5, 2], np.float16)), pa.float32()),
+    (pa.array([[1.5, None]], pa.list_(pa.float16())), pa.list_(pa.float32())),
     (pa.array([0, 86_400_000], pa.date64()), pa.date32()),
     (pa.array([decimal.Decimal("1.5")], pa.decimal256(5, 2)), pa.decimal128(5, 2)),
-    (pa.array(["x", None, "x"]).dictionary_encode(), pa.string()),
+    (pa.array([True, None]).dictionary_encode(), pa.bool_()),
+    (pa.array([1.5, None], pa.float16()).dictionary_encode(), pa.float16()),
     (pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"]), pa.string()),
     (pa.array([[1], None], pa.large_list(pa.int8())), pa.list_(pa.int8())),
     (pa.array([[1, 2], None], pa.list_(pa.int8(), 2)), pa.list_(pa.int8())),
@@ -47,16 +48,18 @@ def test_other_types_become_the_plain_one_that_holds_the_same_values(
 
 
 KEPT = [
-    *(pa.bool_(), pa.int8(), pa.uint64(), pa.float32(), pa.date32(), pa.time32("ms"), pa.time64("us")),
+    *(pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.date32(), pa.time32("ms"), pa.time64("us")),
     *(pa.timestamp("s"), pa.timestamp("ns", "Europe/Prague"), pa.duration("us"), pa.decimal128(38, 3)),
     *(pa.list_(pa.int8()), pa.struct([("x", pa.int8())]), pa.map_(pa.string(), pa.int8())),
+    *(pa.dictionary(codes, pa.string()) for codes in (pa.int8(), pa.int16(), pa.int32())),
+    *(pa.dictionary(pa.int32(), values, ordered=True) for values in (pa.string(), pa.uint8(), pa.float64())),
 ]
 
 
 @pytest.mark.parametrize("kind", KEPT, ids=map(str, KEPT))
 def test_types_of_the_target_are_kept(kind: pa.DataType, tmp_path: Path) -> None:
     assert kept(pa.array([None, None], kind), tmp_path).type == kind
-    assert table_types.kept_type(kind) == kind
+    assert table_types.column_type(kind) == kind
 
 
 @pytest.mark.parametrize(
@@ -74,12 +77,24 @@ def test_a_type_that_is_not_measured_is_refused_by_column(array: pa.Array, tmp_p
     assert f"column 'other' is {array.type}" in refusal(path)
 
 
-def test_categories_are_said_to_become_plain(tmp_path: Path) -> None:
-    array = pa.array(["x", "y"]).dictionary_encode()
-    taken = take(write(pa.table({"one": array, "two": [1, 2]}), tmp_path / "table.parquet"))
-    assert taken.table["one"].type == pa.string()
+@pytest.mark.parametrize("suffix", ["arrow", "arrows", "feather", "parquet"])
+def test_categories_stay_what_they_are(suffix: str, tmp_path: Path) -> None:
+    categories = pa.array(["off", "low", "high"])
+    array = pa.DictionaryArray.from_arrays(pa.array([2, None, 1, 2] * 3, pa.int8()), categories, ordered=True)
+    taken = take(write(pa.table({"one": array, "two": [1] * 12}), tmp_path / f"table.{suffix}"))
+    one = taken.table["one"]
+    assert one.type == pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    assert one.to_pylist() == array.to_pylist()
+    assert {tuple(chunk.dictionary.to_pylist()) for chunk in one.chunks} == {("off", "low", "high")}
+    assert taken.remarks == []
+
+
+def test_categories_that_are_neither_text_nor_numbers_are_said_to_become_plain(tmp_path: Path) -> None:
+    array = pa.array([True, False]).dictionary_encode()
+    taken = take(write(pa.table({"one": array, "two": [1, 2]}), tmp_path / "table.arrow"))
+    assert taken.table["one"].type == pa.bool_()
     (remark,) = taken.remarks
-    assert remark.startswith("categories are measured as the plain values that they stand for: 'one'\n")
+    assert remark.startswith("categories that are neither text nor numbers are measured as plain values: 'one'\n")
 
 
 def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
