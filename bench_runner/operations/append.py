@@ -74,7 +74,7 @@ class Append(Operation):
         place = self.works_at(location)
         if self.fallback(adapter):
             before = targets.from_native(adapter.read(place), stage.target, adapter.native_read)
-            both = pa.concat_tables([before, held.cast(before.schema)])
+            both = pa.concat_tables([before, as_stored(held, before.schema)])
             grown = place.with_name(f"grown{location.suffix}")
             adapter.save(targets.to_native(both, stage.target, adapter.native), grown)
             laps.lap("engine_ns")
@@ -96,3 +96,13 @@ class Append(Operation):
     def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
         """What was there, and the rows."""
         return pa.concat_tables([stage.table(stage.rows, columns), stage.table(self.rows, columns)])
+
+
+def as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return rows with the types that came back from a store; categories that it gave back as plain values are made
+    plain first, as pyarrow casts them to few types."""
+    for place, (had, wanted) in enumerate(zip(rows.schema, schema, strict=True)):
+        if pa.types.is_dictionary(had.type) and not pa.types.is_dictionary(wanted.type):
+            plain = rows.column(place).cast(had.type.value_type)
+            rows = rows.set_column(place, had.with_type(plain.type), plain)
+    return rows.cast(schema)

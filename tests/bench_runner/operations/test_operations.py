@@ -15,6 +15,7 @@ import pytest
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, Stage, is_repeated, operation_of
+from bench_runner.operations.append import as_stored
 from bench_runner.operations.project import Project, chosen_columns
 
 ROOT = Path(__file__).parents[3]
@@ -217,3 +218,15 @@ def test_a_projection_is_repeated_where_its_handle_is_named() -> None:
         "project[columns=3,handle=kept]",
     ]
     assert named[2].title == "project 3 columns, handle kept"
+
+
+# --- rows behind what is stored ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wanted", [pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_rows_get_the_types_that_came_back(wanted: pa.DataType) -> None:
+    rows = pa.table({"n": [1, 2, 3], "word": pa.array(["a", None, "a"]).dictionary_encode()})
+    schema = pa.schema([("n", pa.int64()), ("word", wanted)])
+    grown = as_stored(rows, schema)
+    assert grown.schema == schema
+    assert grown["word"].to_pylist() == ["a", None, "a"]
