@@ -66,14 +66,14 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
     and the last move wins with the same bytes. Raises DataError when the folder cannot take the file.
     """
     path = folder / f"{_stem(dataset.name, dataset.rows, dataset.version, dataset.source)}.arrow"
-    with _told(f"{dataset.name}, {dataset.rows:,} rows", folder):
+    with errors_told(f"{dataset.name}, {dataset.rows:,} rows", folder):
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         return _load(dataset, path) or _make(dataset, path, on_rows)
 
 
 @contextlib.contextmanager
-def _told(what: str, folder: Path) -> Iterator[None]:
+def errors_told(what: str, folder: Path) -> Iterator[None]:
     """Turn the errors of a folder that cannot take a file into DataError."""
     try:
         yield
@@ -166,7 +166,7 @@ def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path,
 
     `source` must change with what it stands for. Raises DataError when the folder cannot take the file.
     """
-    with _told(name, folder), moved_into_place(_facts_path(name, version, source, folder)) as file:
+    with errors_told(name, folder), moved_into_place(_facts_path(name, version, source, folder)) as file:
         file.write(json.dumps(facts).encode())
 
 

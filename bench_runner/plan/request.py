@@ -33,6 +33,8 @@ class Request:
     """The user's own file, which adds the data set webface; `generated_webface` adds the one that we make."""
     generated_webface: bool = False
     data: Path | None = None
+    data_title: str | None = None
+    """What reports call data that were in memory, in place of their path."""
     options: ReadOptions = AS_FOUND
     """How the user's own table is read."""
     key: str | None = None

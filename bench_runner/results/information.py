@@ -246,6 +246,8 @@ class RequestInfo(Facts):
     webface: str | None = None
     generated_webface: bool = False
     data: str | None = None
+    data_title: str | None = None
+    """Of data that were in memory what they are called; they have no path."""
     options: ReadOptions = AS_FOUND
     """How the user's own table was read."""
     key: str | None = None
@@ -264,6 +266,11 @@ class RequestInfo(Facts):
     baseline: str | None = None
     quick: bool = False
     over: OverInfo | None = None
+
+    @property
+    def data_path(self) -> str | None:
+        """What --data takes to measure the same data again: no option names data that were in memory."""
+        return self.data if self.data_title is None else "FILE"
 
 
 def _unfinished() -> bool:

@@ -149,6 +149,9 @@ def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
 ) -> tuple[RunInfo, Earlier]:
     asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request).items()}
+    if request.data_title is not None:
+        # The path is that of a file which is gone after the run.
+        asked["data"] = None
     # Those that nothing could do are told with their reason, under their title.
     planned = (*plan.chains, *(each.chain for each in plan.excluded))
     operations = dict.fromkeys(name for chain in planned for name in chain.operations)

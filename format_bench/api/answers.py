@@ -195,10 +195,10 @@ def _with_all_weighed(run: Run, preferences: Preferences, datasets: Sequence[str
 
 def _data_of(request: RequestInfo, datasets: Sequence[str]) -> str:
     """The options that measure the same data: the user's own file, or the data set that is asked about."""
-    if request.data is None:
+    if request.data_path is None:
         return f"--datasets {shlex.quote(next(iter(datasets), 'events'))}"
     key = f" --key {shlex.quote(request.key)}" if request.key is not None else ""
-    return shlex.join(["--data", request.data, *request.options.words()]) + key
+    return shlex.join(["--data", request.data_path, *request.options.words()]) + key
 
 
 def _unknown(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[str]:
@@ -419,9 +419,9 @@ def _again(run: Run, preferences: Preferences, datasets: Sequence[str], more_wor
 
 def _about(run: Run, question: Question) -> str:
     """What the user calls the data."""
-    data = run.info.request.data
-    own = data is not None and question.dataset.partition("[")[0] in WITH_DATA
-    return Path(data).name if data is not None and own else question.dataset
+    asked = run.info.request
+    named = asked.data_title or (Path(asked.data).name if asked.data is not None else None)
+    return named if named and question.dataset.partition("[")[0] in WITH_DATA else question.dataset
 
 
 def _cautions(found: Recommendation) -> Iterable[str]:

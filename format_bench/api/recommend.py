@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from adapters.contract import Native
 from bench_runner.clock import now_ns
@@ -24,9 +25,11 @@ from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
+from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.api.answers import measured_answer, names_dataset, stored_answer
 from format_bench.api.document_hint import document_hint
 from format_bench.api.own_format import PLAIN_JSON_LINES, plain_call
+from format_bench.api.own_table import takes_tables
 from format_bench.api.report import stored_runs
 from format_bench.api.request import (
     RESULTS,
@@ -68,9 +71,10 @@ HOW_TO_MEASURE = {
 """What says nothing of a stored run, and the option of the command line."""
 
 
+@takes_tables
 def recommend(
+    data: Path | str | Any = None,
     *,
-    data: Path | str | None = None,
     options: ReadOptions = AS_FOUND,
     key: str | None = None,
     datasets: Texts = (),
@@ -102,7 +106,8 @@ def recommend(
     may be recommended satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
     `found.baseline` is what the user has now.
 
-    About what: `data` is your own table, read as `options` say, or folder of images, or with `key`, the field that
+    About what: `data` is your own table (the path of a file, read as `options` say, or a DataFrame, Arrow table or what
+    has `__arrow_c_stream__`), or folder of images, or with `key`, the field that
     tells them apart, your own documents as JSON Lines; `datasets` is a data set of ours; or `stored` is a run, or its
     folder, of which `datasets` chooses one, and nothing is measured.
 
@@ -177,7 +182,7 @@ def recommend(
     watcher = watcher or Silent()
     if documents:
         request = replace(request, baseline=PLAIN_JSON_LINES)
-    elif request.data is not None:
+    elif request.data is not None and request.data_title is None:
         if request.data.is_file() and (seen := document_hint(request.data)):
             watcher.note(
                 f"{request.data.name}: {seen}; the file is taken as a table. --key FIELD takes it as "
@@ -277,7 +282,7 @@ def _check_whole_times(preferences: Preferences) -> None:
         )
 
 
-def _is_of_documents(data: Path | str | None, key: str | None, datasets: Sequence[str]) -> bool:
+def _is_of_documents(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> bool:
     """Whether documents are meant. Raises RequestError for a key without data that it is of."""
     if key == "":
         raise RequestError("--key: names no field\n  name the one that tells your documents apart: --key id")

@@ -16,6 +16,7 @@ from typing import TypeVar
 from bench_runner.networks import FRESH, WARM, named
 from bench_runner.plan.request import Over, Request
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
+from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]
@@ -38,7 +39,7 @@ def requested(
     operations: Texts = (),
     webface: Path | str | None = None,
     generated_webface: bool = False,
-    data: Path | str | None = None,
+    data: Path | str | HeldTable | None = None,
     options: ReadOptions = AS_FOUND,
     key: str | None = None,
     rows: int | None = None,
@@ -64,6 +65,7 @@ def requested(
         webface=None if webface is None else Path(webface),
         generated_webface=generated_webface,
         data=None if data is None else Path(data),
+        data_title=data.title if isinstance(data, HeldTable) else None,
         options=options.checked(),
         key=key,
         rows=at_least("--rows", rows, 1),

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,7 @@ from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.session import Options, Watcher
 from bench_runner.suites import SUITES
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
+from format_bench.api.own_table import takes_tables
 from format_bench.api.report import check_matplotlib, files_of
 from format_bench.api.request import (
     RESULTS,
@@ -77,6 +78,7 @@ class Measured:
         return self.frame().to_html()
 
 
+@takes_tables
 def run(
     *suites: str,
     formats: Texts = (),
@@ -85,7 +87,7 @@ def run(
     operations: Texts = (),
     webface: Path | str | None = None,
     generated_webface: bool = False,
-    data: Path | str | None = None,
+    data: Path | str | Any = None,
     options: ReadOptions = AS_FOUND,
     key: str | None = None,
     rows: int | None = None,
@@ -119,11 +121,12 @@ def run(
     """Measure one or more suites. A cell that fails is a row with its reason, and raises nothing.
 
     What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
-    `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table, folder of images, or JSON Lines of
-    documents, which the field `key` tells apart; `options` say how a table is read (types of columns, delimiter, ..).
-    `webface` is an HDF5 file, `generated_webface` adds the one that we make. `rows` are those of each data set, of
-    your own data of the sample. `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite
-    compression. `over` varies one trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
+    `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table (the path of a file, a DataFrame, an
+    Arrow table, or what has `__arrow_c_stream__`), folder of images, or JSON Lines of documents, which the field `key`
+    tells apart; `options` say how a table is read (types of columns, delimiter, ..). `webface` is an HDF5 file,
+    `generated_webface` adds the one that we make. `rows` are those of each data set, of your own data of the sample.
+    `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression. `over` varies one
+    trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
 
     Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
     or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of

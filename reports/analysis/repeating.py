@@ -97,5 +97,5 @@ def _request(request: RequestInfo, table: Table) -> Iterator[str]:
     if table.dataset == "webface" and request.webface:
         yield from ("--webface", request.webface)
     users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] in ("table", "documents")
-    if users_own and request.data:
-        yield from ("--data", request.data, *request.options.words())
+    if users_own and request.data_path:
+        yield from ("--data", request.data_path, *request.options.words())

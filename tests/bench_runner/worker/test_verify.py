@@ -17,6 +17,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from bench_runner.worker.verify import Comparison, compare
+from formats.shared import pandas_losses
 
 ARROW, PANDAS = Target("arrow"), Target("pandas")
 LAST_ROW = 49
@@ -535,3 +536,21 @@ def test_a_loss_of_these_rows_alone_is_one_too() -> None:
     nothing = pa.table({"s": pa.nulls(2)})
     assert verify.compare(stored, nothing, Target("arrow"), losses, np.array([1, 2])).outcome == verify.DECLARED
     assert verify.compare(stored, nothing, Target("arrow"), losses, np.array([0, 1])).problems
+
+
+PLAIN = (pandas_losses.DICTIONARY_AS_VALUES, pandas_losses.FLOAT16_AS_WRITTEN)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_fault_in_categories_that_became_plain_is_found(ordered: bool, target: Target) -> None:
+    stored = categorical(VALUES, SCALE, ordered)
+    for values, outcome in ((VALUES, "declared loss"), ([*VALUES[:-1], "mid"], "different")):
+        assert compare(stored, targets.make(pa.table({"c": values}), target), target, PLAIN).outcome == outcome
+
+
+@pytest.mark.parametrize("value", [0.1, -2.5, 65_504.0, 6e-8])
+def test_a_fault_in_float16_that_became_wider_is_found(value: float, target: Target) -> None:
+    stored = pa.table({"h": pa.array([np.float16(value)], pa.float16())})
+    nearest, next_one = float(str(np.float16(value))), float(np.nextafter(np.float16(value), np.float16(0)))
+    for came, outcome in ((nearest, "declared loss"), (next_one, "different")):
+        assert compare(stored, targets.make(pa.table({"h": [came]}), target), target, PLAIN).outcome == outcome
