@@ -34,7 +34,8 @@ _REASONS = {
     errno.EDQUOT: "the quota is used up",
     errno.EFBIG: "files may not be so large",
 }
-_PARTIAL = ".partial"
+PARTIAL = ".partial"
+"""The end of the name of a file that is being written, and locked by its writer."""
 _ABANDONED_AFTER_S = 60.0
 
 
@@ -252,7 +253,7 @@ def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
 
     Its lock tells `remove_abandoned` that its writer is alive.
     """
-    descriptor, temporary = tempfile.mkstemp(suffix=_PARTIAL, prefix=f"{path.name}.", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(suffix=PARTIAL, prefix=f"{path.name}.", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -270,7 +271,7 @@ def remove_abandoned(folder: Path) -> None:
 
     The age keeps away from a file that is created but not yet locked.
     """
-    for left_over in folder.glob(f"*{_PARTIAL}"):
+    for left_over in folder.glob(f"*{PARTIAL}"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), left_over.open("rb") as file:
             if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER_S:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,10 +13,12 @@ _WIDTH = 100
 _INDENT = 18
 
 
-def understood_lines(dataset: Dataset, *, all_columns: bool = False, warnings: bool = True) -> list[str]:
+def understood_lines(
+    dataset: Dataset, *, all_columns: bool = False, warnings: bool = True, title: str | None = None
+) -> list[str]:
     """How the file of a data set was read: rows, delimiter and the like, columns with their types, and warnings.
 
-    Of more than 12 columns the first 12 are shown, unless `all_columns`.
+    Of more than 12 columns the first 12 are shown, unless `all_columns`. `title` names a table that was in memory.
     """
     about = dict(dataset.understood)
     kind = about.pop("kind", dataset.source["kind"])
@@ -24,7 +26,8 @@ def understood_lines(dataset: Dataset, *, all_columns: bool = False, warnings: b
     if int(dataset.source.get("input_rows", dataset.rows)) > dataset.rows:
         counted += f", of which a sample of {dataset.rows:,} is taken"
     columns = columns_of(dataset)
-    lines = [f"{Path(dataset.source['path']).name}: {kind}, {counted}, {len(columns):,} columns"]
+    named = f"{Path(dataset.source['path']).name}: {kind}" if title is None else title
+    lines = [f"{named}, {counted}, {len(columns):,} columns"]
     for subject, text in about.items():
         lines += _wrapped(subject, text)
     shown = list(columns.items())[: None if all_columns else _FEW_COLUMNS]

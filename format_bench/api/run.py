@@ -246,5 +246,5 @@ def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = N
     )
     for dataset in plan.datasets.values():
         if dataset.understood:
-            heard.note("\n".join(understood_lines(dataset)))
+            heard.note("\n".join(understood_lines(dataset, title=request.data_title)))
     return plan

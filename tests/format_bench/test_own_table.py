@@ -18,6 +18,7 @@ from data_generator.errors import DataError
 from format_bench import recommend, run
 from format_bench.api import recommend as recommending
 from format_bench.api import run as running
+from format_bench.progress import Silent
 from tests.reports.factory import make_run, write_run
 
 FRAME = pd.DataFrame(
@@ -48,7 +49,9 @@ def test_a_run_of_a_dataframe_is_planned_from_a_file_that_is_there_meanwhile(
         asked.append((plan, request, command))
         return read_run(stored), False
 
+    notes: list[str] = []
     monkeypatch.setattr(running, "measure", measure)
+    monkeypatch.setattr(Silent, "note", lambda self, text: notes.append(text))
     run("tabular", data=FRAME, datasets=["table", "table[share=0.5]"], formats="csv", out=tmp_path / "out")
     ((plan, request, command),) = asked
     assert {name: each.rows for name, each in plan.datasets.items()} == {"table": 400, "table[share=0.5]": 200}
@@ -56,6 +59,7 @@ def test_a_run_of_a_dataframe_is_planned_from_a_file_that_is_there_meanwhile(
     assert plan.datasets["table"].schema == pa.schema([("n", pa.int64()), ("word", word), ("half", pa.float16())])
     assert request.data_title == "pandas DataFrame in memory"
     assert "data=<pandas DataFrame in memory>" in command[0]
+    assert notes[0].startswith("pandas DataFrame in memory, 400 rows, 3 columns\n")
     assert not request.data.exists()
     assert list((cache_folder / "in-memory").iterdir()) == []
 

@@ -13,7 +13,6 @@ import fcntl
 import hashlib
 import os
 import tempfile
-import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
 
 TAKEN = "a pandas DataFrame, a pyarrow Table, or a table with __arrow_c_stream__, such as polars' and DuckDB's"
 _FOLDER = "in-memory"
-_SUFFIX, _PARTIAL = ".arrows", ".partial"
-_BEGUN_S = 60.0
-"""A file that is younger may have a writer that has not locked it yet."""
+_SUFFIX = ".arrows"
 
 _CLASSES: dict[type, str] = {
     str: "str",
@@ -226,7 +223,7 @@ def _kind(kind: type) -> str:
 
 def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Path, IO[bytes]]:
     """Write the table to a file that is named by its content, and return it with a lock that others may share."""
-    descriptor, name = tempfile.mkstemp(suffix=_PARTIAL, dir=folder)
+    descriptor, name = tempfile.mkstemp(suffix=cache.PARTIAL, dir=folder)
     written = open(descriptor, "w+b")  # noqa: SIM115  (closed with its lock)
     try:
         fcntl.flock(written, fcntl.LOCK_SH)
@@ -289,7 +286,7 @@ def _remove_last(path: Path, locked: IO[bytes]) -> None:
 
 def _remove_left_over(folder: Path) -> None:
     """Remove the files of calls that were killed."""
-    for path in folder.iterdir():
+    cache.remove_abandoned(folder)
+    for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(FileNotFoundError), path.open("rb") as file:
-            if path.suffix == _SUFFIX or time.time() - os.fstat(file.fileno()).st_mtime > _BEGUN_S:
-                _remove_last(path, file)
+            _remove_last(path, file)
