@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-again test-quick test-times test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-again test-quick test-times test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -59,6 +59,9 @@ selfbench-near-storage: $(VENV)/.ready  ## what reading near the storage reaches
 selfbench-documents: $(VENV)/.ready  ## what the document store reaches, beside its peers too, 1,000 power cuts, 300 kills; prints ratios
 	$(RUN) -m tests.selfbench.document_store && $(RUN) -m tests.selfbench.json_bench
 	$(RUN) -m tests.libraries.document_store.store.machine 200
+
+fuzz-import: $(VENV)/.ready  ## 500 generated tables, written by seven programs: each arrives as it is, with a warning, or is refused
+	$(RUN) -m tests.data_generator.imported.tables.generated_tables 500
 
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
 	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \

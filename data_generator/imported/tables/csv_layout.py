@@ -79,7 +79,8 @@ def _comments(beginning: str, named: str | None) -> list[str]:
         return []
     delimiters = [named] if named else [*DELIMITERS]
     last, after = lines[count - 1], lines[count]
-    is_header = any(0 < last.count(delimiter) == after.count(delimiter) for delimiter in delimiters)
+    counts = [(last.count(delimiter), after.count(delimiter)) for delimiter in delimiters]
+    is_header = any(0 < found == behind for found, behind in counts) or not any(map(sum, counts))
     return lines[: count - 1] if is_header else lines[:count]
 
 
