@@ -92,10 +92,19 @@ def _from_saved(task: Task, progress: Progress) -> Found:
     strange = [name for name in listed if name not in present]
     if strange:
         raise Refused(f"names files that are not in its folder: {', '.join(map(str, strange))}")
+    _check_opens(task, progress)
     progress.at(task["path"])
     import datasets
 
     return _from_dataset(datasets.load_from_disk(task["path"]), task, progress)
+
+
+def _check_opens(task: Task, progress: Progress) -> None:
+    """Raises Refused for a file that `datasets`, which opens them itself, could not read."""
+    for file in task["files"]:
+        progress.at(os.path.join(task["path"], file["name"]))
+        with opened(file["path"]):
+            pass
 
 
 def _note(task: Task, name: str, progress: Progress) -> Any:
@@ -108,6 +117,7 @@ def _note(task: Task, name: str, progress: Progress) -> Any:
 
 def _from_cached(task: Task, progress: Progress) -> Found:
     train = (_note(task, "dataset_info.json", progress).get("splits") or {}).get("train") or {}
+    _check_opens(task, progress)
     progress.at(task["path"])
     import datasets
 
