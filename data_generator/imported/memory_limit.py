@@ -28,15 +28,15 @@ def _limits(root: Path) -> Iterator[int]:
         mount, _, kind = line.partition(" - ")
         top, point = (field.replace("\\040", " ") for field in mount.split(" ")[3:5])
         if kind.startswith("cgroup2 "):
-            group, name = groups.get(""), "memory.max"
+            controller, name = "", "memory.max"
         elif kind.startswith("cgroup ") and "memory" in kind.split(" ")[2].split(","):
-            group, name = groups.get("memory"), "memory.limit_in_bytes"
+            controller, name = "memory", "memory.limit_in_bytes"
         else:
             continue
-        if group is None:
+        if controller not in groups:
             continue
         # In a container the mount may begin at our group, and not at the top of all.
-        folder = root / point.strip("/") / group.removeprefix(top.rstrip("/")).strip("/")
+        folder = root / point.strip("/") / groups[controller].removeprefix(top.rstrip("/")).strip("/")
         while folder.is_relative_to(root / point.strip("/")):
             limit = _text(folder / name).strip()
             if limit.isdigit():
