@@ -6,7 +6,7 @@ Batches come one after the other: no more than a part of the table is in memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -152,13 +152,27 @@ def _index_remarks(found: pa.Schema) -> list[str]:
         index = json.loads((found.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, KeyError, TypeError):
         return []
-    columns = [repr(name) for name in index if name in found.names] if isinstance(index, list) else []
-    if not columns:
-        return []
-    return [
-        f"the index of a DataFrame is measured as a column: {table_types.listed(columns)}\n"
-        "write the file by to_parquet(FILE, index=False) to leave it out"
-    ]
+    parts = index if isinstance(index, list) else []
+    said = []
+    columns = [repr(name) for name in parts if isinstance(name, str) and name in found.names]
+    if columns:
+        said.append(
+            f"the index of a DataFrame is measured as a column: {table_types.listed(columns)}\n"
+            "write the file by to_parquet(FILE, index=False) to leave it out"
+        )
+    ranges = [part for part in parts if isinstance(part, dict) and not _is_default(part)]
+    if ranges:
+        start, step, name = (ranges[0].get(key) for key in ("start", "step", "name"))
+        said.append(
+            f"the index of a DataFrame is left out: pandas has noted it as numbers from {start} in steps of {step}"
+            f"{'' if name is None else f', called {name!r}'}\n"
+            "write the file by reset_index().to_parquet(FILE) to measure it as a column"
+        )
+    return said
+
+
+def _is_default(index: Mapping[str, Any]) -> bool:
+    return (index.get("start"), index.get("step"), index.get("name")) == (0, 1, None)
 
 
 @dataclass(frozen=True)

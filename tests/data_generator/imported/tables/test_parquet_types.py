@@ -142,6 +142,7 @@ def test_values_of_other_libraries_are_exact(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.filterwarnings("ignore:The 'fastparquet' engine is deprecated")
 @pytest.mark.parametrize("engine", ["pyarrow", "fastparquet"])
 def test_an_index_of_pandas_is_a_column_and_named(engine: str, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
@@ -153,3 +154,28 @@ def test_an_index_of_pandas_is_a_column_and_named(engine: str, tmp_path: Path) -
     assert "the index of a DataFrame is measured as a column: 'key'\n" in "\n".join(taken.remarks)
     pandas.DataFrame({"a": [1, 2]}).to_parquet(path, engine=engine)
     assert take(path).remarks == []
+
+
+def test_an_index_that_is_only_noted_is_named(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    index = pandas.RangeIndex(10, 14, 2, name="key")
+    pandas.DataFrame({"a": [1, 2]}, index=index).to_parquet(tmp_path / "a.parquet")
+    taken = take(tmp_path / "a.parquet")
+    assert taken.table.schema.names == ["a"]
+    assert "is left out: pandas has noted it as numbers from 10 in steps of 2, called 'key'\n" in taken.remarks[0]
+
+
+def test_a_page_that_does_not_fit_its_checksum_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    options = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
+    pq.write_table(pa.table({"a": [1 << 40] * 100}), path, **options)
+    content = bytearray(path.read_bytes())
+    content[content.index((1 << 40).to_bytes(8, "little") * 20) + 80] ^= 1
+    path.write_bytes(content)
+    assert "CRC checksum verification failed" in refusal(path)
+
+
+def test_names_with_points_are_no_fields(tmp_path: Path) -> None:
+    table = pa.table({"a.b": pa.array([at(9999, 1, 1)]), "a": pa.array([1])})
+    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    assert take(tmp_path / "a.parquet").table.to_pylist() == [{"a.b": at(9999, 1, 1), "a": 1}]
