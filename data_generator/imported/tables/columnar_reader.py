@@ -105,7 +105,13 @@ def _contents(file: ParquetFile) -> _Contents:
 
 
 def _parquet(stream: object, int96_unit: str = "ns") -> pq.ParquetFile:
-    return pq.ParquetFile(stream, buffer_size=_STREAM_BYTES, pre_buffer=False, coerce_int96_timestamp_unit=int96_unit)
+    return pq.ParquetFile(
+        stream,
+        buffer_size=_STREAM_BYTES,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit=int96_unit,
+        page_checksum_verification=True,
+    )
 
 
 def _row_groups(file: ParquetFile, metadata: pq.FileMetaData) -> Iterator[_RowGroup]:
