@@ -65,7 +65,7 @@ class Partitions:
     def understood(self) -> dict[str, str]:
         """As Found.understood."""
         said = ", ".join([*(f"{name} ({kind})" for name, kind in self.types.items()), *self._in_files])
-        return {"columns from the names of folders": said} if said else {}
+        return {"partitions": f"{said}, from the names of folders"} if said else {}
 
     def added(self, schema: pa.Schema) -> pa.Schema:
         """The schema of a file with these columns behind its own."""

@@ -201,6 +201,7 @@ def test_other_codecs_are_named(tmp_path: Path) -> None:
 
 def test_fastavro_is_left_as_it_was(tmp_path: Path) -> None:
     before = dict(fastavro.read.LOGICAL_READERS)
+    assert "int-date" in before
     take(by_hand(tmp_path, {"type": "int", "logicalType": "date"}, number(1)))
     assert before == fastavro.read.LOGICAL_READERS
 

@@ -116,7 +116,7 @@ def test_values_in_the_names_of_folders_become_columns(tmp_path: Path) -> None:
     assert taken.table.schema.types == [pa.int64(), pa.int32(), pa.int32()]
     rows = [(row["a"], row["year"], row["month"]) for row in taken.table.to_pylist()]
     assert rows == [(202301, 2023, 1), (202312, 2023, 12), (202401, 2024, 1), (202412, 2024, 12)]
-    assert taken.understood == {"columns from the names of folders": "year (int32), month (int32)"}
+    assert taken.understood == {"partitions": "year (int32), month (int32), from the names of folders"}
     assert taken.remarks == []
 
 
@@ -159,7 +159,7 @@ def test_a_column_that_is_in_the_files_too_has_to_agree(tmp_path: Path) -> None:
     table = pa.table({"v": [1, 2], "k": pa.array([7, 7], pa.int64()), "d": [datetime.date(2024, 1, 2)] * 2})
     taken = take(folder(tmp_path / "same", **{"k=07/d=2024-01-02/part": table}))
     assert taken.table.equals(table)
-    assert taken.understood == {"columns from the names of folders": "k, d"}
+    assert taken.understood == {"partitions": "k, d, from the names of folders"}
     differs = folder(tmp_path / "other", **{"k=7/d=2024-01-03/part": table})
     assert "has values of the column 'd' that differ from '2024-01-03', which the name" in refusal(differs)
     missing = folder(tmp_path / "none", **{"k=__HIVE_DEFAULT_PARTITION__/part": table})
