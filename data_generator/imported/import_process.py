@@ -63,6 +63,9 @@ class Reader:
     """Whether a library of it keeps notes in files."""
 
 
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
     """A regular file, no link, to read; whatever stood there when its folder was listed. Raises Refused."""
@@ -73,6 +76,8 @@ def opened(path: str) -> Iterator[IO[bytes]]:
     with open(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Refused("is no regular file", "leave it out")
+        if os.pread(descriptor, len(_LFS_POINTER), 0) == _LFS_POINTER:
+            raise Refused("is a pointer of Git LFS, and not yet the file that it stands for", "git lfs pull")
         yield stream
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from data_generator.errors import DataError
+from data_generator.imported import memory_limit
 from data_generator.imported.import_process import HEADER, REFUSAL
 from data_generator.imported.refusal import REPAIR, printable
 
@@ -47,8 +48,8 @@ against the limit as well."""
 def started(
     command: Sequence[str], task: Mapping[str, Any], path: Path, *, memory_bytes: int, stall_s: float
 ) -> Iterator[Answers]:
-    """A process that answers the task about the input at `path`; it may take `memory_bytes`, or half of the machine's
-    memory, and say nothing for `stall_s` seconds."""
+    """A process that answers the task about the input at `path`; it may take `memory_bytes`, or half of the
+    memory of the machine or the container, and say nothing for `stall_s` seconds."""
     page = os.memfd_create("progress")
     try:
         os.ftruncate(page, mmap.PAGESIZE)
@@ -71,7 +72,7 @@ def started(
 def _process(
     command: Sequence[str], request: IO[bytes], said: IO[bytes], page: int, memory_bytes: int
 ) -> subprocess.Popen[bytes]:
-    limit = min(memory_bytes, os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE // 2)
+    limit = min(memory_bytes, memory_limit.usable_bytes() // 2)
     # An empty part would mean the current folder.
     parts = [str(_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return subprocess.Popen(

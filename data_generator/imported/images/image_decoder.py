@@ -18,14 +18,15 @@ from data_generator.imported.refusal import REPAIR, Refused
 
 CONVERT = "convert it to 8-bit RGB or grey without transparency (PNG keeps it as it is), or leave it out"
 
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
+FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """Pillow reads more, by decoders that are less used, and one that starts another program (EPS)."""
 
 _BECOMES = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 """Mode of an image (Pillow's concepts, 'Modes') -> mode of the same pixels here."""
 _CHANNELS = {"L": 0, "RGB": 3}
-_BITS_PER_SAMPLE = 258
-"""The TIFF tag."""
+_BITS_PER_SAMPLE, _SAMPLES_PER_PIXEL, _COLOUR_MAP, _SAMPLE_FORMAT = 258, 277, 320, 339
+"""Tags of TIFF."""
+_SIGNED = 2
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
@@ -37,6 +38,8 @@ class Picture:
     height: int
     width: int
     channels: int
+    frames_left_out: int = 0
+    """Of an MPO: previews or other views behind the photograph."""
 
 
 def be_strict() -> None:
@@ -72,8 +75,11 @@ def _picture(image: ImageFile.ImageFile, content: bytes) -> Picture:
         raise Refused(f"has {bits} bits a channel; 8 would be other data", CONVERT)
     if mode is None:
         raise Refused(f"is {image.mode}; as RGB it would be other data", CONVERT)
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        _check_tiff(image)
     # A JPEG in an MPO has previews or other views behind it: its first image is the photograph.
-    if getattr(image, "is_animated", False) and image.format != "MPO":
+    is_mpo = image.format == "MPO"
+    if getattr(image, "is_animated", False) and not is_mpo:
         raise Refused("holds several images (frames or pages)", "save each as a file of its own, or leave it out")
     if image.format == "PNG":
         # Pillow does not compare the checksums of the pixels as it loads them.
@@ -86,7 +92,20 @@ def _picture(image: ImageFile.ImageFile, content: bytes) -> Picture:
     upright = ImageOps.exif_transpose(image) if is_turned else image
     width, height = upright.size
     plain = upright if upright.mode == mode else upright.convert(mode)
-    return Picture(plain.tobytes(), height, width, _CHANNELS[mode])
+    return Picture(plain.tobytes(), height, width, _CHANNELS[mode], getattr(image, "n_frames", 1) - 1 if is_mpo else 0)
+
+
+def _check_tiff(image: TiffImagePlugin.TiffImageFile) -> None:
+    """Raises Refused for what Pillow leaves out or takes for something else without a word."""
+    channels, taken = image.tag_v2.get(_SAMPLES_PER_PIXEL, 1), len(image.getbands())
+    if channels > taken:
+        raise Refused(f"has {channels} channels a pixel, of which {taken} would be read", CONVERT)
+    if _SIGNED in image.tag_v2.get(_SAMPLE_FORMAT, ()):
+        raise Refused("has pixels with a sign; without it they would be other data", CONVERT)
+    # Colours of a palette have 16 bits; written are those of 8 bits, times 256 or 257.
+    colours = image.tag_v2.get(_COLOUR_MAP, ())
+    if any(colour % 256 not in (0, colour // 256) for colour in colours):
+        raise Refused("has a palette of 16 bits a channel; 8 would be other data", CONVERT)
 
 
 def _bits(image: ImageFile.ImageFile) -> int:

@@ -5,6 +5,7 @@ It decodes image after image, and answers as data_generator.imported.import_proc
 
     n  how many images there will be, as JSON
     b  a batch of them, as a message of Arrow IPC with the schema of data_generator.images
+    w  once, behind the batches: warnings of two lines, as JSON
 
 Nothing here knows of caches or data sets.
 """
@@ -13,15 +14,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from data_generator.imported.images.image_input import CACHED, FILES, PARQUET, SAVED
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
-from data_generator.imported.refusal import Refused
+from data_generator.imported.refusal import Refused, printable
 
-COUNT, BATCH = b"n", b"b"
+COUNT, BATCH, REMARKS = b"n", b"b", b"w"
 
 _ROWS_AT_ONCE = 64
 
@@ -92,10 +93,19 @@ def _from_saved(task: Task, progress: Progress) -> Found:
     strange = [name for name in listed if name not in present]
     if strange:
         raise Refused(f"names files that are not in its folder: {', '.join(map(str, strange))}")
+    _check_opens(task, progress)
     progress.at(task["path"])
     import datasets
 
     return _from_dataset(datasets.load_from_disk(task["path"]), task, progress)
+
+
+def _check_opens(task: Task, progress: Progress) -> None:
+    """Raises Refused for a file that `datasets`, which opens them itself, could not read."""
+    for file in task["files"]:
+        progress.at(os.path.join(task["path"], file["name"]))
+        with opened(file["path"]):
+            pass
 
 
 def _note(task: Task, name: str, progress: Progress) -> Any:
@@ -108,6 +118,7 @@ def _note(task: Task, name: str, progress: Progress) -> Any:
 
 def _from_cached(task: Task, progress: Progress) -> Found:
     train = (_note(task, "dataset_info.json", progress).get("splits") or {}).get("train") or {}
+    _check_opens(task, progress)
     progress.at(task["path"])
     import datasets
 
@@ -147,16 +158,32 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     if taken == 0:
         raise Refused("holds no images (0 rows)", "name one that holds some", task["path"])
     yield COUNT, json.dumps(taken).encode()
-    for batch in _batches(islice(contents, taken), task["batch_bytes"]):
+    cut: list[str] = []
+    for batch in _batches(islice(contents, taken), task["batch_bytes"], progress, cut):
         yield BATCH, batch.serialize()
+    yield REMARKS, json.dumps(_remarks(cut)).encode()
 
 
-def _batches(contents: Iterator[tuple[bytes, int]], batch_bytes: int) -> Iterator[Any]:
+def _remarks(cut: Sequence[str]) -> list[str]:
+    if not cut:
+        return []
+    return [
+        f"of {len(cut):,} images only the first view is taken, such as {printable(cut[0])}: in MPO files previews or "
+        "other views stand behind the photograph\nnothing is to be done if the photograph is meant"
+    ]
+
+
+def _batches(
+    contents: Iterator[tuple[bytes, int]], batch_bytes: int, progress: Progress, cut: list[str]
+) -> Iterator[Any]:
+    """The images; `cut` takes the names of those of which some views are left out."""
     from data_generator.imported.images import image_decoder
 
     pixels, rows = bytearray(), []
     for content, label in contents:
         picture = image_decoder.decode(content)
+        if picture.frames_left_out:
+            cut.append(progress.where)
         pixels += picture.pixels
         rows.append((picture.height, picture.width, picture.channels, label))
         if len(pixels) >= batch_bytes:

@@ -28,12 +28,28 @@ from data_generator.imported.user_files import (
 
 FILES, PARQUET, SAVED, CACHED = "image files", "parquet", "saved by datasets", "cache of datasets"
 
-IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-UNREAD_SUFFIXES = (
-    *(".avif", ".cr2", ".dds", ".dng", ".eps", ".exr", ".hdr", ".heic", ".heif", ".ico", ".j2k", ".jp2", ".jxl"),
-    *(".nef", ".pbm", ".pgm", ".pnm", ".ppm", ".psd", ".svg", ".tga"),
+IMAGE_SUFFIXES = (
+    *(".apng", ".bmp", ".dib", ".gif", ".jfi", ".jfif", ".jif", ".jpe", ".jpeg", ".jpg", ".mpo", ".png", ".tif"),
+    *(".tiff", ".webp"),
 )
-"""Of images, but not of kinds that are read: such a file is not passed over in silence."""
+_OF_PILLOW = """
+    .avif .avifs .blp .bufr .bw .cur .dcx .dds .emf .eps .fit .fits .flc .fli .ftc .ftu .gbr .grib .h5 .hdf
+    .icb .icns .ico .iim .im .j2c .j2k .jp2 .jpc .jpf .jpx .mpeg .mpg .msp .palm .pbm .pcd .pcx .pdf .pfm .pgm
+    .pnm .ppm .ps .psd .pxr .qoi .ras .rgb .rgba .sgi .tga .vda .vst .wmf .xbm .xpm
+"""
+_OTHER_IMAGES = """
+    .ai .bpg .cdr .dcm .djvu .exr .flif .hdr .heic .heics .heif .heifs .hif .jls .jng .jpm .jxl .jxr .kra .mng
+    .psb .svg .svgz .tgs .wdp .xcf
+"""
+_RAW = """
+    .3fr .arw .cr2 .cr3 .crw .dcr .dng .erf .iiq .k25 .kdc .mef .mos .mrw .nef .nrw .orf .pef .raf .raw .rw2
+    .rwl .sr2 .srf .srw .x3f
+"""
+_VIDEOS = """
+    .3gp .avi .flv .gifv .m2ts .m4v .mj2 .mkv .mov .mp4 .mts .ogv .webm .wmv .y4m
+"""
+UNREAD_SUFFIXES = frozenset(f"{_OF_PILLOW} {_OTHER_IMAGES} {_RAW} {_VIDEOS}".split())
+"""Of what may hold images, but of no kind that is read: such a file is not passed over in silence."""
 _PARQUET_SUFFIX = ".parquet"
 
 DEPTH = 4
@@ -135,9 +151,10 @@ def _by_suffix(path: Path) -> UserInput:
         return UserInput(path, PARQUET, tuple(_one_split(path, parquet)))
     if unread:
         kinds = ", ".join(suffix.removeprefix(".") for suffix in IMAGE_SUFFIXES)
+        more = f", and {len(unread) - 1:,} more" if len(unread) > 1 else ""
         raise DataError(
-            f"{printable(path / unread[0])}: is an image of a kind that is not read ({kinds} are)\n"
-            "  convert it to PNG, or move it away"
+            f"{printable(path / unread[0])}{more}: by its name an image or a video of a kind that is not read ({kinds} "
+            "are)\n  convert it to PNG, or move it away"
         )
     if not pictures:
         raise DataError(f"{printable(path)}: holds no images (looked {DEPTH} folders deep)\n  {TAKEN}")

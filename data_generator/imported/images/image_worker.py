@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
 from data_generator import images
 from data_generator.errors import DataError
 from data_generator.imported import import_worker
-from data_generator.imported.images.image_import import BATCH, COUNT
+from data_generator.imported.images.image_import import BATCH, COUNT, REMARKS
 from data_generator.imported.import_process import END
 from data_generator.imported.import_worker import NONSENSE, Answers
 from data_generator.imported.refusal import REPAIR, printable
@@ -45,8 +46,10 @@ class Import:
     """The images of one process."""
 
     def __init__(self, answers: Answers, path: Path) -> None:
-        """Waits for the number of images, `count`. Raises DataError when there will be none."""
+        """Waits for the number of images, `count`. Raises DataError when there will be none. `remarks` are known once
+        the batches are."""
         self._answers, self._path = answers, path
+        self.remarks: tuple[str, ...] = ()
         count = bytes(answers.frame(COUNT)[1])
         if not count.isdigit():
             raise answers.failed(NONSENSE)
@@ -56,7 +59,10 @@ class Import:
         """The images, with the schema of data_generator.images. Raises DataError for one that is refused, for a
         process that came to an end before they did, and for answers that make no sense."""
         left = self.count
-        while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
+        while (frame := self._answers.frame(BATCH, REMARKS, END))[0] != END:
+            if frame[0] == REMARKS:
+                self.remarks = self._checked_remarks(frame[1])
+                continue
             batch = self._answers.batch(frame[1], images.SCHEMA)
             if not images.is_sound(batch):
                 raise self._answers.failed(NONSENSE)
@@ -66,3 +72,11 @@ class Import:
             raise DataError(
                 f"{printable(self._path)}: holds {self.count - left:,} images, and says {self.count:,}\n  {REPAIR}"
             )
+
+    def _checked_remarks(self, content: bytearray) -> tuple[str, ...]:
+        """Each two lines, without what a terminal would take for a command."""
+        try:
+            said = msgspec.json.decode(content, type=list[str])
+        except msgspec.MsgspecError:
+            raise self._answers.failed(NONSENSE) from None
+        return tuple("\n".join(map(printable, remark.split("\n", 1))) for remark in said)

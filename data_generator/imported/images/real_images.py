@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from data_generator.imported.images import image_input, image_worker
 from data_generator.imported.refusal import printable
 from data_generator.imported.user_files import UserInput
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def build(
     about = source_of.about()
     folder = cache.default_folder()
     facts = cache.read_facts(name, VERSION, about, folder)
-    if not {"rows", "largest_side"} <= facts.keys():
+    if not {"rows", "largest_side", "remarks"} <= facts.keys():
         facts = source_of.imported(about, folder, on_rows)
         cache.keep_facts(name, VERSION, about, folder, facts)
     return Dataset(
@@ -91,6 +92,7 @@ def build(
         lambda: source_of.batches(about),
         source=about,
         largest_side=facts["largest_side"],
+        remarks=tuple(facts["remarks"]),
     )
 
 
@@ -124,8 +126,8 @@ class _Source:
         limit = {} if self.rows is None else {"first": str(self.rows)}
         return {**self.look().about(), **limit}
 
-    def imported(self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None) -> dict[str, int]:
-        """Read the images into the cache, and tell how many there are, and the largest side."""
+    def imported(self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None) -> dict[str, Any]:
+        """Read the images into the cache, and tell how many there are, the largest side, and remarks."""
         with image_worker.started(self.look(), self.rows) as answers:
 
             def batches() -> Iterator[pa.RecordBatch]:
@@ -133,10 +135,12 @@ class _Source:
 
             dataset = Dataset(self.name, answers.count, images.SCHEMA, VERSION, batches, source=about)
             stored = cache.prepare(dataset, folder, on_rows=on_rows)
+            remarks = list(answers.remarks)
         sides = cache.read_table(stored.path, columns=["height", "width"])
         return {
             "rows": stored.rows,
             "largest_side": max(int(column.to_numpy().max()) for column in sides.columns),
+            "remarks": remarks,
         }
 
     def batches(self, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:

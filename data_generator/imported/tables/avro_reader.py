@@ -1,11 +1,16 @@
 """Avro: blocks of records are counted, and only those are decoded that hold the sample.
 
-The types come from the file's own schema. This module knows no other kind of file.
+The types come from the file's own schema. Values are decoded as the plain types in which Avro stores them, and become
+dates and points in time in Arrow: Python's own end with the year 9999, and know no nanoseconds. This module knows no
+other kind of file.
 """
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import fastavro
@@ -18,7 +23,7 @@ from data_generator.imported.tables.table_reading import Found, Reading, Source,
 
 _ROWS_AT_ONCE = 1 << 14
 
-_TYPES: Mapping[str, pa.DataType] = {
+_PLAIN: Mapping[str, pa.DataType] = {
     "null": pa.null(),
     "boolean": pa.bool_(),
     "int": pa.int32(),
@@ -29,60 +34,108 @@ _TYPES: Mapping[str, pa.DataType] = {
     "fixed": pa.binary(),
     "string": pa.string(),
     "enum": pa.string(),
-    "int-date": pa.date32(),
-    "int-time-millis": pa.time32("ms"),
-    "long-time-micros": pa.time64("us"),
-    "long-timestamp-millis": pa.timestamp("ms", "UTC"),
-    "long-timestamp-micros": pa.timestamp("us", "UTC"),
-    "long-local-timestamp-millis": pa.timestamp("ms"),
-    "long-local-timestamp-micros": pa.timestamp("us"),
 }
-"""Avro's types, with the logical type behind a hyphen as fastavro has it (Avro 1.11), and Arrow's."""
+"""Avro's types and Arrow's."""
+
+_LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", "UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+    ("string", "uuid"): pa.string(),
+}
+"""Type and logical type (Avro 1.12) of what Arrow has a type for; decimals are apart."""
+
+_CODECS = "deflate, snappy, zstandard, bzip2 or xz"
+
+
+@dataclass(frozen=True)
+class _Type:
+    """A type as it is decoded, and as it is kept; `special` is a logical type that is not followed."""
+
+    decoded: pa.DataType
+    kept: pa.DataType
+    special: str = ""
 
 
 def read(source: Source) -> Reading:
     """The sample of an Avro file of records. Raises Refused."""
-    # Text that is called a UUID is kept as the text that it is.
-    fastavro.read.LOGICAL_READERS.pop("string-uuid", None)
     source.progress.at(source.path)
-    schema = _schema(fastavro.block_reader(source.stream).writer_schema)
+    columns = _columns(fastavro.block_reader(source.stream).writer_schema)
+    schema = table_types.kept_schema(pa.schema([(name, kind.kept) for name, kind in columns.items()]))
     input_rows = 0
     for block in _blocks(source):
         input_rows += block.num_records
         source.progress.at(f"{source.path}, record {input_rows:,}")
         yield input_rows
     blocks = chosen_blocks(input_rows, source.rows)
-    return Found(input_rows, blocks, table_types.kept_schema(schema), _batches(source, blocks, schema))
+    special = {name: kind.special for name, kind in columns.items() if kind.special}
+    remarks = [*table_types.name_remarks(schema.names), *table_types.remarks(schema, special)]
+    return Found(input_rows, blocks, schema, _batches(source, blocks, columns, schema), remarks)
 
 
-def _blocks(source: Source) -> Any:
+def _blocks(source: Source) -> Iterator[Any]:
     source.stream.seek(0)
-    return fastavro.block_reader(source.stream)
+    try:
+        yield from fastavro.block_reader(source.stream)
+    except ValueError as error:
+        if "codec is supported but" not in str(error):
+            raise
+        raise Refused(
+            f"is packed by {str(error).split()[0]}, which is not read here", f"write it again with {_CODECS}"
+        ) from None
 
 
-def _batches(source: Source, blocks: Sequence[sampling.Block], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    kept = table_types.kept_schema(schema)
+def _batches(
+    source: Source, blocks: Sequence[sampling.Block], columns: Mapping[str, _Type], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    decoded = pa.schema([(name, kind.decoded) for name, kind in columns.items()])
     start = 0
     for block in _blocks(source):
         parts = list(sampling.overlaps(blocks, start, block.num_records))
         source.progress.at(f"{source.path}, record {start:,}")
         start += block.num_records
         if parts:
-            records = list(block)
+            with _plain_values():
+                records = list(block)
             for part in parts:
                 for first in range(part.start, part.end, _ROWS_AT_ONCE):
                     rows = records[first : min(first + _ROWS_AT_ONCE, part.end)]
-                    yield from table_types.kept(pa.RecordBatch.from_pylist(rows, schema=schema), kept)
+                    yield from table_types.kept(pa.RecordBatch.from_pylist(rows, schema=decoded), schema)
 
 
-def _schema(described: Any) -> pa.Schema:
-    """The Arrow schema of the records. Raises Refused for what is no record, and for a type that is not measured."""
+@contextmanager
+def _plain_values() -> Iterator[None]:
+    """Has fastavro decode logical types as what they are stored as, but for decimals, which come exact."""
+    readers = fastavro.read.LOGICAL_READERS
+    before = dict(readers)
+    readers.clear()
+    readers.update({"bytes-decimal": _decimal, "fixed-decimal": _decimal})
+    try:
+        yield
+    finally:
+        readers.clear()
+        readers.update(before)
+
+
+def _decimal(content: Any, described: dict[Any, Any] | None, _: object = None) -> decimal.Decimal:
+    unscaled = int.from_bytes(content, "big", signed=True)
+    return decimal.Decimal(f"{unscaled}E-{(described or {}).get('scale', 0)}")
+
+
+def _columns(described: Any) -> dict[str, _Type]:
+    """The types of the records. Raises Refused for what is no record, and for a type that is not measured."""
     if not isinstance(described, dict) or described.get("type") != "record":
         raise Refused("holds no records", "name a file whose schema is a record, which is what a table is")
     table_types.check_names([field["name"] for field in described["fields"]])
     named: dict[str, Any] = {}
     _collect(described, named)
-    fields = []
+    columns = {}
     for field in described["fields"]:
         kind = _type(field["type"], named, frozenset())
         if kind is None:
@@ -90,8 +143,8 @@ def _schema(described: Any) -> pa.Schema:
                 f"column {field['name']!r} is {field['type']}, which is not measured",
                 "leave the column out, or store it as another type",
             )
-        fields.append(pa.field(field["name"], kind))
-    return pa.schema(fields)
+        columns[field["name"]] = kind
+    return columns
 
 
 def _collect(described: Any, named: dict[str, Any]) -> None:
@@ -110,31 +163,46 @@ def _field_types(described: Mapping[str, Any]) -> list[Any]:
     return [field["type"] for field in described.get("fields", ())]
 
 
-def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> pa.DataType | None:
-    """The Arrow type; None where there is none: unions of several, and records within themselves."""
+def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _Type | None:
+    """The type; None where there is none: unions of several, and records within themselves."""
     if isinstance(described, list):
         real = [part for part in described if part != "null"]
-        return _type(real[0], named, within) if len(real) == 1 else None if real else pa.null()
+        return _type(real[0], named, within) if len(real) == 1 else None if real else _Type(pa.null(), pa.null())
     if isinstance(described, str):
-        if described not in named:
-            return _TYPES.get(described)
-        return _type(named[described], named, within) if described not in within else None
-    kind, logical = described["type"], described.get("logicalType")
-    if logical == "decimal" and described["precision"] <= 38:
-        return pa.decimal128(described["precision"], described.get("scale", 0))
+        if described in named:
+            return _type(named[described], named, within) if described not in within else None
+        plain = _PLAIN.get(described)
+        return _Type(plain, plain) if plain is not None else None
+    kind, logical = described["type"], described.get("logicalType", "")
     if kind == "record":
         return _record(described, named, within | {described["name"]})
-    if kind == "array":
-        item = _type(described["items"], named, within)
-        return pa.list_(item) if item is not None else None
-    if kind == "map":
-        item = _type(described["values"], named, within)
-        return pa.map_(pa.string(), item) if item is not None else None
-    if not isinstance(kind, str):
+    if kind in ("array", "map"):
+        item = _type(described["items" if kind == "array" else "values"], named, within)
+        return _Type(_holder(kind, item.decoded), _holder(kind, item.kept), item.special) if item is not None else None
+    if not isinstance(kind, str) or kind not in _PLAIN:
         return _type(kind, named, within)
-    return _TYPES.get(f"{kind}-{logical}", _TYPES.get(kind))
+    if logical == "decimal" and kind in ("bytes", "fixed"):
+        digits, scale = described.get("precision", 0), described.get("scale", 0)
+        if not 0 < digits <= 76:
+            return None
+        # Wider ones than are measured are refused with all other such columns.
+        wide = pa.decimal128 if digits <= table_types.DECIMAL_DIGITS else pa.decimal256
+        return _Type(wide(digits, scale), wide(digits, scale))
+    kept = _LOGICAL.get((kind, logical))
+    return _Type(_PLAIN[kind], _PLAIN[kind], str(logical)) if kept is None else _Type(_PLAIN[kind], kept)
 
 
-def _record(described: Mapping[str, Any], named: Mapping[str, Any], within: frozenset[str]) -> pa.DataType | None:
-    fields = [(field["name"], _type(field["type"], named, within)) for field in described["fields"]]
-    return pa.struct(fields) if all(kind is not None for _, kind in fields) else None
+def _holder(kind: str, item: pa.DataType) -> pa.DataType:
+    return pa.list_(item) if kind == "array" else pa.map_(pa.string(), item)
+
+
+def _record(described: Mapping[str, Any], named: Mapping[str, Any], within: frozenset[str]) -> _Type | None:
+    types = [(field["name"], _type(field["type"], named, within)) for field in described["fields"]]
+    fields = [(name, kind) for name, kind in types if kind is not None]
+    if len(fields) < len(types):
+        return None
+    return _Type(
+        pa.struct([(name, kind.decoded) for name, kind in fields]),
+        pa.struct([(name, kind.kept) for name, kind in fields]),
+        next((kind.special for _, kind in fields if kind.special), ""),
+    )

@@ -5,8 +5,10 @@ Batches come one after the other: no more than a part of the table is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc
@@ -14,7 +16,8 @@ import pyarrow.parquet as pq
 
 from data_generator.imported.import_process import Progress, opened
 from data_generator.imported.refusal import Refused
-from data_generator.imported.tables import sampling, table_types
+from data_generator.imported.tables import parquet_types, sampling, table_types
+from data_generator.imported.tables.parquet_folder import Partition, Partitions, Union
 from data_generator.imported.tables.table_reading import Found, Reading, Source, chosen_blocks
 
 _MOST_BATCH_ROWS = 1 << 16
@@ -25,10 +28,11 @@ _ARROW_FILE = b"ARROW1"
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """One file of a table: `name` is how messages call it."""
+    """One file of a table: `name` is how messages call it, `partition` what the names of its folders say."""
 
     name: str
     path: str
+    partition: Partition = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,39 +42,76 @@ class _RowGroup:
     rows: int
     size_bytes: int
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, int96_unit: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """All columns, or these."""
         rows_at_once = self.rows * table_types.BATCH_BYTES // max(self.size_bytes, 1)
-        with opened(self.file.path) as stream, _parquet(stream) as parquet:
+        with opened(self.file.path) as stream, _parquet(stream, int96_unit) as parquet:
             yield from parquet.iter_batches(
-                max(1, min(_MOST_BATCH_ROWS, rows_at_once)), row_groups=[self.number], use_threads=False
+                max(1, min(_MOST_BATCH_ROWS, rows_at_once)),
+                row_groups=[self.number],
+                columns=columns,
+                use_threads=False,
             )
 
 
+@dataclass(frozen=True)
+class _Contents:
+    """What the metadata of one file say."""
+
+    file: ParquetFile
+    schema: Any
+    """The file's own."""
+    found: pa.Schema
+    groups: Sequence[_RowGroup]
+
+    def annotated(self, int96_unit: str) -> pa.Schema:
+        return parquet_types.annotated(self.schema, self.found, int96_unit)
+
+    def remarks(self) -> list[str]:
+        special = parquet_types.stored_as(self.schema, self.found)
+        return [*table_types.remarks(self.found, special), *_index_remarks(self.found)]
+
+
 def read_parquet(files: Sequence[ParquetFile], rows: int, progress: Progress) -> Reading:
-    """The sample of the table that the files hold one behind the other. Raises Refused, also for a file of another
-    schema."""
-    groups: list[_RowGroup] = []
-    first: pa.Schema | None = None
+    """The sample of the table that the files hold one behind the other. Raises Refused, also for a file of a schema
+    that does not agree with the first one's."""
+    contents: list[_Contents] = []
     input_rows = 0
     for file in files:
         progress.at(file.name)
-        with opened(file.path) as stream, _parquet(stream) as parquet:
-            table_types.check_number(parquet.metadata.num_columns)
-            found = parquet.schema_arrow
-            schema = table_types.kept_schema(found)
-            if first is None:
-                first, remarks = schema, table_types.remarks(found)
-            _check_alike(first, schema, files[0])
-            groups += _row_groups(file, parquet.metadata)
-        input_rows = sum(group.rows for group in groups)
+        contents.append(_contents(file))
+        input_rows += sum(group.rows for group in contents[-1].groups)
         yield input_rows
-    assert first is not None
+    groups = [group for each in contents for group in each.groups]
     blocks = chosen_blocks(input_rows, rows)
-    return Found(input_rows, blocks, first, _of_row_groups(groups, blocks, first, progress), remarks)
+    unit = yield from _int96_unit(contents, blocks, input_rows, progress)
+    partitions = Partitions(
+        [file.partition for file in files], {name for each in contents for name in each.found.names}
+    )
+    union = _union(contents, partitions, unit, progress)
+    schema = table_types.kept_schema(union.schema)
+    batches = _of_row_groups(groups, blocks, _Layout(schema, partitions, unit), progress)
+    of_files = dict.fromkeys(remark for each in contents for remark in each.remarks())
+    remarks = [*table_types.name_remarks(schema.names), *of_files, *partitions.remarks, *union.remarks()]
+    return Found(input_rows, blocks, schema, batches, remarks, partitions.understood())
 
 
-def _parquet(stream: object) -> pq.ParquetFile:
-    return pq.ParquetFile(stream, buffer_size=_STREAM_BYTES, pre_buffer=False)
+def _contents(file: ParquetFile) -> _Contents:
+    with opened(file.path) as stream, _parquet(stream) as parquet:
+        table_types.check_number(parquet.metadata.num_columns)
+        found = parquet.schema_arrow
+        table_types.kept_schema(found)
+        return _Contents(file, parquet.schema, found, list(_row_groups(file, parquet.metadata)))
+
+
+def _parquet(stream: object, int96_unit: str = "ns") -> pq.ParquetFile:
+    return pq.ParquetFile(
+        stream,
+        buffer_size=_STREAM_BYTES,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit=int96_unit,
+        page_checksum_verification=True,
+    )
 
 
 def _row_groups(file: ParquetFile, metadata: pq.FileMetaData) -> Iterator[_RowGroup]:
@@ -81,26 +122,81 @@ def _row_groups(file: ParquetFile, metadata: pq.FileMetaData) -> Iterator[_RowGr
         yield _RowGroup(file, number, group.num_rows, group.total_byte_size)
 
 
-def _check_alike(first: pa.Schema, schema: pa.Schema, file: ParquetFile) -> None:
-    """Raises Refused for another schema than the first file has, naming the first column that differs."""
-    if schema.equals(first):
-        return
-    step = "put the files of one schema into a folder, and name that"
-    for name in first.names:
-        if name not in schema.names:
-            raise Refused(f"lacks the column {name!r}, which {file.name} has", step)
-        mine, theirs = schema.field(name).type, first.field(name).type
-        if mine != theirs:
-            raise Refused(f"has the column {name!r} as {mine}, and {file.name} as {theirs}", step)
-    extra = next((name for name in schema.names if name not in first.names), None)
-    if extra is not None:
-        raise Refused(f"has the column {extra!r}, which {file.name} lacks", step)
-    moved = next(mine for mine, theirs in zip(schema.names, first.names, strict=True) if mine != theirs)
-    raise Refused(f"has its columns in another order than {file.name}, from {moved!r} on", step)
+def _union(contents: Sequence[_Contents], partitions: Partitions, int96_unit: str, progress: Progress) -> Union:
+    first = contents[0]
+    union = Union(partitions.added(first.annotated(int96_unit)), first.file.name)
+    for other in contents[1:]:
+        progress.at(other.file.name)
+        union.add(partitions.added(other.annotated(int96_unit)), other.file.name)
+    return union
+
+
+def _int96_unit(
+    contents: Sequence[_Contents], blocks: Sequence[sampling.Block], input_rows: int, progress: Progress
+) -> Generator[int, None, str]:
+    """The unit that holds the INT96 values of the sample, which are read for that; yields the rows of the table, as a
+    sign of life."""
+    found = parquet_types.Int96Unit()
+    start = 0
+    for each in contents:
+        paths = parquet_types.int96_paths(each.schema)
+        for group in each.groups:
+            parts = list(sampling.overlaps(blocks, start, group.rows))
+            start += group.rows
+            if not paths or not parts:
+                continue
+            progress.at(f"{group.file.name}, row group {group.number}")
+            for seconds, ns in zip(group.batches("s", paths), group.batches("ns", paths), strict=True):
+                found.look(seconds, ns)
+                yield input_rows
+    return found.unit
+
+
+def _index_remarks(found: pa.Schema) -> list[str]:
+    """What is to be said of the index of a DataFrame, which pandas stores as columns, or as a range in its notes."""
+    try:
+        index = json.loads((found.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
+    except (ValueError, KeyError, TypeError):
+        return []
+    parts = index if isinstance(index, list) else []
+    said = []
+    columns = [repr(name) for name in parts if isinstance(name, str) and name in found.names]
+    if columns:
+        said.append(
+            f"the index of a DataFrame is measured as a column: {table_types.listed(columns)}\n"
+            "write the file by to_parquet(FILE, index=False) to leave it out"
+        )
+    ranges = [part for part in parts if isinstance(part, dict) and not _is_default(part)]
+    if ranges:
+        start, step, name = (ranges[0].get(key) for key in ("start", "step", "name"))
+        said.append(
+            f"the index of a DataFrame is left out: pandas has noted it as numbers from {start} in steps of {step}"
+            f"{'' if name is None else f', called {name!r}'}\n"
+            "write the file by reset_index().to_parquet(FILE) to measure it as a column"
+        )
+    return said
+
+
+def _is_default(index: Mapping[str, Any]) -> bool:
+    return (index.get("start"), index.get("step"), index.get("name")) == (0, 1, None)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the batches of all files become those of one table."""
+
+    schema: pa.Schema
+    partitions: Partitions
+    int96_unit: str
+
+    def batches(self, group: _RowGroup) -> Iterator[pa.RecordBatch]:
+        """The rows of a row group with all columns in their order."""
+        for batch in group.batches(self.int96_unit):
+            yield self.partitions.filled(batch, group.file.partition).select(self.schema.names)
 
 
 def _of_row_groups(
-    groups: Sequence[_RowGroup], blocks: Sequence[sampling.Block], schema: pa.Schema, progress: Progress
+    groups: Sequence[_RowGroup], blocks: Sequence[sampling.Block], layout: _Layout, progress: Progress
 ) -> Iterator[pa.RecordBatch]:
     start = 0
     for group in groups:
@@ -108,7 +204,7 @@ def _of_row_groups(
         start += group.rows
         if parts:
             progress.at(f"{group.file.name}, row group {group.number}")
-            rows = yield from _of_batches(group.batches(), parts, schema)
+            rows = yield from _of_batches(layout.batches(group), parts, layout.schema)
             if rows < parts[-1].end:
                 raise Refused(
                     f"holds {rows:,} rows, and says {group.rows:,}", "the file may be damaged or hostile: repair it"
@@ -130,6 +226,10 @@ def _of_batches(
     return start
 
 
+def _remarks(found: pa.Schema) -> list[str]:
+    return [*table_types.name_remarks(found.names), *table_types.remarks(found), *_index_remarks(found)]
+
+
 # --- Arrow's own ---------------------------------------------------------------------------------------------------
 
 
@@ -148,7 +248,7 @@ def read_arrow(source: Source) -> Reading:
         yield input_rows
     blocks = chosen_blocks(input_rows, source.rows)
     batches = make(mapped, pa.ipc.IpcReadOptions(use_threads=False))
-    return Found(input_rows, blocks, schema, _of_batches(batches, blocks, schema), table_types.remarks(found))
+    return Found(input_rows, blocks, schema, _of_batches(batches, blocks, schema), _remarks(found))
 
 
 def _file_batches(mapped: pa.MemoryMappedFile, options: pa.ipc.IpcReadOptions) -> Iterator[pa.RecordBatch]:
@@ -175,11 +275,23 @@ def read_orc(source: Source) -> Reading:
     rows: list[int] = []
     for number in range(orc.nstripes):
         source.progress.at(f"{source.path}, stripe {number}")
-        rows.append(orc.read_stripe(number, columns=[found.names[0]]).num_rows)
+        rows.append(_stripe(orc, number, [found.names[0]]).num_rows)
         yield sum(rows)
     blocks = chosen_blocks(sum(rows), source.rows)
-    stripes = _stripes(orc.read_stripe, rows, blocks, schema, source)
-    return Found(sum(rows), blocks, schema, stripes, table_types.remarks(found))
+    stripes = _stripes(lambda number: _stripe(orc, number), rows, blocks, schema, source)
+    return Found(sum(rows), blocks, schema, stripes, _remarks(found))
+
+
+def _stripe(orc: Any, number: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+    try:
+        return orc.read_stripe(number, columns=columns)
+    except pa.ArrowInvalid as error:
+        if "out of range for nanosecond" not in str(error):
+            raise
+        raise Refused(
+            "has points in time before 1677 or after 2262, which pyarrow does not read from ORC",
+            "write the table to Parquet by the program that wrote it, with timestamps in microseconds",
+        ) from None
 
 
 def _stripes(

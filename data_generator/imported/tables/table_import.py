@@ -73,7 +73,7 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
 
 
 def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    from data_generator.imported.tables import columnar_reader
+    from data_generator.imported.tables import columnar_reader, parquet_folder
 
     files = []
     for file in task["files"]:
@@ -82,7 +82,7 @@ def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
         progress.at(name)
         with opened(file["path"]) as stream:
             _check_beginning(stream, task)
-        files.append(columnar_reader.ParquetFile(name, file["path"]))
+        files.append(columnar_reader.ParquetFile(name, file["path"], parquet_folder.partition_of(file["name"])))
     yield from _answered(columnar_reader.read_parquet(files, task["rows"], progress))
 
 

@@ -7,6 +7,7 @@ data_generator.imported.tables.table_import, in a process of its own.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -75,11 +76,13 @@ def kind_of(name: str) -> str | None:
 
 
 def _parquet_files(path: Path) -> list[InputFile]:
+    for folder in path.parents:
+        _refuse_more_than_files(folder)
     files = list(_walk(path, path, 0))
     if not files:
         looked = f"holds no Parquet files (looked {DEPTH} folders deep)"
         raise DataError(f"{printable(path)}: {looked}\n  {TAKEN}; {_IMAGES}")
-    folders = sorted({os.path.dirname(file.name) or "." for file in files})
+    folders = sorted({_without_values(file.name) for file in files})
     if len(folders) > 1:
         raise DataError(
             f"{printable(path)}: holds Parquet files in several folders: {printable(', '.join(folders))}\n"
@@ -88,14 +91,26 @@ def _parquet_files(path: Path) -> list[InputFile]:
     return files
 
 
+def _without_values(name: str) -> str:
+    """The folders of a file, of those that hold a column's values the columns alone: 'year=2024' is 'year=..'."""
+    folders = os.path.dirname(name).split(os.sep)
+    return os.sep.join(_PARTITION.sub("=..", folder) for folder in folders) or "."
+
+
+_PARTITION = re.compile("(?<=.)=.*", re.DOTALL)
+"""A value in the name of a folder; what stands before it is the name of a column."""
+
+
 def _walk(root: Path, folder: Path, depth: int) -> Iterator[InputFile]:
     """The Parquet files below the folder, in the order of their names. What begins with '_' is passed over, as engines
     put their notes there."""
+    _refuse_more_than_files(folder)
     for entry in entries(folder):
         if entry.is_dir(follow_symlinks=False):
-            _refuse_more_than_files(entry)
-            if depth < DEPTH and not entry.name.startswith("_"):
-                yield from _walk(root, Path(entry.path), depth + 1)
+            # Folders with values in their names are as many as columns are in them: they do not count.
+            deeper = depth + (_PARTITION.search(entry.name) is None)
+            if deeper <= DEPTH and not entry.name.startswith("_"):
+                yield from _walk(root, Path(entry.path), deeper)
         elif entry.is_symlink() and os.path.isdir(entry.path):
             raise DataError(
                 f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
@@ -105,16 +120,23 @@ def _walk(root: Path, folder: Path, depth: int) -> Iterator[InputFile]:
             yield taken_file(root, entry, "Parquet")
 
 
-def _refuse_more_than_files(entry: os.DirEntry[str]) -> None:
-    """Raises DataError where a table is more than its files: values in the names of folders, or a log that says which
-    files count."""
-    if entry.name == "_delta_log":
-        raise DataError(
-            f"{printable(entry.path)}: is of a Delta table, whose log says which of the files count\n"
-            "  write the table to one Parquet file, and name that"
-        )
-    if "=" in entry.name:
-        raise DataError(
-            f"{printable(entry.path)}: holds a column's values in the names of folders, not in the files\n"
-            "  name one of the folders, or write the table to one Parquet file"
-        )
+_TABLES_WITH_A_LOG = (
+    ("_delta_log", "a Delta table", "duckdb -c \"COPY (FROM delta_scan('FOLDER')) TO 'new.parquet'\""),
+    (".hoodie", "a Hudi table", "spark.read.format('hudi').load(FOLDER).coalesce(1).write.parquet(NEW)"),
+    (
+        os.path.join("metadata", "*.metadata.json"),
+        "an Iceberg table",
+        "duckdb -c \"COPY (FROM iceberg_scan('FOLDER')) TO 'new.parquet'\"",
+    ),
+)
+"""What such a table has in its folder, its name, and how it becomes Parquet files."""
+
+
+def _refuse_more_than_files(folder: Path) -> None:
+    """Raises DataError where a table is more than its files: a log says which of them count."""
+    for mark, what, call in _TABLES_WITH_A_LOG:
+        if next(folder.glob(mark), None) is not None:
+            raise DataError(
+                f"{printable(folder)}: is {what}, whose log says which of its files and rows count\n"
+                f"  write the table to Parquet, and name that: {call}"
+            )

@@ -7,7 +7,8 @@ not to be trusted. This module does not know from what file a table comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +23,13 @@ MOST_COLUMNS = 1 << 14
 """As many as a sheet of Excel has. Readers, formats and reports take time and memory for each column, however few rows
 there are: a hundred thousand take minutes and gigabytes."""
 
-_DECIMAL_DIGITS = 38
 _CODES = (pa.int8(), pa.int16(), pa.int32())
 """Types of codes that pandas gives categories, or pyarrow."""
+DECIMAL_DIGITS = 38
+"""The most of a decimal: wider ones have no counterpart in most formats."""
+
+_BOOL8 = "arrow.bool8"
+_EXTENSION_NAME = b"ARROW:extension:name"
 _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.is_date32, pt.is_time, pt.is_duration)
 
 
@@ -36,7 +41,7 @@ def column_type(kind: pa.DataType) -> pa.DataType | None:
     """
     if pt.is_float16(kind):
         return kind
-    if isinstance(kind, pa.BaseExtensionType):
+    if isinstance(kind, pa.BaseExtensionType) and kind.extension_name != _BOOL8:
         return column_type(kind.storage_type)
     if pt.is_run_end_encoded(kind):
         return column_type(kind.value_type)
@@ -66,11 +71,11 @@ def kept_type(kind: pa.DataType) -> pa.DataType | None:
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind):
         return pa.binary()
     if pt.is_decimal(kind):
-        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= _DECIMAL_DIGITS else None
+        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= DECIMAL_DIGITS else None
     if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
         return kept_type(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):
-        return kept_type(kind.storage_type)
+        return pa.bool_() if kind.extension_name == _BOOL8 else kept_type(kind.storage_type)
     return _kept_nested(kind)
 
 
@@ -91,16 +96,42 @@ def kept_schema(found: pa.Schema) -> pa.Schema:
     """The schema in which a table of this one is kept. Raises Refused, naming the column."""
     check_number(sum(_columns_in(column.type) for column in found))
     check_names(found.names)
-    fields = []
-    for column in found:
-        held = column_type(column.type)
-        if held is None:
+    return pa.schema([_kept_field(column) for column in found])
+
+
+def _kept_field(column: pa.Field) -> pa.Field:
+    held = column_type(column.type)
+    if held is None:
+        step = "leave the column out, or store it as another type"
+        if pt.is_decimal(column.type):
+            step = f"leave the column out, or store it with at most {DECIMAL_DIGITS} digits"
+        raise Refused(f"column {column.name!r} is {column.type}, which is not measured", step)
+    for kind in _parts(held):
+        fields = [kind.field(place).name for place in range(kind.num_fields)] if pt.is_struct(kind) else []
+        twice = next((name for name in fields if fields.count(name) > 1), None)
+        if twice is not None:
+            raise Refused(f"column {column.name!r} has two fields {twice!r}", "give each field a name of its own")
+        if pt.is_timestamp(kind) and kind.tz is not None and not _is_known_zone(kind.tz):
             raise Refused(
-                f"column {column.name!r} is {column.type}, which is not measured",
-                "leave the column out, or store it as another type",
+                f"column {column.name!r} has the time zone {kind.tz!r}, which is not known here",
+                "name a zone of the IANA database, such as 'Europe/Prague', or an offset, such as '+05:30'",
             )
-        fields.append(pa.field(column.name, held))
-    return pa.schema(fields)
+    return pa.field(column.name, held)
+
+
+def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """The type, and all types inside of it."""
+    yield kind
+    for place in range(kind.num_fields):
+        yield from _parts(kind.field(place).type)
+
+
+def _is_known_zone(zone: str) -> bool:
+    try:
+        pa.lib.string_to_tzinfo(zone)
+    except (ValueError, LookupError, OSError, pa.ArrowException):
+        return False
+    return True
 
 
 def _columns_in(kind: pa.DataType) -> int:
@@ -156,34 +187,58 @@ def name_remarks(names: Sequence[str]) -> list[str]:
     same = [f"{first!r} and {second!r}" for first, second, *_ in (group for group in alike.values() if len(group) > 1)]
     if same:
         said.append(
-            f"names of columns differ only in upper and lower case: {_listed(same)}\n"
+            f"names of columns differ only in upper and lower case: {listed(same)}\n"
             "SQL takes them for one, so formats that are asked by SQL refuse the table; rename one to measure them"
         )
     padded = [repr(name) for name in names if name != name.strip()]
     if padded:
         said.append(
-            f"names of columns begin or end with white space, which is kept: {_listed(padded)}\n"
+            f"names of columns begin or end with white space, which is kept: {listed(padded)}\n"
             "take it away in the file if it is not meant"
         )
     return said
 
 
-def _listed(said: Sequence[str]) -> str:
+def listed(said: Sequence[str]) -> str:
     """The first three, and how many more there are."""
     more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
     return f"{', '.join(said[:3])}{more}"
 
 
-def remarks(found: pa.Schema) -> list[str]:
-    """What is to be said of columns that are kept as another type than they have; two lines each."""
-    plain = [column.name for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
-    if not plain:
-        return []
-    return [
-        f"categories that are neither text nor numbers are measured as plain values: "
-        f"{_listed([repr(name) for name in plain])}\n"
-        "a format that keeps categories may do better with them than is shown"
-    ]
+def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> list[str]:
+    """What is to be said of columns that are kept as another type than they have; two lines each. `stored_as` names
+    columns that the file says to be of a type that `found` does not have, and that type."""
+    said = []
+    plain = [repr(column.name) for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
+    if plain:
+        said.append(
+            f"categories that are neither text nor numbers are measured as plain values: {listed(plain)}\n"
+            "a format that keeps categories may do better with them than is shown"
+        )
+    own = {**_own_types(found), **(stored_as or {})}
+    if own:
+        as_plain = [f"{name!r} ({own[name]} as {column_type(found.field(name).type)})" for name in own]
+        said.append(
+            f"columns of special types are measured as what they are stored as: {listed(as_plain)}\n"
+            "write the values as another type if they mean something else to you"
+        )
+    return said
+
+
+def _own_types(found: pa.Schema) -> dict[str, str]:
+    """Columns with an extension type, whether pyarrow knows it or not, and its name. bool8 becomes booleans."""
+    named = {column.name: next(_extensions(column), "") for column in found}
+    return {name: own for name, own in named.items() if own and own != _BOOL8}
+
+
+def _extensions(column: pa.Field) -> Iterator[str]:
+    if isinstance(column.type, pa.BaseExtensionType):
+        yield column.type.extension_name
+        return
+    if column.metadata and _EXTENSION_NAME in column.metadata:
+        yield column.metadata[_EXTENSION_NAME].decode(errors="replace")
+    for place in range(column.type.num_fields):
+        yield from _extensions(column.type.field(place))
 
 
 def _stays(kind: pa.DataType) -> bool:
@@ -194,8 +249,7 @@ def _stays(kind: pa.DataType) -> bool:
 def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batch with the kept schema, in parts of bearable size. Raises Refused for values that the type cannot hold,
     and ArrowInvalid for a batch that is not sound."""
-    # Offsets of a damaged file would lead anywhere in memory.
-    batch.validate(full=True)
+    _check_sound(batch)
     rows_at_once = max(1, batch.num_rows * BATCH_BYTES // max(batch.nbytes, BATCH_BYTES))
     for start in range(0, batch.num_rows, rows_at_once):
         part = batch.slice(start, rows_at_once)
@@ -203,9 +257,64 @@ def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _check_sound(batch: pa.RecordBatch) -> None:
+    """Raises Refused for dates and times that are none, ArrowInvalid for a batch that is damaged: its offsets would
+    lead anywhere in memory."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        match = _NO_SUCH_TIME.match(str(error))
+        if match is None:
+            raise
+        raise Refused(
+            f"column {batch.schema.names[int(match[1])]!r}: {match[2]}", "store it as a timestamp or as a duration"
+        ) from None
+
+
+_NO_SUCH_TIME = re.compile(r"In column (\d+): Invalid: ((?:date|time)(?:32|64).*)")
+_FIRST_DAY, _LAST_DAY = -719162, 2932896
+"""The days of 0001-01-01 and 9999-12-31, counted from 1970."""
+
+
+def _check_days(array: pa.Array, name: str) -> None:
+    """Raises Refused for a date beyond the years that Python has: no DataFrame and hardly a format holds it."""
+    for leaf in leaves(array):
+        if not pt.is_date32(leaf.type):
+            continue
+        days = leaf.cast(pa.int32())
+        wrong = days.filter(pc.or_(pc.less(days, _FIRST_DAY), pc.greater(days, _LAST_DAY)))
+        if len(wrong):
+            raise Refused(
+                f"column {name!r} has {len(wrong):,} dates beyond the years 1 to 9999, such as day "
+                f"{wrong[0].as_py():,} from 1970 on",
+                "replace them by missing values, or store the column as integers",
+            )
+
+
+def leaves(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays of plain values in one of lists, structs and maps, which may have parents that are missing; itself
+    where it has plain values."""
+    kind = array.type
+    if pt.is_struct(kind):
+        for part in array.flatten():
+            yield from leaves(part)
+    elif pt.is_map(kind):
+        inside = slice(array.offsets[0].as_py(), array.offsets[-1].as_py())
+        yield from leaves(array.keys[inside])
+        yield from leaves(array.items[inside])
+    elif pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        yield from leaves(array.flatten())
+    else:
+        yield array
+
+
 def _held(array: pa.Array, field: pa.Field) -> pa.Array:
-    if array.type == field.type:
-        return array
+    held = array if array.type == field.type else _cast(array, field)
+    _check_days(held, field.name)
+    return held
+
+
+def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
     try:
         plain = _plain(array)
         return _category(plain, field.type) if pt.is_dictionary(field.type) else plain.cast(field.type)

@@ -58,3 +58,22 @@ def class_folders(root: Path, count: int = 3) -> dict[str, np.ndarray]:
             (root / name / f"{number}.png").write_bytes(encoded(image))
             written[f"{name}/{number}.png"] = image
     return written
+
+
+def tiff(pixel: bytes, **tags: list[int]) -> bytes:
+    """A TIFF of one pixel, with these tags besides: bits, colour, samples, extra, palette, format."""
+    numbers = {"bits": 258, "colour": 262, "samples": 277, "palette": 320, "extra": 338, "format": 339}
+    given = {256: [1], 257: [1], 259: [1], 273: [8], 278: [1], 279: [len(pixel)]}
+    given.update({numbers[name]: values for name, values in tags.items()})
+    beginning = pixel + bytes(-len(pixel) % 8)
+    directory = 8 + len(beginning)
+    entries, values_behind = b"", b""
+    for tag in sorted(given):
+        values = struct.pack(f"<{len(given[tag])}H", *given[tag])
+        if len(values) > 4:
+            place = directory + 2 + 12 * len(given) + 4 + len(values_behind)
+            values_behind += values
+            values = struct.pack("<I", place)
+        entries += struct.pack("<HHI", tag, 3, len(given[tag])) + values.ljust(4, b"\0")
+    header = struct.pack("<2sHI", b"II", 42, directory)
+    return header + beginning + struct.pack("<H", len(given)) + entries + bytes(4) + values_behind

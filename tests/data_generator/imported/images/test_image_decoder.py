@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from data_generator.imported.refusal import Refused
-from tests.data_generator.imported.images.pictures import chunk, colours, encoded, greys, png, with_flipped_pixel
+from tests.data_generator.imported.images.pictures import chunk, colours, encoded, greys, png, tiff, with_flipped_pixel
 
 Image = pytest.importorskip("PIL.Image")
 image_decoder = pytest.importorskip("data_generator.imported.images.image_decoder")
@@ -28,7 +28,7 @@ def refused(content: bytes, message: str) -> None:
     "image", [colours(5, 9), greys(5, 9), colours(1, 1), greys(300, 2)], ids=["rgb", "grey", "dot", "bar"]
 )
 @pytest.mark.parametrize(
-    ("kind", "options"), [("PNG", {}), ("BMP", {}), ("TIFF", {}), ("TIFF", {"compression": "tiff_lzw"})]
+    ("kind", "options"), [("PNG", {}), ("BMP", {}), ("DIB", {}), ("TIFF", {}), ("TIFF", {"compression": "tiff_lzw"})]
 )
 def test_lossless_files_come_back_exactly(kind: str, options: dict[str, str], image: np.ndarray) -> None:
     assert np.array_equal(pixels(encoded(image, kind, **options)), image)
@@ -105,6 +105,34 @@ def test_sixteen_bits_are_refused(content: bytes) -> None:
     refused(content, "has 16 bits a channel; 8 would be other data")
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (tiff(b"\x81", bits=[8], colour=[1], format=[2]), "has pixels with a sign"),
+        (tiff(b"\1\2\3\4", bits=[8] * 4, colour=[2], samples=[4], extra=[0]), "has 4 channels a pixel, of which 3"),
+        (tiff(b"\1\4", bits=[8] * 2, colour=[1], samples=[2], extra=[0]), "has 2 channels a pixel, of which 1"),
+        (
+            tiff(b"\1\2\3\xff\5", bits=[8] * 5, colour=[2], samples=[5], extra=[2, 0]),
+            "has 5 channels a pixel, of which 4",
+        ),
+        (tiff(b"\1", bits=[8], colour=[3], palette=[0x1234] * 768), "has a palette of 16 bits a channel"),
+    ],
+    ids=["signed", "rgb and more", "grey and more", "rgba and more", "palette"],
+)
+def test_what_pillow_leaves_out_of_a_tiff_is_refused(content: bytes, message: str) -> None:
+    refused(content, message)
+
+
+@pytest.mark.parametrize("times", [256, 257])
+def test_a_palette_of_a_tiff_is_that_of_eight_bits(times: int) -> None:
+    content = tiff(b"\1", bits=[8], colour=[3], palette=[times * value for value in range(256)] * 3)
+    assert pixels(content).tolist() == [[[1, 1, 1]]]
+
+
+def test_white_as_zero_is_turned_round() -> None:
+    assert pixels(tiff(b"\1", bits=[8], colour=[0])).tolist() == [[254]]
+
+
 def test_floats_are_refused() -> None:
     refused(encoded(Image.new("F", (3, 3)), "TIFF"), "has 32 bits a channel")
 
@@ -126,6 +154,8 @@ def test_a_photograph_with_other_views_behind_it_is_its_first_image() -> None:
     first, second = (Image.fromarray(greys(16, 16, seed)) for seed in range(2))
     content = encoded(first, "MPO", save_all=True, append_images=[second])
     assert np.array_equal(pixels(content), np.asarray(Image.open(io.BytesIO(encoded(first, "JPEG")))))
+    assert image_decoder.decode(content).frames_left_out == 1
+    assert image_decoder.decode(encoded(first, "JPEG")).frames_left_out == 0
 
 
 @pytest.mark.parametrize(
@@ -141,6 +171,15 @@ def test_an_image_is_turned_as_its_exif_says(kind: str, orientation: int, shape:
     assert np.array_equal(pixels(content), turned)
 
 
+@pytest.mark.parametrize(("kind", "options"), [("TIFF", {}), ("WEBP", {"lossless": True})])
+def test_an_image_is_turned_once(kind: str, options: dict[str, bool]) -> None:
+    """Pillow itself turns TIFF as it loads it."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = colours(5, 9)
+    assert np.array_equal(pixels(encoded(image, kind, exif=exif, **options)), np.rot90(image, -1))
+
+
 def test_damage_is_refused() -> None:
     whole = encoded(colours(20, 20))
     refused(whole[: len(whole) // 2], "cannot be decoded: ")
@@ -152,7 +191,7 @@ def test_damage_is_refused() -> None:
 
 def test_what_is_no_image_is_refused() -> None:
     refused(b"", r"is empty \(0 bytes\)")
-    refused(b"hello, world" * 10, r"is no image of a kind that is read \(BMP, GIF, JPEG, PNG, TIFF, WEBP\)")
+    refused(b"hello, world" * 10, r"is no image of a kind that is read \(BMP, DIB, GIF, JPEG, PNG, TIFF, WEBP\)")
     refused(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n", "is no image of a kind that is read")
 
 

@@ -118,9 +118,25 @@ def test_folders_of_class_folders_are_refused_with_the_one_that_is_meant(place) 
     )
 
 
-@pytest.mark.parametrize("name", ["photo.HEIC", "scan.jp2", "drawing.svg", "face.pgm"])
+@pytest.mark.parametrize("name", ["photo.HEIC", "scan.jp2", "drawing.svg", "a.pgm", "a.webm", "a.ARW", "a.psb"])
 def test_images_of_kinds_that_are_not_read_are_not_passed_over(place, name: str) -> None:
-    refused(place("ant/1.png", f"ant/{name}"), f"{name}: is an image of a kind that is not read")
+    refused(place("ant/1.png", f"ant/{name}"), f"{name}: by its name an image or a video of a kind that is not read")
+
+
+def test_every_ending_of_pillow_is_read_or_refused(place) -> None:
+    """But for endings of kinds that image_decoder reads, which hold what they say."""
+    image = pytest.importorskip("PIL.Image")
+    decoder = pytest.importorskip("data_generator.imported.images.image_decoder")
+    known = image.registered_extensions()
+    assert set(known) <= {*image_input.IMAGE_SUFFIXES, *image_input.UNREAD_SUFFIXES}
+    assert not set(image_input.IMAGE_SUFFIXES) & image_input.UNREAD_SUFFIXES
+    read = {suffix for suffix, kind in known.items() if kind in (*decoder.FORMATS, "MPO")}
+    assert read == set(image_input.IMAGE_SUFFIXES) & set(known)
+
+
+@pytest.mark.parametrize("name", ["a.jfif", "a.JPE", "a.jif", "a.apng", "a.dib", "a.mpo"])
+def test_other_endings_of_kinds_that_are_read_are_taken(place, name: str) -> None:
+    assert names(place("1.png", name)) == sorted(["1.png", name])
 
 
 def test_parquet_files_and_images_together_are_refused(place) -> None:

@@ -91,6 +91,19 @@ def test_rows_takes_the_first(folders: Path) -> None:
     assert resolve("images", {}, rows=100, source=folders).rows == 9
 
 
+def test_views_that_are_left_out_are_told_each_time(folders: Path) -> None:
+    from PIL import Image
+
+    assert resolve("images", {}, source=folders).remarks == ()
+    views = [Image.fromarray(colours(8, 8, seed)) for seed in range(3)]
+    for name in ("a", "b"):
+        (folders / f"ant/{name}.jpg").write_bytes(encoded(views[0], "MPO", save_all=True, append_images=views[1:]))
+    for _ in range(2):
+        (remark,) = resolve("images", {}, source=folders).remarks
+        assert remark.startswith(f"of 2 images only the first view is taken, such as {folders}/ant/a.jpg: ")
+        assert remark.count("\n") == 1
+
+
 def test_progress_is_told_in_images(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "BATCH_BYTES", 300)
     heard: list[int] = []

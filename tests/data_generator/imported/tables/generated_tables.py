@@ -175,7 +175,7 @@ def check(columns: Columns, writer: str, folder: Path) -> None:
 def is_same(before: Any, after: Any, text_only: bool) -> bool:
     """Whether a value is the one that was written: itself, or where a file has only text, what the text says."""
     if before is None or after is None:
-        return before is after or (text_only and before in (None, "", "NA", "null", "None", "nan"))
+        return before is after or (text_only and before in ("", "NA", "null", "None", "nan"))
     if isinstance(before, bool) or isinstance(after, bool):
         return before is after or str(before).lower() == str(after).lower()
     if isinstance(before, float) and isinstance(after, int | float):

@@ -34,6 +34,7 @@ SAME_VALUES = [
     (pa.array([{"x": "y"}]).cast(pa.struct([("x", pa.large_string())])), pa.struct([("x", pa.string())])),
     (pa.array([["x"]], pa.list_(pa.dictionary(pa.int32(), pa.string()))), pa.list_(pa.string())),
     (pa.array([None, None]), pa.float64()),
+    (pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1], pa.int8())), pa.bool_()),
 ]
 
 
@@ -95,6 +96,110 @@ def test_categories_that_are_neither_text_nor_numbers_are_said_to_become_plain(t
     assert taken.table["one"].type == pa.bool_()
     (remark,) = taken.remarks
     assert remark.startswith("categories that are neither text nor numbers are measured as plain values: 'one'\n")
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (pa.array([0, 86_400_005], pa.int64()).cast(pa.date64()), "column 'a': date64[ms] 86400005 does not represent"),
+        (pa.array([86_400_000_000], pa.int64()).cast(pa.time64("us")), "column 'a': time64[us] 86400000000 is not"),
+        (pa.array([-1], pa.int32()).cast(pa.time32("s")), "column 'a': time32[s] -1 is not"),
+        (pa.array([2932897, 1], pa.int32()).cast(pa.date32()), "'a' has 1 dates beyond the years 1 to 9999, such as"),
+        (pa.array([None, -719163], pa.int32()).cast(pa.date32()), "such as day -719,163 from 1970 on"),
+        (pa.array([86_400_000 * 3_000_000], pa.int64()).cast(pa.date64()), "beyond the years 1 to 9999"),
+        (pa.array([[1], [2932897]], pa.list_(pa.int32())).cast(pa.list_(pa.date32())), "'a' has 1 dates beyond"),
+        (pa.array([1], pa.timestamp("us", "Nowhere/City")), "has the time zone 'Nowhere/City', which is not known"),
+        (pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"]), "column 'a' has two fields 'x'"),
+        (pa.array([decimal.Decimal(1)], pa.decimal256(39, 2)), "store it with at most 38 digits"),
+    ],
+)
+def test_values_that_would_not_arrive_are_refused(array: pa.Array, message: str, tmp_path: Path) -> None:
+    assert message in refusal(write(pa.table({"a": array}), tmp_path / "table.arrow"))
+
+
+def test_the_first_and_last_day_are_taken(tmp_path: Path) -> None:
+    import datetime
+
+    days = [datetime.date(1, 1, 1), datetime.date(9999, 12, 31), None]
+    assert kept(pa.array(days), tmp_path).to_pylist() == days
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array([b"0123456789abcdef"], pa.uuid()), "'a' (arrow.uuid as binary)"),
+        (pa.array(["{}"], pa.json_()), "'a' (arrow.json as string)"),
+        (pa.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((1, 2, 2))), "'a' (arrow.fixed_shape_tensor as list<"),
+        (
+            pa.ExtensionArray.from_storage(pa.opaque(pa.int8(), "money", "acme"), pa.array([1], pa.int8())),
+            "'a' (arrow.",
+        ),
+    ],
+)
+def test_special_types_are_named(column: pa.Array, said: str, tmp_path: Path) -> None:
+    (remark,) = take(write(pa.table({"a": column}), tmp_path / "a.arrow")).remarks
+    assert remark.startswith(f"columns of special types are measured as what they are stored as: {said}")
+
+
+def test_special_types_that_nobody_knows_here_are_named(tmp_path: Path) -> None:
+    """As pandas.period is, where pandas is not imported."""
+    note = {"ARROW:extension:name": "acme.period"}
+    inside = pa.list_(pa.field("item", pa.int64(), metadata=note))
+    schema = pa.schema([pa.field("a", pa.int64(), metadata=note), pa.field("b", inside), ("c", pa.int64())])
+    (remark,) = take(write(pa.table([[648], [[1]], [2]], schema=schema), tmp_path / "a.arrow")).remarks
+    assert "'a' (acme.period as int64), 'b' (acme.period as list<item: int64>)\n" in remark
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "orc"])
+def test_names_that_are_easily_confused_are_told(suffix: str, tmp_path: Path) -> None:
+    taken = take(write(pa.table([[1], [2], [3]], names=["id", "ID", " x"]), tmp_path / f"a.{suffix}"))
+    assert taken.table.schema.names == ["id", "ID", " x"]
+    assert ["'id' and 'ID'" in taken.remarks[0], "' x'" in taken.remarks[1]] == [True, True]
+
+
+UNITS = [(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "+05:30", "Europe/Prague")]
+
+
+@pytest.mark.parametrize(("unit", "zone"), UNITS)
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_points_in_time_are_exact(unit: str, zone: str | None, suffix: str, tmp_path: Path) -> None:
+    array = pa.array([-1, 1, None], pa.timestamp(unit, zone))
+    made = kept(array, tmp_path, suffix)
+    in_file = "ms" if (suffix, unit) == ("parquet", "s") else unit
+    assert made.type == pa.timestamp(in_file, zone)
+    assert made.combine_chunks().equals(array.cast(made.type))
+
+
+def test_a_map_with_a_key_twice_is_kept(tmp_path: Path) -> None:
+    pairs = [[("x", 1), ("x", 2)], None]
+    for suffix in ("parquet", "arrow", "orc"):
+        assert kept(pa.array(pairs, pa.map_(pa.string(), pa.int64())), tmp_path, suffix).to_pylist() == pairs
+
+
+# --- ORC ---------------------------------------------------------------------------------------------------------
+
+
+def test_orc_holds_nanoseconds_and_instants(tmp_path: Path) -> None:
+    array = pa.array([-1, 1_704_067_200_123_456_789, None], pa.timestamp("ns"))
+    assert kept(array, tmp_path, "orc").combine_chunks().equals(array)
+    instants = array.cast(pa.timestamp("ns", "Europe/Prague"))
+    assert kept(instants, tmp_path, "orc").combine_chunks().equals(array.cast(pa.timestamp("ns", "UTC")))
+
+
+@pytest.mark.parametrize("seconds", [253_402_214_400, -62_135_596_800, -11_676_096_000])
+def test_orc_beyond_nanoseconds_is_refused(seconds: int, tmp_path: Path) -> None:
+    path = write(pa.table({"a": pa.array([0, seconds], pa.timestamp("s"))}), tmp_path / "a.orc")
+    assert "has points in time before 1677 or after 2262, which pyarrow does not read from ORC" in refusal(path)
+
+
+@pytest.mark.parametrize("kind", [16, 17], ids=["varchar", "char"])
+def test_orc_texts_of_a_length_are_text(kind: int, tmp_path: Path) -> None:
+    """No library here writes them: the kind of the type in the footer is changed from string (orc_proto.proto)."""
+    path = write(pa.table({"a": ["x", "yy "]}), tmp_path / "a.orc")
+    content = path.read_bytes()
+    place = content.rindex(b"\x22\x08\x08\x07")
+    path.write_bytes(content[: place + 3] + bytes([kind]) + content[place + 4 :])
+    assert take(path).table["a"].to_pylist() == ["x", "yy "]
 
 
 def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
@@ -175,10 +280,9 @@ OTHERS = [
     (lambda table: table.drop_columns("share"), "lacks the column 'share', which .*part-0.parquet has"),
     (lambda table: table.append_column("more", table["place"]), "has the column 'more', which .*part-0.parquet lacks"),
     (
-        lambda table: table.set_column(0, "place", table["place"].cast(pa.int32())),
-        "has the column 'place' as int32, and .*part-0.parquet as int64",
+        lambda table: table.set_column(0, "place", table["share"]),
+        "has the column 'place' as double, and .*part-0.parquet as int64",
     ),
-    (lambda table: table.select(["word", "place", "share"]), "another order than .*part-0.parquet, from 'word' on"),
 ]
 
 

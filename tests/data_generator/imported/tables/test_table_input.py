@@ -112,12 +112,30 @@ def test_a_folder_without_parquet_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, "holds no Parquet files.*\n  a table is taken as")
 
 
-def test_a_table_that_is_more_than_its_files_is_refused(tmp_path: Path) -> None:
-    filled(tmp_path / "one/year=2024/a.parquet")
-    refused(tmp_path / "one", r"year=2024: holds a column's values in the names of folders")
-    filled(tmp_path / "two/_delta_log/1.json")
-    filled(tmp_path / "two/a.parquet")
-    refused(tmp_path / "two", "_delta_log: is of a Delta table")
+@pytest.mark.parametrize(
+    ("mark", "data", "said"),
+    [
+        ("_delta_log/0.json", "a.parquet", r"is a Delta table.*\n  .*delta_scan"),
+        ("_delta_log/0.json", "year=2024/a.parquet", "is a Delta table"),
+        (".hoodie/hoodie.properties", "eu/a.parquet", r"is a Hudi table.*\n  .*format\('hudi'\)"),
+        ("metadata/v1.metadata.json", "data/a.parquet", r"is an Iceberg table.*\n  .*iceberg_scan"),
+    ],
+)
+def test_a_table_that_is_more_than_its_files_is_refused(mark: str, data: str, said: str, tmp_path: Path) -> None:
+    filled(tmp_path / "lake/table" / mark)
+    file = filled(tmp_path / "lake/table" / data)
+    for path in (tmp_path / "lake", tmp_path / "lake/table", file.parent):
+        refused(path, f"{tmp_path}/lake/table: {said}")
+    assert find(file).kind == PARQUET
+
+
+def test_folders_with_values_in_their_names_are_one_table(tmp_path: Path) -> None:
+    names = [f"data/year=2024/month={month}/day=1/hour=2/minute=3/a.parquet" for month in (1, 2)]
+    for name in names:
+        filled(tmp_path / name)
+    assert [file.name for file in find(tmp_path).files] == names
+    filled(tmp_path / "data/year=2024/a.parquet")
+    refused(tmp_path, r"in several folders: data/year=\.\., data/year=\.\./month=\.\./")
 
 
 def test_links_that_lead_out_of_a_folder_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""How much memory this machine, or the container in which we run, has.
+
+This module opens nothing of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def usable_bytes(root: Path = Path("/")) -> int:
+    """The machine's memory, or the lowest limit of our control groups where that is less; `root` is where /proc and
+    /sys lie."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([machine, *_limits(root)])
+
+
+def _limits(root: Path) -> Iterator[int]:
+    """The limits of our control groups and of all groups above them, of versions 1 and 2. A group without a limit has
+    'max', or one that no machine reaches."""
+    groups = {}
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, group = line.split(":", 2)
+        groups.update(dict.fromkeys(controllers.split(","), group))
+    for line in _text(root / "proc/self/mountinfo").splitlines():
+        mount, _, kind = line.partition(" - ")
+        top, point = (field.replace("\\040", " ") for field in mount.split(" ")[3:5])
+        if kind.startswith("cgroup2 "):
+            controller, name = "", "memory.max"
+        elif kind.startswith("cgroup ") and "memory" in kind.split(" ")[2].split(","):
+            controller, name = "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        if controller not in groups:
+            continue
+        # In a container the mount may begin at our group, and not at the top of all.
+        folder = root / point.strip("/") / groups[controller].removeprefix(top.rstrip("/")).strip("/")
+        while folder.is_relative_to(root / point.strip("/")):
+            limit = _text(folder / name).strip()
+            if limit.isdigit():
+                yield int(limit)
+            folder = folder.parent
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,219 @@
+"""The Parquet files of a folder as one table: one schema for all, and columns whose values stand in names of folders.
+
+Types agree where one of them holds the values of all, and a column without any value agrees with every type. This
+module opens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from collections.abc import Container, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables import table_types
+
+_STEP = "put the files of one schema into a folder, and name that"
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+Partition = Mapping[str, str | None]
+"""Values that stand in the names of a file's folders, by column; None is missing."""
+
+
+def partition_of(name: str) -> dict[str, str | None]:
+    """The values in the folders of a file's name: 'year=2024/month=1/part.parquet' has those of year and month.
+
+    Raises Refused for a name that is not UTF-8 once it is decoded, and for a column that two folders give.
+    """
+    values: dict[str, str | None] = {}
+    for folder in os.path.dirname(name).split(os.sep):
+        column, equals, value = folder.partition("=")
+        if not equals:
+            continue
+        try:
+            column, value = (urllib.parse.unquote(part, errors="strict") for part in (column, value))
+        except UnicodeDecodeError:
+            raise Refused(f"the folder {folder!r} is not UTF-8 once it is decoded", "rename it") from None
+        if column in values:
+            raise Refused(f"two folders give values of the column {column!r}", "rename one of them")
+        values[column] = None if value == _MISSING else value
+    return values
+
+
+class Partitions:
+    """The columns that stand in the names of folders; all files have values of the same ones."""
+
+    def __init__(self, partitions: Sequence[Partition], in_files: Container[str]) -> None:
+        """Of all files. As in pandas and pyarrow a column is of integers where all its values are, else of text.
+        Columns that are `in_files` too are of the files' type, and have to agree."""
+        values = {name: [partition[name] for partition in partitions] for name in partitions[0] if name not in in_files}
+        self._in_files = [name for name in partitions[0] if name in in_files]
+        self.types = {name: _type(texts) for name, texts in values.items()}
+        self.remarks = [
+            f"values of the partition column {name!r} are taken as integers, and do not come back as they are "
+            f"written: {text!r} is {int(text)}\nrename the folders, if they are names and not numbers"
+            for name, texts in values.items()
+            if pt.is_integer(self.types[name]) and (text := _changed(texts)) is not None
+        ]
+
+    def understood(self) -> dict[str, str]:
+        """As Found.understood."""
+        said = ", ".join([*(f"{name} ({kind})" for name, kind in self.types.items()), *self._in_files])
+        return {"partitions": f"{said}, from the names of folders"} if said else {}
+
+    def added(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of a file with these columns behind its own."""
+        for name, kind in self.types.items():
+            schema = schema.append(pa.field(name, kind))
+        return schema
+
+    def filled(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
+        """The rows of a file with these columns. Raises Refused where the file has one of them with another value."""
+        for name in self._in_files:
+            _check_agrees(name, batch[name], partition[name])
+        for name, kind in self.types.items():
+            text = partition[name]
+            value = None if text is None else text if kind == pa.string() else int(text)
+            batch = batch.append_column(name, pa.repeat(pa.scalar(value, kind), batch.num_rows))
+        return batch
+
+
+def _type(texts: Sequence[str | None]) -> pa.DataType:
+    given = [text for text in texts if text is not None]
+    if not given or not all(_WHOLE_NUMBER.fullmatch(text) for text in given):
+        return pa.string()
+    largest = max(max(int(text), -int(text) - 1) for text in given)
+    return pa.int32() if largest < 1 << 31 else pa.int64() if largest < 1 << 63 else pa.string()
+
+
+def _changed(texts: Sequence[str | None]) -> str | None:
+    """The first that is not the text of its number, such as '01'."""
+    return next((text for text in texts if text is not None and str(int(text)) != text), None)
+
+
+def _check_agrees(name: str, column: pa.Array, text: str | None) -> None:
+    if pt.is_integer(column.type) and text is not None and _WHOLE_NUMBER.fullmatch(text):
+        text = str(int(text))
+    if text is None:
+        is_same = column.null_count == len(column)
+    else:
+        is_same = bool(pc.all(pc.fill_null(pc.equal(column.cast(pa.string()), text), False)).as_py())
+    if not is_same:
+        raise Refused(
+            f"has values of the column {name!r} that differ from {text!r}, which the name of its folder gives",
+            "rename one of the two",
+        )
+
+
+# --- one schema --------------------------------------------------------------------------------------------------
+
+
+class Union:
+    """The schema that holds the values of all files, in the order of the first one's columns."""
+
+    def __init__(self, first: pa.Schema, name: str) -> None:
+        """`name` is the first file."""
+        self._first, self._names = name, first.names
+        self._types = {field.name: field.type for field in first}
+        self._seen: dict[str, list[pa.DataType]] = {field.name: [field.type] for field in first}
+        self._reordered = ""
+
+    def add(self, schema: pa.Schema, file: str) -> None:
+        """Take in the schema of another file. Raises Refused where it cannot agree, naming the first such column."""
+        for name in self._names:
+            if name not in schema.names:
+                raise Refused(f"lacks the column {name!r}, which {self._first} has", _STEP)
+            kind = schema.field(name).type
+            both = _holding(self._types[name], kind)
+            if both is None:
+                before = self._types[name]
+                raise Refused(f"has the column {name!r} as {kind}, and {self._first} as {before}", _STEP)
+            self._types[name] = both
+            if kind not in self._seen[name]:
+                self._seen[name].append(kind)
+        extra = next((name for name in schema.names if name not in self._types), None)
+        if extra is not None:
+            raise Refused(f"has the column {extra!r}, which {self._first} lacks", _STEP)
+        if schema.names != self._names:
+            self._reordered = self._reordered or file
+
+    @property
+    def schema(self) -> pa.Schema:
+        """For all files so far."""
+        return pa.schema(list(self._types.items()))
+
+    def remarks(self) -> list[str]:
+        """What the files do not agree in; two lines each."""
+        said = []
+        if self._reordered:
+            said.append(
+                f"{self._reordered} has its columns in another order than {self._first}; they are taken by their names"
+                "\nnothing is to be done, if equal names mean the same"
+            )
+        widened = [
+            f"{name!r} ({' and '.join(map(str, kinds))}, taken as {self._types[name]})"
+            for name, kinds in ((name, self._with_values(name)) for name in self._names)
+            if len({table_types.kept_type(kind) for kind in kinds}) > 1
+        ]
+        if widened:
+            said.append(
+                f"files have columns of several types: {table_types.listed(widened)}\n"
+                "every value is kept; write the files with one schema to measure another type"
+            )
+        return said
+
+    def _with_values(self, name: str) -> list[pa.DataType]:
+        return [kind for kind in self._seen[name] if not pt.is_null(kind)]
+
+
+def _holding(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type that holds the values of both, themselves; None where there is none."""
+    if one == other or pt.is_null(other):
+        return one
+    if pt.is_null(one):
+        return other
+    if pt.is_dictionary(one) or pt.is_dictionary(other):
+        return _holding(*(kind.value_type if pt.is_dictionary(kind) else kind for kind in (one, other)))
+    if pt.is_integer(one) and pt.is_integer(other):
+        return _integer(one, other)
+    if pt.is_floating(one) and pt.is_floating(other):
+        return max(one, other, key=lambda kind: kind.bit_width)
+    if pt.is_decimal(one) and pt.is_decimal(other):
+        scale = max(one.scale, other.scale)
+        digits = scale + max(one.precision - one.scale, other.precision - other.scale)
+        return pa.decimal128(digits, scale) if digits <= table_types.DECIMAL_DIGITS else None
+    if pt.is_timestamp(one) and pt.is_timestamp(other) and one.tz == other.tz:
+        return max(one, other, key=lambda kind: ("s", "ms", "us", "ns").index(kind.unit))
+    nested = _nested(one, other)
+    return nested or (one if table_types.kept_type(one) == table_types.kept_type(other) is not None else None)
+
+
+def _integer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    signed = pt.is_signed_integer(one), pt.is_signed_integer(other)
+    if signed[0] == signed[1]:
+        return max(one, other, key=lambda kind: kind.bit_width)
+    negative, positive = (one, other) if signed[0] else (other, one)
+    bits = max(negative.bit_width, 2 * positive.bit_width)
+    return {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}.get(bits)
+
+
+def _nested(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if pt.is_list(one) and pt.is_list(other):
+        item = _holding(one.value_type, other.value_type)
+        return pa.list_(item) if item is not None else None
+    if pt.is_map(one) and pt.is_map(other):
+        key, item = _holding(one.key_type, other.key_type), _holding(one.item_type, other.item_type)
+        return pa.map_(key, item) if key is not None and item is not None else None
+    if not pt.is_struct(one) or not pt.is_struct(other):
+        return None
+    mine, theirs = ([kind.field(place) for place in range(kind.num_fields)] for kind in (one, other))
+    if [field.name for field in mine] != [field.name for field in theirs]:
+        return None
+    held = [(left.name, _holding(left.type, right.type)) for left, right in zip(mine, theirs, strict=True)]
+    return pa.struct(held) if all(kind is not None for _, kind in held) else None

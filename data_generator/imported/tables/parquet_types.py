@@ -1,0 +1,148 @@
+"""What a Parquet file says of its columns and pyarrow does not: INT96, ENUM, and annotations that become plain bytes.
+
+INT96 holds any day with nanoseconds. pyarrow reads it as 64-bit nanoseconds, and values beyond the years 1677 to 2262
+wrap around without a word: so the unit is chosen by the values. This module opens nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables import table_types
+
+_INT96 = "INT96"
+_NS_PER_S = 1_000_000_000
+_MOST_S = (1 << 63) // 1_000_000
+"""Seconds from 1970 that microseconds in 64 bits reach to."""
+
+_DROPPED = ("BSON", "GEOMETRY", "GEOGRAPHY", "UNDEFINED", "UNKNOWN")
+"""Annotations that pyarrow drops, INTERVAL among them as UNKNOWN; UUID and JSON come as types of their own."""
+_WITHOUT_VALUES = "Null"
+
+
+def annotated(schema: Any, found: pa.Schema, int96_unit: str) -> pa.Schema:
+    """The Arrow schema of a file, with text for ENUM and timestamps of this unit for INT96. `schema` is the file's own,
+    as pyarrow.parquet.ParquetFile.schema has it."""
+    leaves = _leaves(schema)
+    return pa.schema([field.with_type(_annotated(field.type, leaves, int96_unit)) for field in found])
+
+
+def stored_as(schema: Any, found: pa.Schema) -> dict[str, str]:
+    """Columns that are measured as something plainer than the file says they are -> what it says."""
+    leaves = _leaves(schema)
+    said: dict[str, str] = {}
+    for field in found:
+        for leaf in [next(leaves) for _ in range(_leaves_of(field.type))]:
+            kind = leaf.logical_type.type
+            if kind in _DROPPED and str(leaf.logical_type) != _WITHOUT_VALUES:
+                said[field.name] = str(leaf.logical_type)
+            elif kind == "TIME" and "isAdjustedToUTC=true" in str(leaf.logical_type):
+                said[field.name] = "time of day in UTC"
+        if _is_variant(field.type):
+            said[field.name] = "VARIANT"
+    return said
+
+
+def int96_paths(schema: Any) -> list[str]:
+    """The INT96 columns of a file, as ParquetFile.iter_batches takes their names."""
+    return [leaf.path for leaf in _leaves(schema) if leaf.physical_type == _INT96]
+
+
+class Int96Unit:
+    """The unit that holds all INT96 values of a table: nanoseconds, or microseconds where those cannot."""
+
+    def __init__(self) -> None:
+        """Without any value yet."""
+        self._is_beyond = False
+        self._has_ns = ""
+
+    def look(self, in_s: pa.RecordBatch, in_ns: pa.RecordBatch) -> None:
+        """Look at the same rows, read in seconds and in nanoseconds. Raises Refused for values that no unit holds."""
+        for name in in_s.schema.names:
+            for seconds, wrapped in zip(_timestamps(in_s[name]), _timestamps(in_ns[name]), strict=True):
+                self._look(name, seconds, wrapped)
+        if self._is_beyond and self._has_ns:
+            raise Refused(
+                f"column {self._has_ns!r} is INT96 with digits of nanoseconds, and the table has INT96 values before "
+                "1677 or after 2262; no timestamp holds both",
+                "store it by a newer writer as a timestamp in microseconds",
+            )
+
+    def _look(self, name: str, seconds: NDArray[np.int64], wrapped: NDArray[np.int64]) -> None:
+        if not len(seconds):
+            return
+        if max(seconds.max(), -seconds.min()) >= _MOST_S:
+            raise Refused(
+                f"column {name!r} is INT96 and holds points in time beyond the year 294,000",
+                "replace them by missing values",
+            )
+        self._is_beyond |= bool((wrapped // _NS_PER_S != seconds).any())
+        # Nanoseconds wrap around at 64 bits; the difference, which is less than a second, does too.
+        below_s = wrapped.view(np.uint64) - seconds.view(np.uint64) * np.uint64(_NS_PER_S)
+        if not self._has_ns and bool((below_s % np.uint64(1000)).any()):
+            self._has_ns = name
+
+    @property
+    def unit(self) -> str:
+        """As pyarrow spells it."""
+        return "us" if self._is_beyond else "ns"
+
+
+def _timestamps(array: pa.Array) -> Iterator[NDArray[np.int64]]:
+    """The values of all timestamps in an array, however deep."""
+    for leaf in table_types.leaves(array):
+        if pt.is_timestamp(leaf.type):
+            yield leaf.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _leaves(schema: Any) -> Iterator[Any]:
+    return (schema.column(place) for place in range(len(schema)))
+
+
+def _leaves_of(kind: pa.DataType) -> int:
+    """How many columns of a Parquet file a column of Arrow is."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _leaves_of(kind.storage_type)
+    if pt.is_struct(kind):
+        return sum(_leaves_of(kind.field(place).type) for place in range(kind.num_fields))
+    if pt.is_map(kind):
+        return _leaves_of(kind.key_type) + _leaves_of(kind.item_type)
+    return _leaves_of(kind.value_type) if _is_list(kind) else 1
+
+
+def _annotated(kind: pa.DataType, leaves: Iterator[Any], unit: str) -> pa.DataType:
+    if isinstance(kind, pa.BaseExtensionType):
+        _annotated(kind.storage_type, leaves, unit)
+        return kind
+    if pt.is_struct(kind):
+        inside = [kind.field(place) for place in range(kind.num_fields)]
+        return pa.struct([field.with_type(_annotated(field.type, leaves, unit)) for field in inside])
+    if pt.is_map(kind):
+        key = _annotated(kind.key_type, leaves, unit)
+        return pa.map_(key, _annotated(kind.item_type, leaves, unit))
+    if _is_list(kind):
+        item = kind.value_field.with_type(_annotated(kind.value_type, leaves, unit))
+        return pa.list_(item, kind.list_size) if pt.is_fixed_size_list(kind) else pa.list_(item)
+    leaf = next(leaves)
+    if leaf.physical_type == _INT96:
+        return pa.timestamp(unit)
+    return pa.string() if leaf.logical_type.type == "ENUM" and pt.is_binary(kind) else kind
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    """Whether this may be the struct in which VARIANT is stored: pyarrow does not give the annotation of a group."""
+    if not pt.is_struct(kind) or kind.num_fields < 2:
+        return False
+    first = [(kind.field(place).name, kind.field(place).type) for place in range(2)]
+    return first == [("metadata", pa.binary()), ("value", pa.binary())]
