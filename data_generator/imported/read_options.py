@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Collection
 
 import msgspec
 
@@ -57,6 +58,11 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         if self.encoding is not None:
             _check_encoding(self.encoding)
         return self
+
+    def foreign_to(self, taken: Collection[str]) -> list[str]:
+        """The names of options that are set and not among those that a reader takes."""
+        names = [field.name for field in msgspec.structs.fields(self)]
+        return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
         """What distinguishes a sample read with these options from one read without them; empty for the defaults."""

@@ -91,8 +91,10 @@ class _Sample:
         return self._dataset(about, facts, schema)
 
     def about(self) -> dict[str, str]:
-        """What tells this sample from others, and from itself before a change of the input."""
-        return {**table_input.find(self.path).about(), "most_rows": str(self.rows), **self.options.about()}
+        """What tells this sample from others, and from itself before a change of the input. Raises DataError."""
+        found = table_input.find(self.path)
+        table_input.check_options(found, self.options)
+        return {**found.about(), "most_rows": str(self.rows), **self.options.about()}
 
     def _imported(
         self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None

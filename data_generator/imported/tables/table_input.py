@@ -14,6 +14,7 @@ from pathlib import Path
 
 from data_generator.errors import DataError
 from data_generator.imported.images.image_input import DEPTH, IMAGE_SUFFIXES
+from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import printable
 from data_generator.imported.user_files import InputFile, UserInput, entries, input_file, located, taken_file
 
@@ -41,6 +42,13 @@ SUFFIXES: Mapping[str, str] = {
 }
 """The end of a file's name -> what it holds."""
 
+TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    CSV: ("columns", "delimiter", "decimal", "encoding", "header", "day_first"),
+    JSON: ("columns", "encoding"),
+    EXCEL: ("columns", "sheet", "header"),
+}
+"""Kind of file -> the options of ReadOptions that its reader follows; the others say themselves what they hold."""
+
 TAKEN = (
     "a table is taken as CSV (.csv, .tsv, .csv.gz), JSON Lines, Parquet, Feather/Arrow, ORC, Excel, Avro, or a folder "
     "of Parquet files"
@@ -67,6 +75,15 @@ def find(given: Path) -> UserInput:
     if about.st_size == 0:
         raise DataError(f"{printable(path)}: is empty (0 bytes)\n  name a file with a table in it")
     return UserInput(path, kind, (input_file(path, path.name, about),))
+
+
+def check_options(found: UserInput, options: ReadOptions) -> None:
+    """Raises DataError for an option that files of this kind have no use for: it would be passed over in silence."""
+    foreign = options.foreign_to(TAKEN_OPTIONS.get(found.kind, ()))
+    if foreign:
+        flag = {"columns": "--column", "header": "--no-header"}.get(foreign[0], f"--{foreign[0].replace('_', '-')}")
+        able = ", ".join(kind for kind, taken in TAKEN_OPTIONS.items() if foreign[0] in taken)
+        raise DataError(f"{printable(found.path)}: is {found.kind}, and {flag} is for {able}\n  leave the option out")
 
 
 def kind_of(name: str) -> str | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from data_generator.errors import DataError
+from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables import csv_reader, json_reader, table_input, table_worker
 from data_generator.imported.tables.own_table import MOST_ROWS
 from data_generator.imported.tables.sampling import BLOCKS
@@ -151,3 +153,28 @@ def test_links_that_lead_out_of_a_folder_are_refused(tmp_path: Path) -> None:
 def test_the_suffixes_are_those_that_are_taken() -> None:
     assert all(suffix == suffix.lower() for suffix in SUFFIXES)
     assert table_input.TAKEN.count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("t.parquet", {"delimiter": ";"}, "is Parquet, and --delimiter is for CSV\n  leave the option out"),
+        ("t.xlsx", {"day_first": True}, "is Excel, and --day-first is for CSV"),
+        ("t.csv", {"sheet": "2"}, "is CSV, and --sheet is for Excel"),
+        ("t.jsonl", {"header": False}, "is JSON Lines, and --no-header is for CSV, Excel"),
+        ("t.avro", {"columns": {"a": "text"}}, "is Avro, and --column is for CSV, JSON Lines, Excel"),
+    ],
+)
+def test_an_option_that_a_file_has_no_use_for_is_refused(
+    name: str, options: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"x")
+    with pytest.raises(DataError, match=re.escape(said)):
+        table_input.check_options(table_input.find(path), ReadOptions(**options))
+
+
+def test_options_that_a_file_has_a_use_for_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x")
+    table_input.check_options(table_input.find(path), ReadOptions(delimiter=";", decimal=",", columns={"a": "text"}))
