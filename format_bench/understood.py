@@ -8,7 +8,7 @@ from pathlib import Path
 
 from data_generator.dataset import Dataset, columns_of
 
-_FEW_COLUMNS = 12
+_MOST = 12
 _WIDTH = 100
 _INDENT = 18
 
@@ -22,18 +22,26 @@ def understood_lines(
     """
     about = dict(dataset.understood)
     kind = about.pop("kind", dataset.source["kind"])
-    counted = f"{int(dataset.source.get('input_rows', dataset.rows)):,} rows"
-    if int(dataset.source.get("input_rows", dataset.rows)) > dataset.rows:
+    input_rows = int(dataset.source.get("input_rows", dataset.rows))
+    counted = _counted(input_rows, "row")
+    if input_rows > dataset.rows:
         counted += f", of which a sample of {dataset.rows:,} is taken"
     columns = columns_of(dataset)
     named = f"{Path(dataset.source['path']).name}: {kind}" if title is None else title
-    lines = [f"{named}, {counted}, {len(columns):,} columns"]
+    lines = [f"{named}, {counted}, {_counted(len(columns), 'column')}"]
     for subject, text in about.items():
         lines += _wrapped(subject, text)
-    shown = list(columns.items())[: None if all_columns else _FEW_COLUMNS]
+    shown = list(columns.items())[: None if whole else _MOST]
     more = f", .. and {len(columns) - len(shown):,} more" if len(shown) < len(columns) else ""
     lines += _wrapped("columns", ", ".join(f"{_plain(name)} {kind}" for name, kind in shown) + more)
-    return [*lines, *(line for remark in dataset.remarks if warnings for line in _warned(remark))]
+    remarks = dataset.remarks if whole else dataset.remarks[:_MOST]
+    lines += [line for remark in remarks for line in _warned(remark)]
+    hidden = len(dataset.remarks) - len(remarks)
+    return [*lines, f"  and {_counted(hidden, 'more warning')}: 'inspect' shows all"] if hidden else lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _plain(name: str) -> str:

@@ -42,7 +42,7 @@ def inspect(path: Path, key: str | None, rows: int | None, first: int, **options
         except KeyboardInterrupt:
             click.echo("stopped", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
-        for line in understood_lines(found.dataset, all_columns=True):
+        for line in understood_lines(found.dataset, whole=True):
             click.echo(line)
         _show_rows(found.first, console())
 
