@@ -13,12 +13,10 @@ _WIDTH = 100
 _INDENT = 18
 
 
-def understood_lines(
-    dataset: Dataset, *, all_columns: bool = False, warnings: bool = True, title: str | None = None
-) -> list[str]:
+def understood_lines(dataset: Dataset, *, whole: bool = False, title: str | None = None) -> list[str]:
     """How the file of a data set was read: rows, delimiter and the like, columns with their types, and warnings.
 
-    Of more than 12 columns the first 12 are shown, unless `all_columns`. `title` names a table that was in memory.
+    Of more than 12 columns or warnings the first 12 are shown, unless `whole`. `title` names a table in memory.
     """
     about = dict(dataset.understood)
     kind = about.pop("kind", dataset.source["kind"])

@@ -30,6 +30,7 @@ _CODE_EXPONENT = r"^\s*[+-]?[0-9]+[eE][0-9]+\s*$"
 """An exponent without point or sign, as in the codes 12E3 and 0012E3."""
 _MANY_DIGITS = r"[0-9](?:\.?[0-9]){15,}"
 """Digits that float64 may not hold: it holds 15 of any number."""
+_MORE_THAN_DECIMAL = r"[1-9][0-9]{38}"
 _FLOAT_DIGITS = 17
 """Digits that every float64 can be written with, so that it comes back."""
 _EXACT = Context(prec=2000)
@@ -105,13 +106,16 @@ def _integers(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
             continue
     signed = texts.matching("-").rows > 0
     least, most = (-(1 << 63), (1 << 63) - 1) if signed else (0, (1 << 64) - 1)
-    beyond = texts.where(lambda text: not least <= int(text) <= most, texts.matching("[0-9]{19}").distinct)
-    return Numbers(None, (_beyond(name, texts, beyond, "64 bits", "decimal(38,0)"),))
+    beyond = texts.where(lambda text: not least <= Decimal(text.strip()) <= most, texts.matching("[0-9]{19}").distinct)
+    has_decimal = not texts.matching(_MORE_THAN_DECIMAL).rows
+    return Numbers(None, (_beyond(name, texts, beyond, "64 bits", "decimal(38,0)" if has_decimal else None),))
 
 
-def _beyond(name: str, texts: DistinctTexts, beyond: Matched, what: str, kind: str) -> Note:
+def _beyond(name: str, texts: DistinctTexts, beyond: Matched, what: str, kind: str | None) -> Note:
+    """`kind` is a type that holds all of them, where there is one."""
     said = f"stays text; {counted(beyond.rows, 'number')} beyond {what}"
-    return Note(name, *texts.first(beyond), said, f"{column_option(name, kind)} reads numbers all the same")
+    step = f"{column_option(name, 'text')} says that text is meant"
+    return Note(name, *texts.first(beyond), said, f"{column_option(name, kind)} reads numbers" if kind else step)
 
 
 def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
@@ -119,7 +123,7 @@ def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
     found = values.to_numpy(False)
     infinite = np.isinf(found) & ~texts.matching(_INFINITE).distinct
     if infinite.any():
-        return Numbers(None, (_beyond(name, texts, texts.chosen(infinite), "the range of float64", "float64"),))
+        return Numbers(None, (_beyond(name, texts, texts.chosen(infinite), "the range of float64", None),))
     lost = texts.chosen(_lost(plain, values, found))
     if not lost.rows:
         return Numbers(values)

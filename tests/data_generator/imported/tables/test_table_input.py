@@ -11,7 +11,8 @@ import pytest
 
 from data_generator.errors import DataError
 from data_generator.imported.read_options import ReadOptions
-from data_generator.imported.tables import csv_reader, json_reader, table_input, table_worker
+from data_generator.imported.tables import csv_reader, table_input, table_worker
+from data_generator.imported.tables.json_lines import records as json_records
 from data_generator.imported.tables.own_table import MOST_ROWS
 from data_generator.imported.tables.sampling import BLOCKS
 from data_generator.imported.tables.table_input import CSV, PARQUET, SUFFIXES, find
@@ -48,7 +49,7 @@ def test_the_page_names_every_suffix_and_number() -> None:
     assert f"{table_worker.MEMORY_BYTES >> 30} GiB" in said
     assert f"after {table_worker.STALL_S:g} s" in said
     assert f"more than {csv_reader.BLOCK_BYTES >> 20} MB" in said
-    assert json_reader.BLOCK_BYTES == csv_reader.BLOCK_BYTES
+    assert json_records.BLOCK_BYTES == csv_reader.BLOCK_BYTES
 
 
 def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:

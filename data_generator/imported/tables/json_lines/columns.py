@@ -1,0 +1,264 @@
+"""Columns of JSON values, gathered part by part: nested objects and lists become structs and lists of columns.
+
+Scalars are kept as the text that the file has until all of them are known, but for numbers that a type holds as they
+are written. A place at which values of several kinds occur becomes text (JSON), and nothing above it does; if their
+text was not kept, they have to be gathered once more. This module depends on no files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from data_generator.imported.tables import table_types
+from data_generator.imported.tables.json_lines.scalars import compact, same_type, typed_scalars
+from data_generator.imported.tables.json_lines.values import KINDS, Number, text_of
+from data_generator.imported.tables.text_types.column_notes import Note, column_option
+
+MOST_LEVELS = 60
+"""Objects and lists within each other; Arrow's files hold 64."""
+
+Path = tuple[str | None, ...]
+"""Names from the column downwards; None for the items of a list."""
+PlaceOf = Callable[[int], int]
+"""From the place of a value in a part to the row of the sample."""
+
+_NULL = type(None)
+_EMPTY: dict[str, Any] = {}
+
+
+def shown(path: Path) -> str:
+    """The path as messages name it: 'a.b[].c'."""
+    first, *below = path
+    return str(first) + "".join("[]" if name is None else f".{name}" for name in below)
+
+
+class TooDeep(Exception):
+    """Objects and lists within each other beyond MOST_LEVELS, or beyond what Python can follow."""
+
+    def __init__(self, place: int) -> None:
+        """`place` is the row of the sample."""
+        super().__init__()
+        self.place = place
+
+
+class Limit:
+    """Counts columns, as table_types.check_number does, while they are found."""
+
+    def __init__(self) -> None:
+        # The records as a whole count as their fields, as a struct does.
+        self._columns = 1
+
+    def add(self, columns: int) -> None:
+        """Raises Refused for more columns than a table may have."""
+        self._columns += columns
+        table_types.check_number(self._columns)
+
+
+@dataclass
+class Column:
+    """The values at one path. `as_text` are the paths whose values are written as text from the beginning."""
+
+    path: Path
+    as_text: frozenset[Path]
+    limit: Limit
+    counts: Counter[type] = field(default_factory=Counter)
+    first: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Kind -> row of the sample and text of the first such value."""
+    _parts: dict[int, pa.Array] = field(default_factory=dict)
+    """Number of a part -> its texts, or which of its objects and lists are there."""
+    fields: dict[str, Column] = field(default_factory=dict)
+    _item: Column | None = None
+    _offsets: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> set[str]:
+        """What occurs here, other than null."""
+        return {KINDS[kind] for kind in self.counts if kind is not _NULL}
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are written as text."""
+        return self.path in self.as_text
+
+    @property
+    def _is_mixed(self) -> bool:
+        return len(self.kinds) > 1
+
+    def __post_init__(self) -> None:
+        """Raises UnicodeEncodeError for a name with half a character."""
+        "".join(name or "" for name in self.path).encode()
+
+    def add(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
+        """Add the values of the next part, one for each object or item above.
+
+        Raises Refused for too many columns, TooDeep, and UnicodeEncodeError for text with half a character.
+        """
+        counts = Counter(map(type, values))
+        for kind in counts.keys() - self.counts.keys() - {_NULL}:
+            if KINDS[kind] not in self.first:
+                place = next(place for place, value in enumerate(values) if type(value) is kind)
+                self.first[KINDS[kind]] = place_of(place), text_of(values[place]) or ""
+        self.counts.update(counts)
+        if counts.keys() == {_NULL}:
+            return
+        if self.is_text:
+            self._parts[part] = pa.array(map(text_of, values), pa.string())
+        elif dict not in self.counts and list not in self.counts:
+            texts = pa.array(map(text_of, values) if bool in counts else values, pa.string())
+            self._parts[part] = compact(texts, Number in counts) if self.kinds == {"number"} else texts
+        else:
+            self._parts[part] = pa.array([value is not None for value in values], pa.bool_())
+            self._add_nested(part, values, place_of)
+
+    def _add_nested(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
+        """Take objects or lists apart; not both, and not with other values: those are gathered once more as text."""
+        if self._is_mixed:
+            return
+        if len(self.path) > MOST_LEVELS:
+            raise TooDeep(place_of(next(place for place, value in enumerate(values) if value is not None)))
+        if dict in self.counts:
+            self.add_objects(part, values, place_of)
+        else:
+            self._add_lists(part, values, place_of)
+
+    def add_objects(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
+        """Add the fields of objects, as `add` does."""
+        columns = by_name([_EMPTY if value is None else value for value in values])
+        new = columns.keys() - self.fields.keys()
+        # A struct counts as its fields, and was counted as one column.
+        self.limit.add(len(new) - bool(new and not self.fields))
+        for name, below in columns.items():
+            if name in new:
+                self.fields[name] = Column((*self.path, name), self.as_text, self.limit)
+            self.fields[name].add(part, below, place_of)
+
+    def _add_lists(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
+        offsets = np.cumsum([0, *(0 if value is None else len(value) for value in values)])
+        self._offsets[part] = offsets
+        self._item = self._item or Column((*self.path, None), self.as_text, self.limit)
+        items = [item for value in values if value for item in value]
+        if items:
+            self._item.add(part, items, lambda item: place_of(int(np.searchsorted(offsets, item, "right")) - 1))
+
+    def mixed(self) -> Iterator[Path]:
+        """The paths from here downwards at which values of several kinds occur, whose text is not kept."""
+        if self.is_text:
+            return
+        if self._is_mixed:
+            if any(not pt.is_string(part.type) for part in self._parts.values()):
+                yield self.path
+            return
+        for below in self.fields.values():
+            yield from below.mixed()
+        if self._item is not None:
+            yield from self._item.mixed()
+
+    def typed(self, lengths: Sequence[int], notes: list[Note]) -> list[pa.Array]:
+        """Return the values of each part, whose lengths are given, with the type that all of them have, and add the
+        warnings about them to `notes`. Call it once, where `mixed` returns nothing: memory is released on the way."""
+        parts = [self._parts.pop(part, None) for part in range(len(lengths))]
+        if self.is_text or self._is_mixed:
+            notes += self._notes_of_text()
+            return _filled(parts, lengths, pa.string())
+        if self.fields:
+            fields = {name: below.typed(lengths, notes) for name, below in self.fields.items()}
+            return [
+                pa.StructArray.from_arrays(
+                    [arrays[part] for arrays in fields.values()], list(fields), mask=_is_missing(valid, length)
+                )
+                for part, (valid, length) in enumerate(zip(parts, lengths, strict=True))
+            ]
+        if self._item is not None:
+            return self._typed_lists(parts, lengths, notes)
+        if self.kinds == {"object"}:
+            notes.append(self._note("object", "objects without fields stay text"))
+            texts = [None if valid is None else pa.compute.if_else(valid, "{}", None) for valid in parts]
+            return _filled(texts, lengths, pa.string())
+        if not self.kinds:
+            return [pa.nulls(length, pa.float64()) for length in lengths]
+        (kind,) = self.kinds
+        if kind == "number" and (numbers := same_type(parts)) is not None:
+            return _filled(numbers, lengths, next(part.type for part in numbers if part is not None))
+        texts = [None if part is None else part.cast(pa.string()) for part in parts]
+        values, found = typed_scalars(shown(self.path), pa.chunked_array(_filled(texts, lengths, pa.string())), kind)
+        notes += found if len(self.path) == 1 else [replace(note, step=self._step) for note in found]
+        return _cut(values, lengths)
+
+    def _typed_lists(self, parts: Sequence[pa.Array | None], lengths: Sequence[int], notes: list[Note]) -> list[Any]:
+        assert self._item is not None
+        offsets = [self._offsets.get(part, np.zeros(length + 1, int)) for part, length in enumerate(lengths)]
+        items = self._item.typed([int(places[-1]) for places in offsets], notes)
+        return [
+            pa.ListArray.from_arrays(pa.array(places, pa.int32()), below, mask=_is_missing(valid, length))
+            for places, below, valid, length in zip(offsets, items, parts, lengths, strict=True)
+        ]
+
+    def _notes_of_text(self) -> list[Note]:
+        if not self._is_mixed:
+            return []
+        counted: Counter[str] = Counter()
+        for kind, count in self.counts.items():
+            if kind is not _NULL:
+                counted[KINDS[kind]] += count
+        listed = counted.most_common()
+        said = ", ".join(f"{count:,} {kind}" for kind, count in listed)
+        return [self._note(listed[1][0], f"mixed, stays text (JSON); its values are {said}")]
+
+    def _note(self, kind: str, said: str) -> Note:
+        return Note(shown(self.path), *self.first[kind], said, self._step)
+
+    @property
+    def _step(self) -> str:
+        whole = "the column" if len(self.path) == 1 else "the whole column"
+        return f"repair the file; {column_option(str(self.path[0]), 'text')} takes {whole} as text (JSON)"
+
+
+def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
+    """The values of these objects by their names, None where an object has no such name. Raises Refused for more names
+    than a table may have columns."""
+    first = records[0]
+    if len(first) > 1 and set(map(len, records)) == {len(first)}:
+        # Most files have the same names in each record, and this takes a third of the time.
+        with contextlib.suppress(KeyError):
+            return dict(zip(first, zip(*map(operator.itemgetter(*first), records), strict=True), strict=True))
+    columns: dict[str, list[Any]] = {}
+    rows = len(records)
+    for row, record in enumerate(records):
+        for name, value in record.items():
+            column = columns.get(name)
+            if column is None:
+                columns[name] = column = [None] * rows
+                if len(columns) > table_types.MOST_COLUMNS:
+                    table_types.check_number(len(set().union(*records)))
+            column[row] = value
+    return columns
+
+
+def _filled(parts: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> list[pa.Array]:
+    """The parts, with nulls where there is none."""
+    return [pa.nulls(length, kind) if part is None else part for part, length in zip(parts, lengths, strict=True)]
+
+
+def _is_missing(valid: pa.Array | None, length: int) -> pa.Array:
+    return pa.array([True] * length, pa.bool_()) if valid is None else pa.compute.invert(valid)
+
+
+def _cut(values: pa.ChunkedArray, lengths: Sequence[int]) -> list[pa.Array]:
+    """The values in parts of these lengths."""
+    found, start = [], 0
+    for length in lengths:
+        chunks = values.slice(start, length).chunks
+        found.append(
+            chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, values.type)
+        )
+        start += length
+    return found

@@ -1,0 +1,244 @@
+"""The records of a JSON file with the numbers of their lines: an object a line, one array of objects, or objects over
+several lines.
+
+Lines are not looked into here. The other two are parsed once to find where a record ends, within a bounded buffer.
+"""
+
+from __future__ import annotations
+
+import codecs
+import enum
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from data_generator.imported.byte_stream import ByteStream, first_bytes
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables.json_lines import shapes
+from data_generator.imported.tables.table_reading import Source
+from data_generator.imported.tables.text_types.inference import refuse_encoding
+
+BLOCK_BYTES = 8 << 20
+"""What is read at once; a line cannot be longer."""
+MOST_BYTES = BLOCK_BYTES
+"""Of a record that is not a line."""
+
+_WHITE = " \t\r\n"
+# Long integers would be refused by Python, and numbers are not looked at here.
+_decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
+
+
+class Layout(enum.Enum):
+    """How records follow each other in a file; the value is how users are told."""
+
+    LINES = "an object in each line"
+    ARRAY = "one array of objects"
+    OBJECTS = "objects over several lines"
+
+
+class Record(NamedTuple):
+    """The text of one record, and the number of the line in which it begins."""
+
+    line: int
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of one file."""
+
+    source: Source
+    layout: Layout
+    encoding: str
+    beginning: str
+
+    def parts(self) -> Iterator[list[Record]]:
+        """The records from the first on, those of a block together. Raises Refused for a record of more than a block,
+        and for what is not JSON, where records are not lines."""
+        return self._lines() if self.layout is Layout.LINES else self._parsed()
+
+    def check_document(self) -> None:
+        """Raise Refused if the one record of the file is no row."""
+        is_lines = any(ending in self.source.path.lower() for ending in (".jsonl", ".ndjson"))
+        shapes.refuse_document(self.beginning, self.source.path, is_lines=is_lines)
+
+    def _lines(self) -> Iterator[list[Record]]:
+        content = self.source.content()
+        rest, number = b"", 1
+        while part := content.read(BLOCK_BYTES):
+            lines = (rest + part).split(b"\n")
+            rest = lines.pop()
+            yield _filled(lines, number)
+            number += len(lines)
+            self.source.progress.at(f"{self.source.path}, line {number:,}")
+            if len(rest) > BLOCK_BYTES:
+                self._refuse_length(number)
+        yield _filled([rest], number)
+
+    def _refuse_length(self, line: int) -> NoReturn:
+        if line == 1:
+            self.check_document()
+        step = "leave it out, or store the table as Parquet"
+        raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", step, f"{self.source.path}, line {line:,}")
+
+    def _parsed(self) -> Iterator[list[Record]]:
+        """The records of an array, or of objects that follow each other."""
+        scan = _Scan(self, self.source.content())
+        while not scan.is_over:
+            found = scan.records()
+            self.source.progress.at(f"{self.source.path}, line {scan.line:,}")
+            yield found
+
+
+class _Expected(enum.Enum):
+    """What comes next in an array."""
+
+    OPENING = enum.auto()
+    FIRST = enum.auto()
+    RECORD = enum.auto()
+    SEPARATOR = enum.auto()
+    NOTHING = enum.auto()
+
+
+class _Scan:
+    """Finds records in a text of which no more than two blocks are in memory."""
+
+    def __init__(self, records: Records, content: ByteStream) -> None:
+        self._records, self._content = records, content
+        self._text, self._at, self.line = "", 0, 1
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._is_array = records.layout is Layout.ARRAY
+        self._expected = _Expected.OPENING if self._is_array else _Expected.RECORD
+        self._is_first = True
+        self._is_read = False
+        self.is_over = False
+
+    def records(self) -> list[Record]:
+        """The records in the next block. Raises Refused."""
+        self._read()
+        found: list[Record] = []
+        while self._skip_white():
+            if self._is_array and self._is_separator(self._text[self._at]):
+                self._move(self._at + 1)
+                continue
+            try:
+                record, end = _decode(self._text, self._at)
+            except (ValueError, RecursionError) as error:
+                if self._is_read or len(self._text) - self._at > MOST_BYTES:
+                    self._refuse(error)
+                return found
+            if not isinstance(record, dict):
+                self._say("is JSON, but not an object with names", "write an object a line: {..}")
+            found.append(Record(self.line, self._text[self._at : end].encode("utf-8", "surrogatepass")))
+            self._move(end)
+            self._is_first = False
+            self._expected = _Expected.SEPARATOR if self._is_array else _Expected.RECORD
+        if self._is_read and self._is_array and self._expected is not _Expected.NOTHING:
+            self._say("ends before ']' closes its array", "it seems to be cut off: write it again")
+        self.is_over = self._is_read
+        return found
+
+    def _read(self) -> None:
+        part = self._content.read(BLOCK_BYTES)
+        self._is_read = not part
+        rest = self._text[self._at :]
+        try:
+            self._text = rest + self._decoder.decode(part, final=not part)
+        except UnicodeDecodeError as error:
+            line = self.line + rest.count("\n") + error.object[: error.start].count(b"\n")
+            refuse_encoding(f"{self._records.source.path}, line {line:,}", error.object[error.start], error.object)
+        self._at = 0
+
+    def _is_separator(self, character: str) -> bool:
+        """Whether the character belongs to the array and not to a record. Raises Refused for one that cannot come."""
+        expected = self._expected
+        if expected is _Expected.NOTHING:
+            self._say("has something behind its array", "write an object a line, and nothing else")
+        if expected is _Expected.OPENING:
+            self._expected = _Expected.FIRST
+            return True
+        if expected in (_Expected.FIRST, _Expected.SEPARATOR) and character == "]":
+            self._expected = _Expected.NOTHING
+            return True
+        if expected is _Expected.SEPARATOR:
+            if character != ",":
+                self._say("is not JSON: a comma is missing behind an object", "repair it")
+            self._expected = _Expected.RECORD
+            return True
+        return False
+
+    def _skip_white(self) -> bool:
+        """Whether something comes behind the white space."""
+        ahead = self._at
+        while ahead < len(self._text) and self._text[ahead] in _WHITE:
+            ahead += 1
+        self._move(ahead)
+        return ahead < len(self._text)
+
+    def _move(self, to: int) -> None:
+        self.line += self._text.count("\n", self._at, to)
+        self._at = to
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        if self._is_first and not self._is_array:
+            self._records.check_document()
+        if isinstance(error, RecursionError):
+            self._say("begins an object that is nested too deeply", "leave it out")
+        if len(self._text) - self._at > MOST_BYTES:
+            self._say(f"begins an object of more than {MOST_BYTES >> 20} MB", "leave it out")
+        said, place = getattr(error, "msg", str(error)), getattr(error, "pos", self._at)
+        if place >= len(self._text.rstrip()):
+            self._say(f"begins an object that the file does not end: {said}", "it seems to be cut off: write it again")
+        self._move(place)
+        self._say(f"is not JSON: {said}", "repair it, or leave it out")
+
+    def _say(self, reason: str, step: str) -> NoReturn:
+        raise Refused(reason, step, f"{self._records.source.path}, line {self.line:,}") from None
+
+
+def found(source: Source) -> Records:
+    """The records of the file, by how it begins. Raises Refused for an array of something other than objects."""
+    content = source.content()
+    beginning = first_bytes(content).decode("utf-8", "replace")
+    if beginning.lstrip(_WHITE).startswith("["):
+        if _has_arrays(beginning):
+            shapes.refuse_arrays(source.path)
+        shapes.refuse_array(beginning, source.path)
+        return Records(source, Layout.ARRAY, content.encoding, beginning)
+    layout = Layout.OBJECTS if _is_over_lines(beginning) else Layout.LINES
+    return Records(source, layout, content.encoding, beginning)
+
+
+def _has_arrays(beginning: str) -> bool:
+    """Whether the first two lines are an array each."""
+    lines = [line for line in beginning.splitlines() if line.strip()]
+    return len(lines) > 1 and lines[1].lstrip().startswith("[") and _ends(lines[0])
+
+
+def _is_over_lines(beginning: str) -> bool:
+    """Whether an object begins in the first line and ends in another, or behind the beginning."""
+    text = beginning.lstrip(_WHITE)
+    line, newline, _ = text.partition("\n")
+    if not newline or not text.startswith("{") or _ends(line):
+        return False
+    try:
+        _, end = _decode(text, 0)
+    except (ValueError, RecursionError) as error:
+        # A whole MiB may hold less than one object; the first line alone is wrong where it has no place for more.
+        is_cut = len(beginning.encode("utf-8", "replace")) >= 1 << 20
+        return is_cut and getattr(error, "pos", 0) > len(line)
+    return end > len(line)
+
+
+def _ends(line: str) -> bool:
+    """Whether a value that begins in this line ends in it."""
+    try:
+        _decode(line.lstrip(_WHITE), 0)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _filled(lines: list[bytes], first: int) -> list[Record]:
+    return [Record(number, line) for number, line in enumerate(lines, start=first) if line and not line.isspace()]

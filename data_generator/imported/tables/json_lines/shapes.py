@@ -1,0 +1,157 @@
+"""JSON that is not a table of records: what it is called, and the command that makes records of it.
+
+Recognized by the beginning of the file alone, which may end anywhere. This module opens nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from data_generator.imported.refusal import Refused
+
+_MOST_LEVELS = 8
+_WHITE = " \t\r\n"
+_decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
+
+_FRAME = "python -c \"import json, pandas; pandas.DataFrame({}).to_parquet('NEW.parquet'{})\""
+_LOADED = "json.load(open('FILE'))"
+
+
+def refuse_document(beginning: str, where: str, *, is_lines: bool) -> None:
+    """Raise Refused if the one object that the file has is a whole table or an answer of a service, and not a row.
+
+    Of a file whose name says that it holds lines (`is_lines`), only what cannot be meant as a row is refused.
+    """
+    fields = _partial(beginning, 0, 0)[0]
+    if not isinstance(fields, dict):
+        return
+    found = _document(fields, is_lines)
+    if found is not None:
+        raise Refused(f"is one JSON object, not a row: {found[0]}", found[1], where)
+
+
+def refuse_array(beginning: str, where: str) -> None:
+    """Raise Refused if the array with which the file begins holds something other than objects."""
+    items = _partial(beginning, 0, 0)[0]
+    if not isinstance(items, list) or not items or isinstance(items[0], dict):
+        return
+    if isinstance(items[0], list):
+        reason = "is one JSON array of arrays, as pandas.DataFrame.to_json(orient='values') writes"
+        raise Refused(reason, _frame(_LOADED + ").add_prefix('c'"), where)
+    reason = "is one JSON array of values without names"
+    raise Refused(reason, "jq -c '.[] | {value: .}' FILE > NEW.jsonl", where)
+
+
+def refuse_arrays(where: str) -> None:
+    """Raise Refused for a file with an array a line."""
+    each = "map(json.loads, open('FILE'))).add_prefix('c'"
+    raise Refused("has an array in each line, and an object with names is read", _frame(each), where)
+
+
+def _frame(made: str, index: str = ", index=False") -> str:
+    return _FRAME.format(made, index)
+
+
+def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
+    """What the object is, and the next step; None for a row."""
+    names = fields.keys()
+    if {"columns", "data"} <= names <= {"columns", "index", "data", "index_names", "column_names"}:
+        return "pandas.DataFrame.to_json(orient='split')", _frame(
+            f"**{{name: part for name, part in {_LOADED}.items() if name != 'index'}}"
+        )
+    if {"schema", "data"} == names:
+        return "pandas.DataFrame.to_json(orient='table')", "jq -c '.data[]' FILE > NEW.jsonl"
+    if {"type", "features"} <= names:
+        return "GeoJSON", "jq -c '.features[]' FILE > NEW.jsonl"
+    values = list(fields.values())
+    if values and all(isinstance(value, dict) and value for value in values):
+        return _objects(fields)
+    if is_lines:
+        return None
+    listed = [name for name, value in fields.items() if isinstance(value, list)]
+    if listed and len(listed) == len(fields) and not any(map(_begins_with_object, values)):
+        return "a list of values for each name", _frame(_LOADED)
+    of_objects = [name for name in listed if _begins_with_object(fields[name])]
+    if len(of_objects) == 1:
+        return f"its rows are in {of_objects[0]!r}", _jq(f".[{json.dumps(of_objects[0])}][]")
+    if listed or any(isinstance(value, dict) for value in values):
+        return "some of its fields are lists or objects", "if it is the only row: jq -c . FILE > NEW.jsonl"
+    return None
+
+
+def _jq(expression: str) -> str:
+    quoted = expression.replace("'", "'\\''")
+    return f"jq -c '{quoted}' FILE > NEW.jsonl"
+
+
+def _begins_with_object(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _objects(fields: dict[str, Any]) -> tuple[str, str]:
+    """An object for each column, or for each row: rows are numbered where pandas wrote them."""
+    if list(fields)[:2] == ["0", "1"][: len(fields)]:
+        made = f"{_LOADED}.values()"
+        return "an object for each row, as pandas.DataFrame.to_json(orient='index') writes", _frame(made)
+    first = next(iter(fields.values()))
+    if list(first)[:1] == ["0"]:
+        return "an object for each column, as pandas.DataFrame.to_json() writes", _frame(_LOADED)
+    made = f"{_LOADED}).rename_axis('key').reset_index("
+    return (
+        "an object for each column, as pandas.DataFrame.to_json() writes, or for each row",
+        f"of columns: {_frame(made)}; of rows: jq -c 'to_entries[] | {{key}} + .value' FILE > NEW.jsonl",
+    )
+
+
+def _partial(text: str, at: int, level: int) -> tuple[Any, int]:
+    """The value that begins at this place, as far as it goes, and where it ends; -1 where the text ends before it."""
+    at = _behind_white(text, at)
+    opening = text[at : at + 1]
+    if opening == "{" and level < _MOST_LEVELS:
+        return _partial_object(text, at + 1, level)
+    if opening == "[" and level < _MOST_LEVELS:
+        return _partial_list(text, at + 1, level)
+    try:
+        return _decode(text, at)
+    except (ValueError, RecursionError):
+        return None, -1
+
+
+def _partial_object(text: str, at: int, level: int) -> tuple[dict[str, Any], int]:
+    found: dict[str, Any] = {}
+    while True:
+        at = _behind_white(text, at)
+        if text[at : at + 1] == "}":
+            return found, at + 1
+        name, at = _partial(text, at, _MOST_LEVELS)
+        at = _behind_white(text, at) if at >= 0 else len(text)
+        if not isinstance(name, str) or text[at : at + 1] != ":" or not text[at + 1 :].strip(_WHITE):
+            return found, -1
+        found[name], at = _partial(text, at + 1, level + 1)
+        if at < 0:
+            return found, -1
+        at = _behind_white(text, at)
+        at += text[at : at + 1] == ","
+
+
+def _partial_list(text: str, at: int, level: int) -> tuple[list[Any], int]:
+    found: list[Any] = []
+    while True:
+        at = _behind_white(text, at)
+        if text[at : at + 1] == "]":
+            return found, at + 1
+        if at >= len(text):
+            return found, -1
+        value, at = _partial(text, at, level + 1)
+        found.append(value)
+        if at < 0:
+            return found, -1
+        at = _behind_white(text, at)
+        at += text[at : at + 1] == ","
+
+
+def _behind_white(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _WHITE:
+        at += 1
+    return at

@@ -1,0 +1,122 @@
+"""One JSON value: parsed so that numbers stay as they are written, and written again.
+
+This module depends on neither files nor tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from data_generator.imported.refusal import Refused
+from data_generator.imported.tables.text_types.inference import refuse_encoding
+
+_REPAIR = "repair it, or leave it out"
+
+
+class Integer(str):
+    """A number without a point and without an exponent, as it is written."""
+
+    __slots__ = ()
+
+
+class Number(str):
+    """Another number, as it is written; also NaN, Infinity and -Infinity, which Python's writer uses."""
+
+    __slots__ = ()
+
+
+KINDS: Mapping[type, str] = {
+    bool: "boolean",
+    dict: "object",
+    Integer: "number",
+    Number: "number",
+    list: "list",
+    str: "text",
+}
+"""Type of a parsed value -> what messages call it."""
+
+
+class _Twice(Exception):
+    """A name that an object has twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Twice(next(name for place, name in enumerate(names) if name in names[:place]))
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=Integer, parse_float=Number, parse_constant=Number)
+_scan = _DECODER.scan_once  # type: ignore[attr-defined]
+
+
+def record_of(line: bytes) -> dict[str, Any] | None:
+    """Parse a line with one JSON object; None for anything else, for which `refuse` finds the reason."""
+    try:
+        text = line.decode().strip(" \t\r\n")
+        record, end = _scan(text, 0)
+    except (ValueError, RecursionError, StopIteration, _Twice):
+        return None
+    return record if end == len(text) and type(record) is dict else None
+
+
+def refuse(line: bytes, where: str) -> NoReturn:
+    """Raise Refused with what is wrong with a line that `record_of` does not parse, or Arrow does not hold."""
+    try:
+        text = line.decode()
+        record = _DECODER.decode(text)
+    except UnicodeDecodeError as error:
+        refuse_encoding(where, line[error.start], line)
+    except json.JSONDecodeError as error:
+        raise Refused(f"is not JSON: {error.msg} (column {error.colno:,})", _REPAIR, where) from None
+    except RecursionError:
+        raise Refused("is nested too deeply", "leave it out", where) from None
+    except _Twice as twice:
+        raise Refused(f"has the field {str(twice)!r} twice in one object", _REPAIR, where) from None
+    if not isinstance(record, dict):
+        raise Refused(f"is JSON, but not an object with names: {text[:20]!r}", "write an object a line: {..}", where)
+    if not _is_flat(record):
+        raise Refused("is nested too deeply", "leave it out", where)
+    raise Refused("holds half a character (a surrogate without its other half)", _REPAIR, where)
+
+
+def is_sound(record: dict[str, Any]) -> bool:
+    """Whether the record can be written again: not nested too deeply, and all text made of whole characters."""
+    try:
+        _written(record).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def _is_flat(record: dict[str, Any]) -> bool:
+    try:
+        _written(record)
+    except RecursionError:
+        return False
+    return True
+
+
+def text_of(value: Any) -> str | None:
+    """Return the value as text: strings as they are, everything else as JSON, and None for null."""
+    if isinstance(value, str):
+        return str(value)
+    return None if value is None else "true" if value is True else "false" if value is False else _written(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Integer | Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{_quoted(name)}: {_written(below)}" for name, below in value.items()]) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join([_written(below) for below in value]) + "]"
+    return _quoted(value)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
