@@ -78,7 +78,7 @@ def _shape_problems(expected: pa.Table, got: Any, target: Target, wanted_rows: i
         return (f"came back as {type(got).__name__}, not as {wanted.__name__}",)
     names = list(got.columns) if target.kind == "pandas" else got.column_names
     if names != expected.column_names:
-        return (columns_differ(expected.column_names, names),)
+        return (columns_differ(expected.column_names, list(names)),)
     rows = len(got)
     if rows != wanted_rows:
         return (f"rows: stored {wanted_rows:,}, came back {rows:,}",)
