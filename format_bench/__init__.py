@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from format_bench.thread_variables import make_readable
+
 _OFFERED = {
     "compare": "format_bench.api.compare",
     "f3": "libraries.f3",
@@ -25,5 +27,6 @@ def __getattr__(name: str) -> Any:
     """What is offered, loaded when it is asked for: `--help` must not pay for pandas."""
     if name not in _OFFERED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    make_readable()
     module = import_module(_OFFERED[name])
     return module if _OFFERED[name].startswith("libraries.") else getattr(module, name)

@@ -41,7 +41,7 @@ WHICH = grouped(
         "--formats",
         metavar="REGEX",
         multiple=True,
-        help="Keep these: names or regular expressions, e.g. 'parquet,^csv' (repeatable).",
+        help="Keep these: names or regular expressions, e.g. 'parquet,^csv$,codec=zstd' (repeatable).",
     ),
     click.option(
         "--formats-not", metavar="REGEX", multiple=True, help="Drop variants whose name matches (repeatable)."
@@ -270,7 +270,7 @@ WHERE = grouped(
     click.option("--resume", is_flag=True, help="Measure what the run in --out lacks."),
     click.option("--report", is_flag=True, help="Leave a PDF in the result folder as well."),
     click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name."),
-    click.option("--list", "list_only", is_flag=True, help="Print what would be measured, and stop."),
+    click.option("--list", "list_only", is_flag=True, help="Print what would be measured (without SUITE: the suites)."),
 )
 FAIL_ABOVE = click.option(
     "--fail-above",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from format_bench.errors import RequestError
+from format_bench.thread_variables import make_readable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,7 @@ def errors_told() -> Iterator[None]:
     from data_generator.errors import DataError
 
     try:
+        make_readable()
         yield
     except RequestError as error:
         raise click.UsageError(str(error)) from None

@@ -42,9 +42,7 @@ class DuckdbTable(DuckdbEngine):
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
-    offers = Offers(
-        project=True, take=Reach.GROUPS, scan=frozenset(Kind), append=True, batches=True, save_stream=True
-    )
+    offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), append=True, batches=True, save_stream=True)
     syncs_on_save = True
 
     @property
@@ -98,8 +96,9 @@ class DuckdbTable(DuckdbEngine):
     def _change(self, location: Path, statement: str, given: pa.Table | pa.RecordBatchReader) -> None:
         with self.connection() as connection:
             self._attach(connection, location, "")
-            connection.register("given", given)
-            connection.execute(statement)
+            with self.refusing():
+                connection.register("given", given)
+                connection.execute(statement)
             # What it writes goes into a log beside the file, which ends here.
             connection.execute("CHECKPOINT kept")
             connection.execute("DETACH kept")

@@ -18,6 +18,7 @@ from adapters.contract import (
     Stage,
     Stored,
 )
+from adapters.errors import RefusedData
 from adapters.losses import Cause, Expect, Loss, Relation
 from adapters.relations import floats, integers, texts, times, written
 from formats.shared import pandas_losses as shared
@@ -229,7 +230,14 @@ class ExcelPandas(ProjectsByOneCall):
         return faults
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of vectors."""
+        """Return the first column of vectors, or of points in time with a zone."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_timestamp(field.type) and field.type.tz is not None:
+                return (
+                    f"Excel has no time zones, so pandas writes no times with one (column {field.name}: {field.type})"
+                )
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     @property
@@ -258,10 +266,18 @@ class ExcelPandas(ProjectsByOneCall):
         self._pandas = pandas
         if self.values["read"] == "polars":
             self._polars = import_module("polars")
+        by_openpyxl = self.values["save"] == "openpyxl"
+        self._illegal: tuple[type[Exception], ...] = (
+            (import_module("openpyxl.utils.exceptions").IllegalCharacterError,) if by_openpyxl else ()
+        )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one sheet without the index."""
-        table.to_excel(location, index=False, engine=self.values["save"])  # type: ignore[arg-type]
+        """Write one sheet without the index. Raises RefusedData for control characters, which openpyxl takes in no
+        cell."""
+        try:
+            table.to_excel(location, index=False, engine=self.values["save"])  # type: ignore[arg-type]
+        except self._illegal as error:
+            raise RefusedData(f"openpyxl: {str(error)!r}") from error
 
     def read(self, location: Path) -> pd.DataFrame | pl.DataFrame:
         """Read the first sheet."""

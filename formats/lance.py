@@ -31,6 +31,10 @@ def _without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 _REFUSALS = ("does not encode struct validity", "is not enabled by the selected file format")
 """What Lance says of data that a version of its files does not hold."""
+_NO_SUCH_SCHEMA = ("LanceError(Schema): ", "Invalid user input: ")
+"""How Lance's errors begin where no version of its files holds such a schema. They are OSErrors, as a full disk is."""
+_RESERVED = frozenset(("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"))
+"""Names of columns that Lance adds to what it reads."""
 _CATEGORIES_WITHOUT_ORDER = Loss(
     "ordered categoricals lose their order",
     "the same values",
@@ -118,6 +122,17 @@ class LancePylance(TabularFormat):
             raise RefusedSetting(f"lance: version=2.0 ignores structural={values['structural']} (from 2.1 on)")
         return values
 
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Return the first name of a column that Lance does not take, or does not find again."""
+        for name in schema.names:
+            if name in _RESERVED:
+                return f"Lance has a column {name!r} of its own"
+            if "." in name:
+                return f"Lance takes the name {name!r} for a field of a struct: it cannot contain '.'"
+            if "`" in name or not name:
+                return f"Lance does not find a column called {name!r} when it reads"
+        return super().refusal(schema, rows)
+
     def load_library(self) -> None:
         """Import lance."""
         import lance
@@ -147,6 +162,8 @@ class LancePylance(TabularFormat):
                 raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
             if any(sign in told for sign in _REFUSALS):
                 raise RefusedData(f"version={version}: {told}") from error
+            if told.startswith(_NO_SUCH_SCHEMA):
+                raise RefusedData(f"Lance does not take this data ({told})") from error
             raise
         if self.values["index"] != "none":
             # Which column a condition will be on is not known when a table is saved.

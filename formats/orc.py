@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored
-from adapters.errors import AdapterError
+from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
@@ -53,6 +54,17 @@ class _Orc(ProjectsByOneCall):
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn pyarrow's error about a point in time that is stored, but does not fit into its nanoseconds, into
+        RefusedData: the writer takes it."""
+        try:
+            yield
+        except ValueError as error:
+            if "out of range for nanosecond" not in str(error):
+                raise
+            raise RefusedData(f"pyarrow reads ORC's times in nanoseconds alone ({error})") from error
 
     @property
     def codec(self) -> str:
@@ -147,11 +159,13 @@ class OrcPyarrow(_Orc):
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
-        return self._orc.read_table(str(location))
+        with self.refusing():
+            return self._orc.read_table(str(location))
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Read the streams of these columns alone; they come back in the file's order."""
-        return self._orc.read_table(str(location), columns).select(columns)
+        with self.refusing():
+            return self._orc.read_table(str(location), columns).select(columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
         """Read a stripe after the other."""
@@ -160,12 +174,15 @@ class OrcPyarrow(_Orc):
             if missing := set(columns).difference(file.schema.names):
                 raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(file.schema.names)}")
             read = (file.read_stripe(stripe, columns) for stripe in range(file.nstripes))
-            yield from tables(read, columns, rows)
+            with self.refusing():
+                yield from tables(read, columns, rows)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
         """Filter what is read: no stripe is left out by its statistics."""
         table = self._dataset.dataset(str(location), format="orc")
-        return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
+        condition = arrow_expression(predicate)
+        with self.refusing():
+            return table.to_table(columns=columns, filter=condition, use_threads=self.threads is None)
 
     def open_rows(self, location: Path) -> Handle:
         """Open the file, and learn how many rows each stripe has: pyarrow tells it of stripes that it has read, so a
@@ -183,7 +200,8 @@ class OrcPyarrow(_Orc):
             # A table without rows has no stripe; of one that is asked for nothing a stripe tells the types.
             if not file.nstripes:
                 return file.read(list(columns)).select(columns)
-            parts = [file.read_stripe(stripe, list(columns)) for stripe in stripes or [0]]
+            with self.refusing():
+                parts = [file.read_stripe(stripe, list(columns)) for stripe in stripes or [0]]
             return self._arrow.Table.from_batches(parts).select(columns).take(places)
 
         return Handle(take=take, close=source.close)
@@ -194,7 +212,8 @@ class OrcPyarrow(_Orc):
         file = self._orc.ORCFile(source)
 
         def project(columns: Sequence[str]) -> pa.Table:
-            return file.read(list(columns)).select(columns)
+            with self.refusing():
+                return file.read(list(columns)).select(columns)
 
         return Handle(project=project, close=source.close)
 
@@ -245,11 +264,13 @@ class OrcPandas(_Orc):
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all columns of the file."""
-        return self._pandas.read_orc(location)
+        with self.refusing():
+            return self._pandas.read_orc(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read the streams of these columns alone; they come back in the file's order."""
-        return in_order(self._pandas.read_orc(location, columns), columns)
+        with self.refusing():
+            return in_order(self._pandas.read_orc(location, columns), columns)
 
 
 ENGINES = (OrcPyarrow, OrcPandas)

@@ -58,7 +58,8 @@ def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> 
 
     For `--machine NAME`: the host's name also hides in paths, commands and device names. Whole words only, in
     any case; with and without its domain. Of keys only those that are paths: the others are the record's own
-    words. `name` None changes nothing. `host` is this one unless a test says.
+    words. `name` None changes nothing, and where `name` itself holds the host's, it stays as it is. `host` is this one
+    unless a test says.
     """
     full = host or platform.node()
     if name is None or not full:
@@ -66,7 +67,9 @@ def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> 
     spelled = sorted({full, full.partition(".")[0]}, key=len, reverse=True)
     # Device mapper doubles the hyphens of a volume group's name, which installers make from the host's.
     spelled += [text.replace("-", "--") for text in spelled if "-" in text]
-    pattern = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(map(re.escape, spelled))})(?![a-z0-9])", re.IGNORECASE)
+    hosts = "|".join(map(re.escape, spelled))
+    # What was replaced already stays: a name of 'lab-vm' on the host 'vm' must not become 'lab-lab-vm'.
+    pattern = re.compile(rf"(?<![a-z0-9])(?:(?-i:{re.escape(name)})|{hosts})(?![a-z0-9])", re.IGNORECASE)
 
     def replaced(part: Any) -> Any:
         if isinstance(part, str):

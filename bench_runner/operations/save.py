@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from adapters.document_store import DocumentStoreAdapter
-from adapters.errors import RefusedData
 from bench_runner.clock import Laps
-from bench_runner.errors import in_one_line
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
+from bench_runner.refusing import REFUSING, refusal
 from data_generator.documents import key_of
 
 
@@ -27,14 +26,20 @@ class Save(Operation):
     meaning: ClassVar[str] = "store all of the data in a fresh place"
 
     def take_input(self, stage: Stage, rows: int) -> Any:
-        """The target, made from the cached table."""
-        return targets.make(stage.table(rows), stage.target)
+        """Return the target, made from the cached table. Raises RefusedData for values that pandas cannot hold."""
+        table = stage.table(rows)
+        if stage.target.kind != "pandas":
+            return targets.make(table, stage.target)
+        try:
+            return targets.make(table, stage.target)
+        except REFUSING as error:
+            raise refusal(error, stage.adapter, "pandas", "; measure it with --target arrow") from error
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> None:
         """Convert to what the engine takes, and store it.
 
-        Raises RefusedData where the call says that it does not take this data: only here is such an error a refusal,
-        in a read or in our own code it is a fault.
+        Raises RefusedData where the library reports that it does not take this data: only here is such an error a
+        refusal, in a read or in our own code it is a fault.
         """
         if stage.target.is_documents:
             _ingest(stage, held, location, laps)
@@ -43,10 +48,8 @@ class Save(Operation):
             native = targets.to_native(held, stage.target, stage.adapter.native)
             laps.lap("convert_ns")
             stage.adapter.save(native, location)
-        except (NotImplementedError, TypeError) as error:
-            raise RefusedData(
-                f"the call does not take this data ({type(error).__name__}: {in_one_line(error)})"
-            ) from error
+        except REFUSING as error:
+            raise refusal(error, stage.adapter) from error
         laps.lap("engine_ns")
 
     def expected_columns(self, stage: Stage) -> list[str]:

@@ -11,13 +11,12 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from adapters.contract import ImageStorage, Native, TabularFormat
-from adapters.errors import RefusedData
 from bench_runner.clock import Laps
-from bench_runner.errors import in_one_line
 from bench_runner.operations import streaming, targets
 from bench_runner.operations.operation import Operation, Stage
 from bench_runner.operations.parameters import count
 from bench_runner.operations.read import Read
+from bench_runner.refusing import REFUSING, refusal
 
 SAVE_ALL = "save-all"
 """What stands for a call that the engine does not have: all batches are gathered in memory, and saved as one table."""
@@ -78,10 +77,8 @@ class StreamSave(Operation):
                 adapter.save(native, place)
             else:
                 adapter.save_stream(schema, _native(batches, stage, adapter.native, laps), place)
-        except (NotImplementedError, TypeError) as error:
-            raise RefusedData(
-                f"the call does not take this data ({type(error).__name__}: {in_one_line(error)})"
-            ) from error
+        except REFUSING as error:
+            raise refusal(error, adapter) from error
         laps.lap("engine_ns")
         return place
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
+from bench_runner.plan.patterns import is_found
 from bench_runner.plan.request import WITH_DATA, Request
 from bench_runner.suites import SUITES, Suite
 from data_generator.catalogue import CATALOGUE, resolve
@@ -89,7 +90,7 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
     if "[" in pattern and pattern.partition("[")[0] in known:
         return [pattern]
     literal = re.split(r"[|()^$]", pattern.replace("\\", ""))
-    by_pattern = [name for name in suite.datasets if re.search(pattern, name)]
+    by_pattern = [name for name in suite.datasets if is_found(pattern, name)]
     found = {parse(name)[0] for name in by_pattern}
     return by_pattern + [name for name in known if name in literal and name not in found]
 

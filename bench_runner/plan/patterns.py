@@ -1,7 +1,8 @@
 """How a user names variants and operations: spelled in full, by a known name, or by a regular expression.
 
 `parquet[codec=zstd]` is a spelling and means itself alone; `parquet` is that format and no other; anything else is
-searched for, and each of its alternatives has to find something. This module knows names, and not what takes part.
+searched for, in names with their settings and without, and each of its alternatives has to find something. This module
+knows names, and not what takes part.
 """
 
 from __future__ import annotations
@@ -69,7 +70,12 @@ def matches(text: str, variant: str) -> bool:
         return variant in (text, _honoured(text))
     if any(text in registry.entries for registry in REGISTRIES):
         return format_name(variant) == text
-    return re.search(text, variant) is not None
+    return is_found(text, variant)
+
+
+def is_found(pattern: str, name: str) -> bool:
+    """Whether a regular expression finds a name, with its settings or without: '^csv$' means what 'csv' means."""
+    return any(re.search(pattern, each) for each in (name, name.partition("[")[0]))
 
 
 @cache

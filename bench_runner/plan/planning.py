@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
@@ -89,13 +88,14 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
     ]
     names = list(dict.fromkeys(format_name(variant) for variant in offered if not is_raw_io(variant)))
     for text in patterns.alternatives(request.formats):
+        name = text.strip("^$")
         for suite in suites:
-            reason = names_left_out(suite).get(text)
+            reason = names_left_out(suite).get(name)
             registry = registry_for(suite)
             if reason is not None and not any(patterns.matches(text, variant) for variant in offered):
                 raise PlanError(
                     f"--formats {text!r}: the suite {suite.name} leaves it out: {reason}\n"
-                    f"  spell it to have it all the same, e.g. --formats '{registry.engines(text)[0]().variant}'"
+                    f"  spell it to have it all the same, e.g. --formats '{registry.engines(name)[0]().variant}'"
                 )
     more = f"there are: {', '.join(names)}; --list shows what a request would measure"
     patterns.check_found("--formats", request.formats, offered, names, more)
@@ -152,7 +152,7 @@ def _fits(suite: Suite, spelled: str) -> bool:
 def _means(text: str, spelled: str) -> bool:
     if text in OPERATIONS:
         return parse(spelled)[0] == text
-    return not patterns.is_spelled(text) and re.search(text, spelled) is not None
+    return not patterns.is_spelled(text) and patterns.is_found(text, spelled)
 
 
 # --- what is asked for wrongly -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace as changed
@@ -51,6 +51,8 @@ OLDER = (1,)
 """Versions that are read as well."""
 PACKED = ".xz"
 """Behind the names of files whose lines are compressed."""
+MOST_UNPACKED_BYTES = 2**30
+"""Packed lines become at most this much: a small file of somebody else must not fill the memory of its reader."""
 
 
 class RecordError(Exception):
@@ -232,10 +234,9 @@ def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def read_run(folder: Path, *, packed: bool = False) -> Run:
-    """Read a result folder. Raises RecordError naming file, line and reason; a last line cut short by a crash
-    is dropped, because its sample was never finished. Of a `packed` one, as `pack_run` makes it, the lines are
-    compressed; only files of our own are read that way."""
+def read_run(folder: Path) -> Run:
+    """Read a result folder, also one whose lines are compressed, as `pack_run` makes it. Raises RecordError naming
+    file, line and reason; a last line cut short by a crash is dropped, because its sample was never finished."""
     info_path = folder / "run.json"
     try:
         shape = json.loads(info_path.read_text())
@@ -250,10 +251,22 @@ def read_run(folder: Path, *, packed: bool = False) -> Run:
         info = information(_renamed(shape) if shape["schema"] == 1 else shape)
     except ValueError as error:
         raise RecordError(f"{info_path}: {error}; mend the field or measure again") from None
-    suffix = PACKED if packed else ""
-    samples = tuple(_records(folder / f"samples.jsonl{suffix}", Sample))
-    fidelity = tuple(_records(folder / f"fidelity.jsonl{suffix}", Fidelity))
+    samples = tuple(_records(_place_of(folder / "samples.jsonl"), Sample))
+    fidelity = tuple(_records(_place_of(folder / "fidelity.jsonl"), Fidelity))
     return Run(folder, info, samples, fidelity)
+
+
+def packed_files(folder: Path) -> list[Path]:
+    """Return the files of a result folder whose lines are compressed."""
+    return sorted(folder.glob(f"*.jsonl{PACKED}"))
+
+
+def _place_of(path: Path) -> Path:
+    """Return where these lines are: as they were measured, or packed."""
+    packed = path.with_name(path.name + PACKED)
+    if path.exists() and packed.exists():
+        raise RecordError(f"{path.parent}: holds {path.name} and {packed.name}; remove the one that you do not mean")
+    return packed if packed.exists() else path
 
 
 def pack_run(run: Run, folder: Path) -> None:
@@ -277,22 +290,34 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
     if not path.exists():
         return
     seen: dict[object, int] = {}
-    with _opened(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                built = _record(line, record)
-            except ValueError as error:
-                raise RecordError(f"{path}, line {number}: {error}; remove the line to read the rest") from None
-            first = seen.setdefault(_identity(built), number)
-            if first != number:
-                raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
-            yield built
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            built = _record(line, record)
+        except ValueError as error:
+            raise RecordError(f"{path}, line {number}: {error}; remove the line to read the rest") from None
+        first = seen.setdefault(_identity(built), number)
+        if first != number:
+            raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
+        yield built
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return lzma.open(path) if path.suffix == PACKED else path.open("rb")
+def _lines(path: Path) -> Iterator[bytes]:
+    if path.suffix != PACKED:
+        with path.open("rb") as stream:
+            yield from stream
+        return
+    left = MOST_UNPACKED_BYTES
+    try:
+        with lzma.open(path) as packed:
+            while line := packed.readline(left):
+                left -= len(line)
+                if left <= 0:
+                    raise RecordError(f"{path}: unpacks to more than {MOST_UNPACKED_BYTES:,} bytes; unpack it by unxz")
+                yield line
+    except (lzma.LZMAError, EOFError) as error:
+        raise RecordError(f"{path}: cannot be unpacked ({error}); copy it again from where it came") from None
 
 
 def _record(line: bytes, record: type[_Record]) -> _Record:

@@ -30,4 +30,4 @@ def reference_runs() -> list[Run]:
     if not folders:
         raise RecordError(f"{PLACE.name}: this package has no reference run; measure one of your own")
     folders.sort(key=lambda folder: ORDER.index(folder.name) if folder.name in ORDER else len(ORDER))
-    return [read_run(folder, packed=True) for folder in folders]
+    return [read_run(folder) for folder in folders]

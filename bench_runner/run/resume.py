@@ -14,7 +14,7 @@ from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, RunError
 from bench_runner.operations import SAVE, operation_of
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Run, RunInfo, Sample, read_run
+from bench_runner.results.records import Run, RunInfo, Sample, packed_files, read_run
 
 _MUST_BE_EQUAL = ("commit", "dirty", "changes", "isolate")
 _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "virtualisation", "python")
@@ -81,6 +81,11 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     """Read what is there. Raises RunError when this run, as `info` describes it, cannot go on with it, and RecordError
     when it cannot be read."""
     run = read_run(folder)
+    if packed := packed_files(folder):
+        raise RunError(
+            f"{folder}: cannot be resumed, because its samples are packed\n"
+            f"  unpack them first: unxz {' '.join(map(str, packed))}"
+        )
     before, now = run.info, info
     changes = [_change(name, getattr(before, name), getattr(now, name)) for name in _MUST_BE_EQUAL]
     changes += [

@@ -35,6 +35,7 @@ from bench_runner.operations import (
 from bench_runner.variants import is_raw_io
 from bench_runner.worker import block, document_verify, epochs, image_verify, streams, together, verify
 from bench_runner.worker.clean_slate import clean_slate, containers_made, may_collect
+from bench_runner.worker.names import columns_differ
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from bench_runner.worker.verify import Mismatch
 from bench_runner.worker.watch import Watch
@@ -437,7 +438,7 @@ def _compare(stage: Stage, operation: Operation, held: Any, result: Any) -> Answ
     names = operation.columns_of(stage, held)
     found = list(result.columns if stage.target.kind == "pandas" else result.column_names)
     if found != names:
-        raise Mismatch(f"columns differ: expected {_few(names)}, came back {_few(found)}")
+        raise Mismatch(columns_differ(names, found))
     suffered: dict[str, None] = {}
     rows = operation.expected_rows(stage, held)
     declared = cast(TabularFormat, stage.adapter).losses
@@ -459,10 +460,6 @@ def _compare_images(stage: Stage, result: Any, numbers: np.ndarray | None) -> An
     if adapter.least_psnr_db is not None and not losses:
         raise Mismatch("a loss is declared, and every pixel came back as it was")
     return {"fidelity": "declared loss" if losses else "exact", "losses": list(losses)}
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(map(str, names[:6])) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:

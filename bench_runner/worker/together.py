@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench_runner.operations import RepeatedOperation
+from bench_runner.worker.names import columns_differ
 from bench_runner.worker.verify import Mismatch
 
 Part = tuple[Any, pa.Table]
@@ -40,8 +41,7 @@ def _columns(rows: int, asked: Sequence[Sequence[str]], given: Sequence[pa.Table
     together: dict[str, pa.ChunkedArray] = {}
     for place, (names, result) in enumerate(zip(asked, given, strict=True)):
         if result.column_names != list(names):
-            told = f"{', '.join(names[:4])}, came back {', '.join(result.column_names[:4])}"
-            raise Mismatch(f"call {place + 1}: columns differ: expected {told}")
+            raise Mismatch(f"call {place + 1}: {columns_differ(names, result.column_names)}")
         _check_rows(place, len(result), rows)
         if together.keys() & set(names):
             yield tuple(together), pa.table(together)

@@ -21,6 +21,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target, is_text
 from bench_runner.worker import equality
 from bench_runner.worker.equality import EXACTLY, Bound, same_type
+from bench_runner.worker.names import columns_differ, quoted
 
 
 class Mismatch(Exception):
@@ -65,7 +66,7 @@ def compare(
         if lossy_problem is None and suffered:
             seen |= dict.fromkeys(loss.what for loss in suffered)
         else:
-            wrong.append(f"{name} {lossy_problem or problem}")
+            wrong.append(f"{quoted(name)} {lossy_problem or problem}")
     if wrong:
         return Comparison(DIFFERENT, tuple(seen), tuple(wrong))
     return Comparison(DECLARED if seen else EXACT, tuple(seen))
@@ -77,7 +78,7 @@ def _shape_problems(expected: pa.Table, got: Any, target: Target, wanted_rows: i
         return (f"came back as {type(got).__name__}, not as {wanted.__name__}",)
     names = list(got.columns) if target.kind == "pandas" else got.column_names
     if names != expected.column_names:
-        return (f"columns: stored {expected.column_names}, came back {names}",)
+        return (columns_differ(expected.column_names, list(names)),)
     rows = len(got)
     if rows != wanted_rows:
         return (f"rows: stored {wanted_rows:,}, came back {rows:,}",)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench_runner.results import reference
 from bench_runner.results.records import Run, read_run
+from format_bench.api.request import RESULTS
 from format_bench.errors import RequestError
 
 
@@ -19,10 +20,10 @@ def report(
 ) -> tuple[Path, ...]:
     """Write reports of runs, each a result folder, what was read of it, or 'reference'; the paths of what was written.
 
-    `csv` and `pdf` go into each run's own folder, those of the reference into one of that name; `html` names the folder
-    of one site of all of them, whose front page is the first path. Raises RequestError when nothing is asked for, when
-    a library is missing, and when `html` holds something else than a site of ours; RecordError when a folder holds no
-    run; OSError when the disk refuses.
+    `csv` and `pdf` go into each run's own folder, those of the reference below `results/reference`; `html` names the
+    folder of one site of all of them, whose front page is the first path. Raises RequestError when nothing is asked
+    for, when a library is missing, and when `html` holds something else than a site of ours; RecordError when a folder
+    holds no run; OSError when the disk refuses.
     """
     if not runs or not (csv or pdf or html is not None):
         raise RequestError("report: nothing to write\n  name a run, and what to make of it: csv, pdf or html")
@@ -34,13 +35,13 @@ def report(
 
 
 def stored_runs(*named: Run | Path | str) -> list[Run]:
-    """What was read of runs already, result folders, or 'reference' for the runs that the package brings. Raises
-    RecordError when a folder holds no run."""
+    """Return runs: what was read already, result folders, or 'reference' for the runs that the package brings. A folder
+    of that name is spelled with its place, as text: './reference'. Raises RecordError when a folder holds no run."""
     found: list[Run] = []
     for each in named:
         if isinstance(each, Run):
             found.append(each)
-        elif str(each) == reference.NAME and not Path(each).exists():
+        elif str(each) == reference.NAME:
             found += reference.reference_runs()
         else:
             found.append(read_run(Path(each)))
@@ -48,10 +49,10 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
 
 
 def _place_for(run: Run) -> Path:
-    """Where the files of a run go: into its folder, those of the package's into one of that name here."""
-    if not run.folder.is_relative_to(reference.PLACE):
+    """Return where the files of a run go: into its folder, those of the package's among the results here."""
+    if not run.folder.resolve().is_relative_to(reference.PLACE.resolve()):
         return run.folder
-    place = Path(reference.NAME) / run.folder.name
+    place = RESULTS / reference.NAME / run.folder.name
     place.mkdir(parents=True, exist_ok=True)
     return place
 

@@ -34,7 +34,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
     "--from",
     "stored",
     metavar="RUN",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=str),
     help="A stored run, or 'reference', which this package brings: measure nothing.",
 )
 @click.option(

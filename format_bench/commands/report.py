@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder.")
-@click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files into the result folder.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=str))
+@click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder ('reference': results/reference).")
+@click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files there.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
 @click.option(
     "--against",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Write an interactive site of all RUNs into this folder; it opens from a disk, without network.",
 )
 def report(
-    runs: tuple[Path, ...],
+    runs: tuple[str, ...],
     pdf: bool,
     csv_files: bool,
     fidelity: bool,

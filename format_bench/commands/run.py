@@ -41,6 +41,9 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
     began_ns = now_ns()
     with errors_told():
         selection = selected(options)
+        if list_only and not suites and _asks_for_nothing(selection):
+            _print_suites()
+            return 0
         if list_only:
             how = {name: options[name] for name in ("rounds", "quick", "budget_s", "machine")}
             _print_plan(suites, selection, how)
@@ -124,6 +127,20 @@ def _show(measured: Run) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         forget_output()
+
+
+def _asks_for_nothing(selection: dict[str, Any]) -> bool:
+    from format_bench.api.request import requested
+
+    return requested(**selection) == requested()
+
+
+def _print_suites() -> None:
+    from format_bench.commands.listings import LISTINGS
+
+    for line in LISTINGS["suites"]():
+        click.echo(line)
+    click.echo("name a suite to list what it would measure: run SUITE --list", err=True)
 
 
 def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[str, Any]) -> None:

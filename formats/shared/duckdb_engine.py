@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Native, TabularFormat
+from adapters.errors import RefusedData
 from adapters.offers import Handle, Offers
 from adapters.predicate import Kind, Predicate
 from formats.shared import refusals
@@ -47,6 +48,14 @@ class DuckdbEngine(TabularFormat):
             # Otherwise points in time come back in the zone of the machine that reads them.
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn DuckDB's errors about types and values that it does not have into RefusedData."""
+        try:
+            yield
+        except (self._duckdb.NotSupportedError, self._duckdb.DataError) as error:
+            raise RefusedData(f"DuckDB does not take this data ({str(error).splitlines()[0]})") from error
 
     @abstractmethod
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
@@ -85,8 +94,9 @@ class DuckdbCopies(DuckdbEngine):
         """What COPY is told of the format."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Name the first column of float16, which DuckDB does not have."""
-        return refusals.of_half_floats(schema, "DuckDB") or super().refusal(schema, rows)
+        """Name the first column of float16, which DuckDB does not have, or the first names that differ by case only."""
+        refused = refusals.of_half_floats(schema, "DuckDB") or refusals.of_names_alike(schema)
+        return refused or super().refusal(schema, rows)
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""
@@ -105,6 +115,6 @@ class DuckdbCopies(DuckdbEngine):
 
     def _copy(self, data: pa.Table | pa.RecordBatchReader, location: Path) -> None:
         place = str(location).replace("'", "''")
-        with self.connection() as connection:
+        with self.connection() as connection, self.refusing():
             connection.register("saved", data)
             connection.execute(f"COPY saved TO '{place}' ({self.copy_options()})")

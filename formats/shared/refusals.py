@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from formats.shared.sql import same_but_for_case
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,3 +42,24 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
         if of.is_float16(field.type):
             return f"{library} has no float16 (column {field.name})"
     return None
+
+
+def of_names_alike(schema: pa.Schema) -> str | None:
+    """Return why DuckDB, which renames one of two such, cannot hold columns or fields whose names differ by case only;
+    None where none do."""
+    alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
+    return same_but_for_case(schema.names) or next(alike, None)
+
+
+def _names_of(parent: pa.Schema | pa.DataType) -> Iterator[list[str]]:
+    """Yield the names of the fields of each struct, at any depth."""
+    import pyarrow.types as of
+
+    types = (
+        parent.types if hasattr(parent, "types") else [parent.field(place).type for place in range(parent.num_fields)]
+    )
+    for each in types:
+        if of.is_struct(each):
+            yield [each.field(place).name for place in range(each.num_fields)]
+        if of.is_nested(each):
+            yield from _names_of(each)

@@ -49,7 +49,9 @@ def has_calls(table: Table) -> bool:
 
 def calls_of(table: Table, column: Column) -> list[Calls]:
     """Each format's calls by the time of one operation, the fastest format first; without raw I/O and what stands
-    apart."""
+    apart; none where most calls have no figure."""
+    if table.counted(column).too_few:
+        return []
     rows = {row.variant: row for row in table.rows}
     variants: dict[str, list[str]] = {}
     for variant in table.ranks(column):
@@ -69,6 +71,10 @@ def _times(row: Row, column: Column) -> Mapping[int, int]:
 def answers(table: Table) -> Iterator[str]:
     """The answer in a sentence for each operation that was measured with more than one call or format."""
     for column in (SAVE_TIME, READ_TIME):
+        counted = table.counted(column)
+        if counted.too_few:
+            some = f"only {counted.having} of {counted.measured} calls were counted"
+            yield f"{column.operation}: {some}, so none is the fastest."
         found = calls_of(table, column)
         parts = [part for part in (_of_calls(found), _of_formats(found)) if part]
         if parts:

@@ -103,6 +103,24 @@ def _repeats(failure: Failure, other: Failure) -> bool:
     return len(failure.reason) > len(other.reason) and failure.reason.endswith(other.reason)
 
 
+def _is_unrankable(row: Row, operation: str) -> bool:
+    return is_raw_io(row.variant) or is_apart(row.variant) or bool(row.fallback(operation))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Variants with a figure, of those that were measured: others have none where no round was counted, as on a busy
+    machine. What was refused, or failed, is in neither number."""
+
+    having: int
+    measured: int
+
+    @property
+    def too_few(self) -> bool:
+        """Whether most have no figure, so that none of the others is the fastest."""
+        return 2 * self.having < self.measured
+
+
 @dataclass(frozen=True)
 class Table:
     """All variants on one data set under one set of conditions on one machine."""
@@ -143,6 +161,14 @@ class Table:
         summaries = [row.cells[column.operation] for row in self.rows if column.operation in row.cells]
         least = self.least(column)
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
+
+    def counted(self, column: Column) -> Counted:
+        """Return how many of the variants that were measured in a column, and could be ranked, have a figure."""
+        name = column.operation
+        cells = [row.cells[name] for row in self.rows if name in row.cells and not _is_unrankable(row, name)]
+        having = sum(column.figure in cell.figures for cell in cells)
+        lacking = sum(column.figure not in cell.figures and cell.uncounted > 0 for cell in cells)
+        return Counted(having, having + lacking)
 
     def mark(self, column: Column, variant: str) -> str:
         """'*' for the best of a column, '=' for what is tied with it, '' for others and without a verdict."""

@@ -101,8 +101,8 @@ def each_text(row: Row, operations: Sequence[str], text: Callable[[CellSummary],
 
 
 def fidelity_text(row: Row) -> str:
-    """'exact' or 'lossy', else in a word why there is no verdict; where only some operations were stopped, which,
-    and of several of a kind how many."""
+    """Return 'exact' or 'lossy', else in a word why there is no verdict; where only some operations were stopped,
+    which, and of several of a kind how many. What was not counted was not stopped."""
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
     failures = row.failures
@@ -110,7 +110,7 @@ def fidelity_text(row: Row) -> str:
     if not kinds:
         return NOTHING
     why = "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
-    if not row.measured:
+    if not row.measured and all(summary.failures for summary in row.cells.values()):
         return why
     asked = Counter(map(_kind, row.cells))
     stopped = Counter(_kind(name) for name, summary in row.cells.items() if summary.failures)

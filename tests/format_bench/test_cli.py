@@ -141,6 +141,16 @@ def test_a_damaged_run_is_told_in_a_line(capsys: pytest.CaptureFixture[str], tmp
     assert "not readable as JSON" in err
 
 
+def test_list_without_a_suite_lists_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "run", "--list")
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")] == list(SUITES)
+    assert "run SUITE --list" in err
+    code, _, err = run(capsys, "run", "--list", "--formats", "csv")
+    assert code == 2, "a wish without a suite is not passed over"
+    assert "name a suite" in err
+
+
 HINTS = [
     (["--engines"], "no option --engines; suites are run by name: run engines"),
     (["--engine", "--quick"], "no option --engine; suites are run by name: run engines"),

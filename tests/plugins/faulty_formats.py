@@ -62,6 +62,7 @@ FAULTS = (
     "refuses",
     "raises",
     "does_not_take_it",
+    "does_not_hold_it",
     "does_not_read_it",
     "exits_on_read",
     "takes",
@@ -204,6 +205,8 @@ class Faulty(TabularFormat):
             raise RefusedData("this format takes no tables on Saturdays")
         if fault == "does_not_take_it":
             raise TypeError("objects of this kind\ncannot be stored")
+        if fault == "does_not_hold_it":
+            json.dumps(float("nan"), allow_nan=False)
         if fault == "raises":
             raise ValueError("a message\nof two lines")
         if fault == "exits":

@@ -14,7 +14,7 @@ from rich.console import Console
 from bench_runner.results.records import Failure, Run, Sample, changed
 from reports.analysis.access.uses import USES_MEANING, Use, uses_of
 from reports.analysis.columns import Role
-from reports.analysis.tables import tables
+from reports.analysis.tables import Table, tables
 from reports.pdf.pages import uses_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
@@ -94,6 +94,35 @@ def whole_in(*wall_ms: float, fallback: str = "read-all") -> Callable[[Sample], 
         return changed(sample, figures=figures, fallback=sample.fallback and fallback)
 
     return taking
+
+
+def test_where_most_have_no_figure_none_is_the_fastest() -> None:
+    def busy(counted: int, operation: str = TAKE) -> Run:
+        """A machine that let the takes of so many variants count."""
+        run = run_of()
+        (table,) = tables(run)
+        own = [row.variant for row in table.rows if not row.fallback(TAKE) and row.variant in _ranked(table)]
+        left_out = own[counted:]
+        samples = (changed(each, unsettled=each.unsettled or _is(each, operation, left_out)) for each in run.samples)
+        return replace(run, samples=tuple(samples))
+
+    def _ranked(table: Table) -> set[str]:
+        column = table.columns.find(TAKE, Role.TIME)
+        assert column is not None
+        return set(table.ranks(column))
+
+    def _is(sample: Sample, operation: str, variants: list[str]) -> bool:
+        return sample.operation == operation and sample.variant in variants
+
+    total = len(_ranked(tables(run_of())[0]))
+    assert total >= 4
+    few = use_of(busy(1), TAKE)
+    assert (few.best, few.others) == (f"only 1 of {total} counted", "")
+    assert use_of(busy(1), ONE).best == use_of(run_of(), ONE).best
+    most = use_of(busy(total - 1), TAKE)
+    assert "only" not in most.best
+    assert most.others.endswith(f" ({total - 1} of {total} counted)")
+    assert "counted" not in use_of(run_of(), TAKE).others
 
 
 def test_what_has_too_few_rounds_is_never_told_as_slower() -> None:

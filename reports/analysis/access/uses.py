@@ -1,8 +1,9 @@
 """Which format for which use: of a table with many operations, each by itself, the fastest first.
 
 What is read whole and selected from is never ranked; where that is faster than every call made for the use, it is
-said. What is surely slower, what cannot be told, and what has too few rounds for either are told apart. A pure function
-of a table: it knows nothing of where it is shown.
+said. What is surely slower, what cannot be told, and what has too few rounds for either are told apart. Where most
+variants have no figure, as on a busy machine, none is the fastest. A pure function of a table: it does not depend on
+where it is shown.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ NO_VERDICT = "?"
 """Stands behind what may be chance."""
 USES_MEANING = (
     "2.10: so many times as long as the fastest; =: cannot be told from it; "
-    f"{NO_VERDICT}: under {FEWEST_ROUNDS} rounds in common, no verdict"
+    f"{NO_VERDICT}: under {FEWEST_ROUNDS} rounds in common, no verdict; 5 of 7 counted: "
+    "the others have no figure, because the machine was busy"
 )
 IN_PLACE = {"rewrite": "saving all anew with", "save-all": "gathering all with"}
 """What stands for a call that an engine does not have, in words, where it is not reading all."""
@@ -52,6 +54,10 @@ def uses_of(run: Run, table: Table) -> Iterator[Use]:
         column = table.columns.find(operation, Role.TIME)
         if operation == SAVE or column is None:
             continue
+        title, counted = run.info.operation(operation).title, table.counted(column)
+        if counted.too_few:
+            yield Use(title, f"only {counted.having} of {counted.measured} counted", "")
+            continue
         rows = {row.variant: row for row in table.rows}
         ranks = table.ranks(column)
         parts = [
@@ -62,7 +68,9 @@ def uses_of(run: Run, table: Table) -> Iterator[Use]:
         if whole:
             parts.insert(0, whole)
         best = _none_ranked(table, column) if first is None else _told(table, first, column)
-        yield Use(run.info.operation(operation).title, best, ", ".join(parts))
+        some = counted.having < counted.measured
+        told = ", ".join(parts) + (f" ({counted.having} of {counted.measured} counted)" if some else "")
+        yield Use(title, best, told.strip())
 
 
 def _multiple(ratio: Ratio) -> str:

@@ -191,6 +191,14 @@ def test_hyphens_that_device_mapper_doubles():
     assert environment.replace_host("/dev/mapper/my--host-root", "box", host="my-host") == "/dev/mapper/box-root"
 
 
+@pytest.mark.parametrize("name", ["lab-vm", "vm-lab", "vm", "VM", "a.vm.b", "lab--vm"])
+def test_a_name_that_holds_the_hosts_is_not_doubled(name: str):
+    shape = {"machine": name, "command": ["run", "--machine", name, "--out", f"/mnt/{name}/x"], "path": "/mnt/vm"}
+    once = environment.replace_host(shape, name, host="vm")
+    assert once == {**shape, "path": f"/mnt/{name}"}
+    assert environment.replace_host(once, name, host="vm") == once
+
+
 def test_without_a_name_nothing_is_replaced():
     shape = {"path": "/pluto", "rounds": (1, 2)}
     assert environment.replace_host(shape, None, host="pluto") is shape

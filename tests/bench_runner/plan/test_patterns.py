@@ -43,6 +43,8 @@ def test_texts_are_split_at_each_bar_or_comma_outside_of_brackets(texts: tuple[s
     [
         ("parquet", PARQUET),
         ("^parquet", PARQUET),
+        ("^parquet$", PARQUET),
+        ("(csv|quet)$", PARQUET),
         ("par", PARQUET),
         ("pyarrow,codec=none", PARQUET),
         (PARQUET, PARQUET),
@@ -69,6 +71,8 @@ def test_a_text_means_a_variant(text: str, variant: str) -> None:
         # A setting that cannot be: it means nothing, and the plan says why.
         ("parquet[codec=nosuch]", PARQUET),
         ("^arquet", PARQUET),
+        ("^csv$", "mycsv[engine=x]"),
+        ("^hdf5$", "hdf5-table[engine=pandas]"),
     ],
 )
 def test_a_text_means_no_other_variant(text: str, variant: str) -> None:

@@ -196,6 +196,20 @@ def test_what_sees_all_of_the_data_is_enough_to_verify_a_save() -> None:
     assert chain.needed_for(("project[columns=4]",)) == ("save", "project[columns=4]")
 
 
+def test_a_pattern_means_a_format_with_all_of_its_settings() -> None:
+    kept = {chain.variant for chain in plan(datasets=("eq",), formats=("^csv$",)).chains}
+    assert kept == {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]", "raw-io[engine=readinto]"}
+    left = {chain.variant.partition("[")[0] for chain in plan(datasets=("eq",), formats_not=("^csv$",)).chains}
+    assert "csv" not in left
+    assert {"avro", "xml"} <= left
+
+
+def test_a_pattern_means_a_data_set_with_its_parameters() -> None:
+    request = Request(rows=1000, datasets=("^tpch-lineitem$",), formats=("feather",))
+    made = make_plan([SUITES["compression"]], request)
+    assert list(made.datasets) == ["tpch-lineitem[scale=1]"]
+
+
 @pytest.mark.parametrize(
     ("asked", "operations"),
     [
@@ -205,6 +219,7 @@ def test_what_sees_all_of_the_data_is_enough_to_verify_a_save() -> None:
         (("project[columns=2]|read",), ("save", "read", "project[columns=2]")),
         (("project[columns=2]", "project"), ("save", "project[columns=4]", "project[columns=2]")),
         (("^(save|read)$",), ("save", "read")),
+        (("^project$",), ("save", "project[columns=4]")),
     ],
 )
 def test_operations_are_named_spelled_or_searched_for(asked: tuple[str, ...], operations: tuple[str, ...]) -> None:

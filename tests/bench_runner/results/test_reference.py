@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.results import reference
+from bench_runner.results import records, reference
 from bench_runner.results.records import RecordError, pack_run, read_run
 from format_bench.api.report import report, stored_runs
 from tests.reports.factory import make_run
@@ -32,10 +32,26 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_packed_run_is_the_run(tmp_path: Path) -> None:
     run = make_run(datasets=("eq",), tracks=("plain",))
     pack_run(run, tmp_path)
-    found = read_run(tmp_path, packed=True)
+    found = read_run(tmp_path)
     assert replace(found, folder=run.folder) == replace(run, folder=run.folder)
-    # Only where it is said: a result folder of somebody else is never unpacked.
-    assert read_run(tmp_path).samples == ()
+    (tmp_path / "samples.jsonl").touch()
+    with pytest.raises(RecordError, match="remove the one that you do not mean"):
+        read_run(tmp_path)
+
+
+def test_packed_lines_that_are_broken_or_too_many_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack_run(make_run(datasets=("eq",), tracks=("plain",)), tmp_path)
+    with monkeypatch.context() as less:
+        less.setattr(records, "MOST_UNPACKED_BYTES", 1_000)
+        with pytest.raises(RecordError, match="unpacks to more than 1,000 bytes"):
+            read_run(tmp_path)
+    packed = tmp_path / "samples.jsonl.xz"
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(RecordError, match="cannot be unpacked"):
+        read_run(tmp_path)
+    packed.write_bytes(b"no xz")
+    with pytest.raises(RecordError, match="cannot be unpacked"):
+        read_run(tmp_path)
 
 
 def test_it_stands_for_all_its_runs(place: Path) -> None:
@@ -45,16 +61,23 @@ def test_it_stands_for_all_its_runs(place: Path) -> None:
     assert stored_runs(found[0]) == [found[0]]
 
 
-def test_a_folder_of_that_name_goes_first(place: Path) -> None:
+def test_the_name_means_the_package_whatever_lies_here(place: Path) -> None:
     shutil.copytree(place / "tabular", "reference")
-    assert len(stored_runs("reference")) == 1
+    assert [run.folder.name for run in stored_runs("reference")] == ["tabular", "engines", "other"]
+    assert [run.folder.name for run in stored_runs("./reference")] == ["reference"]
 
 
-def test_its_files_go_below_the_current_folder(place: Path, tmp_path: Path) -> None:
-    written = report("reference", csv=True)
-    assert {str(path.parent) for path in written} == {"reference/engines", "reference/other", "reference/tabular"}
+@pytest.mark.parametrize("named", ["reference", "package/engines"])
+def test_its_files_go_among_the_results_here(place: Path, tmp_path: Path, named: str) -> None:
+    written = report(named, csv=True)
+    folders = {str(path.parent) for path in written}
+    assert "results/reference/engines" in folders
+    assert all(folder.startswith("results/reference/") for folder in folders)
     assert all(path.exists() for path in written)
     assert not list(place.rglob("*.csv"))
+    assert not (tmp_path / "reference").exists()
+    with pytest.raises(RecordError, match=r"no run\.json here"):
+        stored_runs("results/reference")
 
 
 def test_a_package_without_one_says_so(place: Path) -> None:

@@ -290,6 +290,7 @@ ENDINGS = {
     "killed": ("crash", "SIGKILL"),
     "raises": ("error", "ValueError: a message of two lines"),
     "does_not_take_it": ("refused", "the call does not take this data (TypeError: objects of this kind cannot"),
+    "does_not_hold_it": ("refused", "the call does not take this data (ValueError: Out of range float values"),
     "refuses": ("refused", "no tables on Saturdays"),
     "nothing_written": ("", ""),
     "wrong_codec": ("mismatch", "codec"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -123,6 +124,16 @@ CHANGES = [
     ("libraries/pandas", None, "pandas was 3.1.0, is absent"),
     ("libraries/lxml", "6.0", "lxml was absent, is 6.0"),
 ]
+
+
+def test_packed_samples_are_not_gone_on_with(tmp_path: Path) -> None:
+    """New lines would be in another file than the old ones."""
+    written(tmp_path, sample("save", 1))
+    lines = tmp_path / "samples.jsonl"
+    (tmp_path / "samples.jsonl.xz").write_bytes(lzma.compress(lines.read_bytes()))
+    lines.unlink()
+    with pytest.raises(RunError, match=r"unpack them first: unxz .*samples\.jsonl\.xz"):
+        earlier_part(tmp_path, NOW)
 
 
 @pytest.mark.parametrize(("place", "value", "said"), CHANGES)

@@ -93,7 +93,7 @@ def test_a_declared_loss_is_lossy(tmp_path: Path) -> None:
 def test_an_undeclared_change_is_an_error(tmp_path: Path) -> None:
     record = found(Memory(without_dictionaries), ARROW, tmp_path)["categorical", True]
     assert record.outcome == "error"
-    assert record.how.startswith("value row 0: stored 'red' (dictionary")
+    assert record.how.startswith("\"value\" row 0: stored 'red' (dictionary")
 
 
 def test_a_declared_loss_that_does_not_occur_is_an_error(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_two_swapped_rows_are_found(target: Target) -> None:
     order = [*range(20), 21, 20, *range(22, 50)]
     problems = verdict(STORED.take(order), target).problems
     assert len(problems) == STORED.num_columns
-    assert problems[0] == "label row 20: stored 20 (int64), came back 21 (int64)"
+    assert problems[0] == '"label" row 20: stored 20 (int64), came back 21 (int64)'
 
 
 def test_columns_in_another_order_are_found(target: Target) -> None:
@@ -82,19 +82,19 @@ def test_columns_in_another_order_are_found(target: Target) -> None:
 
 def test_integers_become_floats_are_found(target: Target) -> None:
     (problem,) = verdict(replaced("label", STORED["label"].cast(pa.float64())), target).problems
-    assert problem.startswith("label row 0: stored 0 (int64), came back ")
+    assert problem.startswith('"label" row 0: stored 0 (int64), came back ')
     assert "float64" in problem or "double" in problem
 
 
 def test_none_become_empty_text_is_found(target: Target) -> None:
     (problem,) = verdict(with_value("word", 17, ""), target).problems
-    assert problem == "word row 17: stored None (large_string), came back '' (large_string)"
+    assert problem == "\"word\" row 17: stored None (large_string), came back '' (large_string)"
 
 
 @pytest.mark.parametrize("name", STORED.column_names)
 def test_the_last_value_is_compared(name: str, target: Target) -> None:
     (problem,) = verdict(with_value(name, LAST_ROW, STORED[name][LAST_ROW - 2].as_py()), target).problems
-    assert problem.startswith(f"{name} row {LAST_ROW}: stored ")
+    assert problem.startswith(f'"{name}" row {LAST_ROW}: stored ')
 
 
 @pytest.mark.parametrize("name", STORED.column_names)
@@ -104,7 +104,7 @@ def test_a_value_that_became_null_is_found(name: str, target: Target) -> None:
 
 def test_a_label_of_text_is_described() -> None:
     (problem,) = verdict(replaced("label", STORED["label"].cast(pa.string())), ARROW).problems
-    assert problem == "label row 0: stored 0 (int64), came back '0' (string)"
+    assert problem == "\"label\" row 0: stored 0 (int64), came back '0' (string)"
 
 
 # --- floats ------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_the_zone_counts(target: Target) -> None:
 def test_numpy_for_masked_is_found() -> None:
     frame = targets.make(STORED, PANDAS).astype({"count": "float64"})
     (problem,) = compare(STORED, frame, PANDAS).problems
-    assert problem == "count row 0: stored 0 (Int32), came back np.float64(0.0) (float64)"
+    assert problem == '"count" row 0: stored 0 (Int32), came back np.float64(0.0) (float64)'
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_text_as_bytes_is_found() -> None:
     assert compare(STORED, frame, objects).outcome == "exact"
     frame["word"] = frame["word"].map(lambda word: word.encode() if word else None)
     problem = compare(STORED, frame, objects).problems[0]
-    assert problem == "word row 0: stored 'w0' (string), came back b'w0' (bytes)"
+    assert problem == "\"word\" row 0: stored 'w0' (string), came back b'w0' (bytes)"
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_the_last_row_of_any_block_is_compared(rows: int, target: Target) -> Non
     changed = pa.table({"i": pa.array([*range(rows - 1), -1]), "s": pa.array([*["x"] * (rows - 1), "y"])})
     assert compare(stored, targets.make(stored, target), target).outcome == "exact"
     problems = compare(stored, targets.make(changed, target), target).problems
-    assert [problem.split(":")[0] for problem in problems] == [f"i row {rows - 1}", f"s row {rows - 1}"]
+    assert [problem.split(":")[0] for problem in problems] == [f'"i" row {rows - 1}', f'"s" row {rows - 1}']
 
 
 # --- text as objects -----------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def test_the_categories_of_an_ordered_categorical_count(categories: list[str], t
     stored, other = categorical(VALUES, SCALE, True), categorical(VALUES, categories, True)
     assert compare(stored, targets.make(stored, target), target).outcome == "exact"
     (problem,) = compare(stored, targets.make(other, target), target).problems
-    assert problem == f"c ordered categories: stored {SCALE}, came back {categories}"
+    assert problem == f'"c" ordered categories: stored {SCALE}, came back {categories}'
 
 
 @pytest.mark.parametrize("categories", [SCALE[::-1], [*SCALE, "top"]], ids=str)
@@ -456,7 +456,7 @@ def test_a_fault_in_a_lossy_column_is_found(wrong: float | None, target: Target)
     values = rounded(10)["share"].to_pylist()
     values[40] = wrong
     (problem,) = verdict(replaced("share", pa.array(values)), target, (TEN_DECIMALS,)).problems
-    assert problem.startswith("share row 40: stored 5.714285714285714 (double), came back ")
+    assert problem.startswith('"share" row 40: stored 5.714285714285714 (double), came back ')
 
 
 def test_swapped_rows_in_a_lossy_column_are_found(target: Target) -> None:
@@ -485,7 +485,7 @@ def test_what_is_no_text_is_found() -> None:
     assert compare(STORED, frame, objects, (AS_TEXT,)).outcome == "declared loss"
     frame.loc[30, "day"] = 1.5
     (problem,) = compare(STORED, frame, objects, (AS_TEXT,)).problems
-    assert problem == "day row 30: stored text, came back 1.5 (float)"
+    assert problem == '"day" row 30: stored text, came back 1.5 (float)'
 
 
 @pytest.mark.parametrize("wrong", ["2024-03-01", "soon", None])

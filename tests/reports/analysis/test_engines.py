@@ -69,6 +69,16 @@ def test_the_formats_stand_by_their_fastest_calls_and_raw_io_is_none_of_them() -
     assert [calls.format for calls in calls_of(table_of(), SAVE_TIME)] == ["feather", "orc", "csv"]
 
 
+def test_where_most_calls_were_not_counted_none_is_the_fastest() -> None:
+    run = run_of()
+    left_out = [variant for variant in TIMES_MS if not variant.startswith("feather")]
+    busy = [changed(each, unsettled=each.operation == "read" and each.variant in left_out) for each in run.samples]
+    (table,) = tables(replace(run, samples=tuple(busy)))
+    assert calls_of(table, READ_TIME) == []
+    assert len(calls_of(table, SAVE_TIME)) == 3
+    assert "read: only 2 of 6 calls were counted, so none is the fastest." in list(answers(table))
+
+
 def test_ratios_are_paired_by_round() -> None:
     """Rounds differ by half, and the ratio within each is the same."""
     csv = next(calls for calls in calls_of(table_of(), READ_TIME) if calls.format == "csv")

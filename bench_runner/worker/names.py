@@ -1,0 +1,29 @@
+"""How a mismatch names columns: in quotes, because a name may begin with a space, and the one that differs first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+MOST_NAMES = 6
+"""Names that a mismatch lists of each side."""
+
+
+def quoted(name: Any) -> str:
+    """Return a name in double quotes; what is not text, as pandas may have, as Python prints it."""
+    return json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)
+
+
+def columns_differ(expected: Sequence[Any], got: Sequence[Any]) -> str:
+    """Return how two lists of columns differ: the first that does, and the first names of both."""
+    pairs = zip_longest(map(quoted, expected), map(quoted, got), fillvalue="none")
+    number, (stored, returned) = next(pair for pair in enumerate(pairs, start=1) if pair[1][0] != pair[1][1])
+    first = f"column {number} is {returned} in place of {stored}"
+    return f"columns differ: {first}; expected {_few(expected)}, came back {_few(got)}"
+
+
+def _few(names: Sequence[Any]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return (", ".join(map(quoted, names[:MOST_NAMES])) or "none") + more

@@ -1,0 +1,37 @@
+"""Numbers of threads in the environment that NumExpr, which pandas loads, cannot read: without this, `import pandas`
+ends in a traceback.
+
+It must run before pandas is loaded, and it imports nothing that loads it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import MutableMapping
+
+from format_bench.errors import RequestError
+
+FOR_OPENMP = "OMP_NUM_THREADS"
+FOR_NUMEXPR = "NUMEXPR_NUM_THREADS"
+READ_BY_NUMEXPR = ("NUMEXPR_MAX_THREADS", FOR_NUMEXPR, FOR_OPENMP)
+
+
+def make_readable(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Give NumExpr the first number of a list such as OMP_NUM_THREADS=4,2, which OpenMP allows: one number for each
+    level of nesting.
+
+    Raises RequestError for other values that are not a number.
+    """
+    levels = environment.get(FOR_OPENMP, "")
+    if re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", levels) and not environment.get(FOR_NUMEXPR):
+        environment[FOR_NUMEXPR] = levels.partition(",")[0].strip()
+    # It does not look at OpenMP's where it has its own.
+    others = READ_BY_NUMEXPR[:-1] if environment.get(FOR_NUMEXPR) else READ_BY_NUMEXPR
+    for name in others:
+        value = environment.get(name, "")
+        if value and not re.fullmatch(r"\s*[+-]?\d+\s*", value):
+            raise RequestError(
+                f"{name}={value!r} in the environment is not a whole number, and pandas cannot be loaded with it\n"
+                f"  set it to a number of threads, or unset it: env -u {name} ..."
+            )
