@@ -23,6 +23,7 @@ from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chu
 from libraries.near_storage.reading.digests import chunk_digest
 from libraries.near_storage.reading.filtering import matching
 from libraries.near_storage.reading.footers import ParsedFooter
+from libraries.near_storage.words import number_of
 
 
 class StoredChunks:
@@ -136,7 +137,7 @@ class _Stretch:
     def _claim_all(self) -> None:
         if self._claim is not None:
             columns = sum(len(leaves) for leaves in self._needs)
-            self._claim(sum(self._needs.values()), f"row group {self._groups[0]}, {columns} columns")
+            self._claim(sum(self._needs.values()), f"row group {self._groups[0]}, {number_of(columns, 'column')}")
 
     def _decoded(
         self, leaves: Sequence[int], most_rows: int, beside: bool = False

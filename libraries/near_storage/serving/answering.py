@@ -29,6 +29,7 @@ from libraries.near_storage.serving.protocol import Note, Piece, Position, Total
 from libraries.near_storage.serving.tickets import Grant, Wish
 from libraries.near_storage.storing.describing import PartitionInfo
 from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.words import number_of
 
 ALIVE_S = 1.0
 """After so many seconds without a batch a node that gets on says so."""
@@ -150,7 +151,10 @@ class Answering:
         """Footers that the client lacks, and the chunks of the columns that it needs."""
         for piece, groups, _ in _remaining(grant, wish):
             info = self._store.info(piece.digest)
-            claim(COPIES_SENT * max(self._limits.batch_bytes, info.footer_bytes), f"chunks of {len(groups)} row groups")
+            claim(
+                COPIES_SENT * max(self._limits.batch_bytes, info.footer_bytes),
+                f"chunks of {number_of(len(groups), 'row group')}",
+            )
             _check_groups(info, groups)
             with self._store.opened(piece.digest) as descriptor:
                 if piece.position not in wish.known:

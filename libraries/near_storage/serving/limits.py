@@ -15,6 +15,7 @@ from typing import TypeVar
 from libraries.near_storage.errors import BusyError, TooLargeError, UnavailableError
 from libraries.near_storage.serving import clock
 from libraries.near_storage.serving.memory_limit import default_memory_bytes
+from libraries.near_storage.words import number_of, size_of
 
 SMALL_SHARE, LARGE_SHARE = 1 / 8, 3 / 4
 """A request that needs more than the first share of the memory gets none of what is beyond the second, unless it is
@@ -79,9 +80,8 @@ class Gate:
         limits = self._limits
         with self._lock:
             if self._under_way >= limits.requests + limits.waiting:
-                raise BusyError(
-                    f"{self._under_way} requests are under way, at most {limits.requests + limits.waiting}: come again"
-                )
+                told = number_of(self._under_way, "request is", "requests are")
+                raise BusyError(f"{told} under way, at most {limits.requests + limits.waiting}: come again")
             self._under_way += 1
             self.admitted += 1
         try:
@@ -114,7 +114,7 @@ class Gate:
 
         with self._lock:
             if not self._wait(self._for_turn, request, start, wait_s):
-                raise BusyError(f"waited {wait_s:g} s behind {self._computing} requests: come again")
+                raise BusyError(f"waited {wait_s:g} s behind {number_of(self._computing, 'request')}: come again")
         request.began_s = clock.elapsed_s()
 
     def give_turn(self, request: Request) -> None:
@@ -135,7 +135,7 @@ class Gate:
         """
         if needed > self._memory_bytes:
             raise TooLargeError(
-                f"{what}: needs {_shown(needed)} of memory, limit {_shown(self._memory_bytes)} for all requests to a "
+                f"{what}: needs {size_of(needed)} of memory, limit {size_of(self._memory_bytes)} for all requests to a "
                 "node; ask for fewer columns, or for the way v2"
             )
 
@@ -154,8 +154,8 @@ class Gate:
         with self._lock:
             if not self._wait(self._for_memory, request, fits, self._limits.wait_s):
                 raise BusyError(
-                    f"{what}: needs {_shown(needed)} of memory, other requests hold {_shown(self._held_bytes)} of "
-                    f"{_shown(self._memory_bytes)}: come again"
+                    f"{what}: needs {size_of(needed)} of memory, other requests hold {size_of(self._held_bytes)} of "
+                    f"{size_of(self._memory_bytes)}: come again"
                 )
         self.take_turn(request, TURN_S)
 
@@ -237,10 +237,3 @@ class Request:
             self._gate.give_turn(self)
             yield item
             self._gate.take_turn(self, TURN_S)
-
-
-def _shown(nbytes: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if nbytes >= size:
-            return f"{nbytes / size:.3g} {unit}"
-    return f"{nbytes} bytes"
