@@ -1,6 +1,6 @@
 """The front door: the command line, one module a verb, and the Python API that the verbs call.
 
-    from format_bench import run, recommend, report, compare, f3, near_storage
+    from format_bench import run, recommend, report, compare, document_store, f3, near_storage
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from format_bench.thread_variables import make_readable
 
 _OFFERED = {
     "compare": "format_bench.api.compare",
+    "document_store": "libraries.document_store",
     "f3": "libraries.f3",
     "inspect": "format_bench.api.inspect",
     "near_storage": "libraries.near_storage",
@@ -20,7 +21,7 @@ _OFFERED = {
     "run": "format_bench.api.run",
 }
 
-__all__ = ["compare", "f3", "inspect", "near_storage", "recommend", "report", "run"]
+__all__ = ["compare", "document_store", "f3", "inspect", "near_storage", "recommend", "report", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, clie
 from format_bench.errors import RequestError
 from format_bench.options import grouped
 from format_bench.terminal import FAILED
+from libraries.near_storage.words import number_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +102,8 @@ def tables(**reaching: Any) -> None:
     with near_storage_told(), _connected(reaching) as client:
         for each in client.tables():
             click.echo(
-                f"{each.table}  version {each.version}  {each.rows:,} rows  {each.partitions:,} partitions  "
+                f"{each.table}  version {each.version}  {number_of(each.rows, 'row')}  "
+                f"{number_of(each.partitions, 'partition')}  "
                 f"{each.stored_bytes / 1e6:,.1f} MB"
             )
 
@@ -129,7 +131,7 @@ def check(verify: bool, **reaching: Any) -> int:
             click.echo("all is well")
             return 0
         repair = "'store repair --verify'" if verify else "'store repair'"
-        click.echo(f"{len(found.findings)} findings; {repair} has {found.steps} steps to do")
+        click.echo(f"{number_of(len(found.findings), 'finding')}; {repair} has {number_of(found.steps, 'step')} to do")
         _tell_left([each for each in found.findings if not each.mendable], f"{repair} leaves")
         return FAILED
 
@@ -148,8 +150,8 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
         for failed in done.failed:
             click.echo(f"failed: {failed}", err=True)
         click.echo(
-            f"{len(done.findings)} findings: {done.copied} copied, {done.recorded} recorded, {done.removed} removed, "
-            f"{len(done.failed)} failed"
+            f"{number_of(len(done.findings), 'finding')}: {done.copied} copied, {done.recorded} recorded, "
+            f"{done.removed} removed, {len(done.failed)} failed"
         )
         left = [each for each in done.findings if not each.mendable]
         _tell_left(left, "left")
@@ -166,7 +168,7 @@ def _tell_left(left: Sequence[Finding], label: str) -> None:
     }
     for (table, kind), count in partitions.items():
         if count:
-            click.echo(f"{label}: {table}: {count:,} partitions {_LEFT[kind]}", err=True)
+            click.echo(f"{label}: {table}: {number_of(count, 'partition')} {_LEFT[kind]}", err=True)
     if silent:
         click.echo(
             f"{label}: no answer from {', '.join(silent)}\n"
@@ -222,12 +224,15 @@ def _give(answer: pa.Table, out: Path | None) -> None:
             part.replace(out)
         finally:
             part.unlink(missing_ok=True)
-        click.echo(f"{answer.num_rows:,} rows in {out}", err=True)
+        click.echo(f"{number_of(answer.num_rows, 'row')} in {out}", err=True)
         return
+    from libraries.near_storage.reading import forms
+
     try:
-        with csv.CSVWriter(sys.stdout.buffer, answer.schema) as writer:
+        # pyarrow writes no views of text.
+        with csv.CSVWriter(sys.stdout.buffer, forms.working_schema(answer.schema)) as writer:
             for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE):
                 # Ctrl-C is heard between two of them.
-                writer.write_batch(batch)
+                writer.write_batch(forms.working(batch))
     except pa.ArrowInvalid as error:
         raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None

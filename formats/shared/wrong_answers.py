@@ -32,6 +32,15 @@ WRONG_ANSWERS = (
         "a list of lists, `[[..]]`, means 'and'; here rows are read and filtered afterwards",
     ),
     WrongAnswer(
+        "fastparquet-categorical-bounds",
+        "fastparquet",
+        "write(path, frame, stats=True)",
+        "the bounds of a categorical column of numbers or dates go by the order of its categories: readers that "
+        "filter by them, as DuckDB does, lose rows",
+        "leave `stats` out; near storage heeds no bounds of fastparquet's, but tables that were put before November "
+        "2026 must be put again",
+    ),
+    WrongAnswer(
         "hdf5-null-test",
         "pandas",
         'read_hdf(path, where="word != word")',

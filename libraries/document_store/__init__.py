@@ -1,5 +1,29 @@
 """A store of documents that change their shape: an LSM tree of columns or rows, usable alone.
 
-It imports no other package of ours but `libraries.durable`. What users call is `DocumentStore`; the modules below know
-one thing each.
+    from libraries.document_store import DocumentStore
+
+    with DocumentStore.open("events", key="id") as store:
+        store.upsert([{"id": 1, "kind": "commit"}])
+
+It imports no other package of ours but `libraries.durable`; the modules below know one thing each. Nothing is imported
+before it is used.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from libraries.document_store.errors import CorruptError, DocumentError, QueryError
+    from libraries.document_store.store import DocumentStore
+
+__all__ = ["CorruptError", "DocumentError", "DocumentStore", "QueryError"]
+
+_HOMES = {"DocumentStore": "store", "CorruptError": "errors", "DocumentError": "errors", "QueryError": "errors"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -27,7 +27,7 @@ from libraries.document_store.tree.memtable import Batch, Key
 from libraries.document_store.tree.merging import due_merge
 from libraries.document_store.tree.scanning import Part
 from libraries.document_store.tree.tree import Settings, Tree
-from libraries.document_store.values import MAX_INTEGER, MIN_INTEGER
+from libraries.document_store.values import MAX_INTEGER, MIN_INTEGER, shown
 from libraries.durable.calls import OSCalls
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ class DocumentStore:
 def key_fault(key: object) -> str | None:
     """Why no document can have such a key; None where one can."""
     if type(key) not in (int, str) or (isinstance(key, int) and not MIN_INTEGER <= key <= MAX_INTEGER):
-        return f"the key must be an integer of 64 bits or a text, not {key!r}"
+        return f"the key must be an integer of 64 bits or a text, not {shown(key)}"
     if isinstance(key, str) and not _is_utf8(key):
         return "the key has surrogates, which UTF-8 has not"
     if isinstance(key, str) and len(key.encode()) > KEY_BYTES:

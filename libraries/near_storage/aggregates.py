@@ -13,7 +13,7 @@ What it promises (thesis 6.3, and SQL where the thesis says nothing):
 - min and max have their column's type. As in Arrow they pass over NaN unless there is nothing else; -0.0 equals 0.0.
 - Groups are equal as SQL has it: null with null, NaN with NaN, -0.0 with 0.0. At most 100,000 of them.
 
-It knows tables and schemas, no files; a filter is applied before, by `predicates.evaluating.keep`.
+It knows tables and schemas, no files; a filter is applied before.
 """
 
 from __future__ import annotations

@@ -14,6 +14,10 @@ class RequestError(NearStorageError):
     """The request itself is wrong: a name, an option, a message that breaks its limits."""
 
 
+class TooLargeError(RequestError):
+    """The request alone needs more memory than the server gives to all of them."""
+
+
 class PredicateError(RequestError):
     """A filter or query that cannot be meant: an unknown column, a literal that does not fit, SQL beyond ours."""
 

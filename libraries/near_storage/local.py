@@ -22,7 +22,7 @@ from libraries.near_storage.parquet import compact
 from libraries.near_storage.predicates import binding, evaluating
 from libraries.near_storage.predicates.tree import Predicate, columns_of
 from libraries.near_storage.query import Query
-from libraries.near_storage.reading import by_parquet, by_ranges, ranges, rebuilding
+from libraries.near_storage.reading import by_parquet, by_ranges, forms, ranges, rebuilding
 from libraries.near_storage.reading.choosing import Chosen, choose
 from libraries.near_storage.reading.columns import Leaves
 from libraries.near_storage.reading.filtering import matching
@@ -160,10 +160,11 @@ class LocalFiles:
 
     def _table(self, batches: Iterator[pa.RecordBatch], columns: tuple[str, ...]) -> pa.Table:
         """The batches together; without any, a table of the columns and no rows."""
+        empty = self._no_rows if columns == self._names else self._no_rows.select(columns)
         first = next(batches, None)
-        if first is not None:
-            return pa.Table.from_batches(chain([first], batches))
-        return self._no_rows if columns == self._names else self._no_rows.select(columns)
+        if first is None:
+            return empty
+        return pa.Table.from_batches(forms.cast(batch, empty.schema) for batch in chain([first], batches))
 
     def _planned(
         self, where: Predicate | None, columns: Sequence[str] | None, way: Way, footers: Footers, refilter: bool

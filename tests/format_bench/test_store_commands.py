@@ -67,7 +67,7 @@ def test_what_repair_cannot_mend_is_told_table_by_table(served: Cluster, ask: As
     few = ask("repair")
     assert few.code == 1
     assert "left: events: 3 partitions with fewer replicas" in few.err
-    assert "left: one: 1 partitions with fewer replicas" in few.err
+    assert "left: one: 1 partition with fewer replicas" in few.err
     assert "left: no answer from node0" in few.err
     assert "--forget NODE" in few.err
     served.nodes[1].close()
@@ -77,7 +77,7 @@ def test_what_repair_cannot_mend_is_told_table_by_table(served: Cluster, ask: As
     assert "left: no answer from node0, node1" in gone.err
     found = ask("check")
     assert found.code == 1
-    assert "'store repair' leaves: one: 1 partitions with no good replica" in found.err
+    assert "'store repair' leaves: one: 1 partition with no good replica" in found.err
 
 
 def test_a_replica_that_repair_copies_back_leaves_nothing(served: Cluster, ask: Ask, events: Path) -> None:
@@ -109,7 +109,7 @@ def test_who_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -
     put = ask("put", "events", events)
     assert put.code == 1
     assert "nodes were lost while the table was put (node0: grpc://" in put.err
-    assert "1 storage nodes can take one: start more nodes" in put.err
+    assert "1 storage node can take one: start more nodes" in put.err
     assert "catalog at" not in put.err
     served.nodes[1].close()
     query = ask("query", "SELECT id FROM events")

@@ -27,6 +27,14 @@ def fastparquet_flat_filters(folder: Path) -> tuple[int, int]:
     return len(fastparquet.ParquetFile(str(folder / "t.parquet")).to_pandas(filters=asked, row_filter=True)), 1
 
 
+def fastparquet_categorical_bounds(folder: Path) -> tuple[int, int]:
+    frame = pd.DataFrame({"c": pd.Categorical([5, 3, 9], categories=[5, 3, 9])})
+    fastparquet.write(str(folder / "t.parquet"), frame, stats=True)
+    with duckdb.connect(":memory:") as connection:
+        (found,) = connection.sql(f"SELECT count(*) FROM '{folder / 't.parquet'}' WHERE c < 4").fetchall()
+    return found[0], 1
+
+
 def hdf5_null_test(folder: Path) -> tuple[int, int]:
     frame = pd.DataFrame({"word": ["a", None, "b"]})
     frame.to_hdf(folder / "t.h5", key="t", format="table", data_columns=True)
@@ -70,6 +78,7 @@ def datafusion_order_of_chunks(folder: Path) -> tuple[int, int]:
 
 SHOWN: dict[str, Callable[[Path], tuple[int, int]]] = {
     "fastparquet-flat-filters": fastparquet_flat_filters,
+    "fastparquet-categorical-bounds": fastparquet_categorical_bounds,
     "hdf5-null-test": hdf5_null_test,
     "pyarrow-nan-by-statistics": pyarrow_nan_by_statistics,
     "duckdb-nan-by-statistics": duckdb_nan_by_statistics,

@@ -47,7 +47,7 @@ from libraries.document_store.queries.steps import (
     arrays_in,
     step_place,
 )
-from libraries.document_store.values import MAX_DEPTH
+from libraries.document_store.values import MAX_DEPTH, shown
 
 _STEPS = (Unnest, Filter, Project, GroupBy, Count, Compute, TopK, Limit)
 
@@ -241,7 +241,7 @@ def _check_constant(value: Any, where: str) -> None:
             f"{where}: a constant is null, boolean, integer, double, text or bytes, not {type(value).__name__}"
         )
     if type(value) is int and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
-        raise QueryError(f"{where}: the constant {value} is beyond 64 bits; use a double")
+        raise QueryError(f"{where}: the constant {shown(value)} is beyond 64 bits; use a double")
     if isinstance(value, str):
         _check_text(value, f"{where}: the constant")
 
@@ -292,5 +292,5 @@ def _unique(names: list[str], where: str) -> list[str]:
 
 
 def _rows(rows: Any, where: str) -> None:
-    if type(rows) is not int or rows < 0:
-        raise QueryError(f"{where}: rows is an integer of at least 0, not {rows!r}")
+    if type(rows) is not int or not 0 <= rows <= INTEGER_HIGHEST:
+        raise QueryError(f"{where}: rows is an integer of 64 bits that is at least 0, not {shown(rows)}")

@@ -18,6 +18,7 @@ from typing import Any
 from libraries.document_store.errors import QueryError
 from libraries.document_store.queries import steps as parts
 from libraries.document_store.queries.plan import Plan
+from libraries.document_store.values import MOST_DIGITS
 
 _CLASSES = (
     *(parts.Field, parts.Constant, parts.Call),
@@ -58,10 +59,17 @@ def from_json(text: str) -> Plan:
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"the plan has {len(text)} characters; at most {MOST_CHARACTERS} are read")
     try:
-        data = json.loads(text, parse_constant=_no_json)
+        data = json.loads(text, parse_constant=_no_json, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise QueryError(f"the plan is no JSON: {error}") from None
     return from_data(data)
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to read thousands of digits.
+    if len(digits) > MOST_DIGITS:
+        raise QueryError(f"the plan has a number of {len(digits):,} digits, {digits[:20]}...: integers have 64 bits")
+    return int(digits)
 
 
 def _no_json(word: str) -> None:

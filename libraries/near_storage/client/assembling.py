@@ -150,14 +150,14 @@ class Assembling:
         where = self.query.where if self.refilter else None
         rows = by_parquet.batches(fetched, footer, groups, self.shown.names, where)
         for done, batch in _fresh(rows, skipped):
-            yield Position(piece.position, 0, done), piece.position, batch
+            yield Position(piece.position, 0, done), piece.position, from_plain(batch, self.shown)
 
     # --- inside ------------------------------------------------------------------------------------------
 
     def _filtered(self, batch: pa.RecordBatch, all_match: bool) -> pa.RecordBatch:
         if self.query.where is not None and self.refilter and not all_match:
             batch = matching(batch, evaluating.mask(self.query.where, batch))
-        return batch.select(self.shown.names)
+        return from_plain(batch.select(self.shown.names), self.shown)
 
     def _holds(self, digest: str) -> bool:
         try:

@@ -19,6 +19,7 @@ from libraries.near_storage.client.assembling import Assembling
 from libraries.near_storage.client.attempting import Received
 from libraries.near_storage.client.patience import Patience, coming_again
 from libraries.near_storage.client.streaming import Source, Streams
+from libraries.near_storage.errors import TooLargeError
 from libraries.near_storage.predicates import binding, wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading.footers import FooterCache
@@ -109,7 +110,15 @@ class Executor:
         return Asked(query, options, plan, schema, tuple(sources))
 
     def answer(self, query: Query, options: Options) -> Answer:
-        """The whole answer."""
+        """The whole answer. Where nobody chose the way, what is too large to decode at a node is decoded here."""
+        try:
+            return self._answer(query, options)
+        except TooLargeError:
+            if options.way is not None:
+                raise
+        return self._answer(query, replace(options, way="v2"))
+
+    def _answer(self, query: Query, options: Options) -> Answer:
         asked = self.ask(query, options)
         aggregation = aggregates.plan(query, asked.schema) if query.aggregated else None
         streams = self.streams(asked)
@@ -124,8 +133,18 @@ class Executor:
 
     def rows(self, asked: Asked) -> Iterator[pa.RecordBatch]:
         """The rows of a query without aggregates, as they come. Closing the iterator stops the nodes."""
-        with closing(self.streams(asked).rows(asked.sources)) as rows:
-            yield from first((batch for _, batch in rows), asked.query.limit)
+        begun = False
+        try:
+            with closing(self.streams(asked).rows(asked.sources)) as rows:
+                for batch in first((batch for _, batch in rows), asked.query.limit):
+                    begun = True
+                    yield batch
+            return
+        except TooLargeError:
+            if begun or asked.options.way is not None:
+                raise
+        options = replace(asked.options, way="v2", version=asked.plan.version)
+        yield from self.rows(self.ask(asked.query, options))
 
     def streams(self, asked: Asked) -> Streams:
         """The streams of a plan, not yet begun."""

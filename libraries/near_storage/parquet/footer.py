@@ -133,11 +133,14 @@ def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
     found = read_struct(metadata, _FILE_METADATA)
     if 8 in found or 9 in found:
         raise FooterError("Parquet footer: the file is encrypted, which near storage does not read; store it decrypted")
-    _check_writer(found.get(6, b""))
+    created_by = found.get(6, b"")
+    _check_writer(created_by)
     columns = leaves(found[2], found.get(7))
     data_end = file_bytes - TAIL_BYTES - len(metadata)
     paths = [[name.encode() for name in column.path] for column in columns]
     groups = tuple(_row_group(index, group, columns, paths) for index, group in enumerate(found[4]))
+    if has_false_bounds(created_by):
+        groups = tuple(_without_bounds(group) for group in groups)
     rows = sum(group.rows for group in groups)
     if rows != found[3]:
         raise FooterError(f"Parquet footer: its row groups have {rows} rows together, the file claims {found[3]}")
@@ -150,6 +153,30 @@ def _check_writer(created_by: bytes) -> None:
     match = re.match(rb"parquet-mr(?: version (\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     if match and tuple(int(part or 0) for part in match.groups()) < (1, 2, 9):
         raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; write it anew")
+
+
+LAST_FALSE_FASTPARQUET = (2026, 9, 0)
+"""The last release of fastparquet that is known to write false bounds; of a later one they are believed."""
+
+
+def has_false_bounds(created_by: bytes) -> bool:
+    """Whether the file's writer gives bounds that values lie outside of.
+
+    fastparquet takes the first and last of a categorical column's values in the order of its categories, whatever their
+    size: [5, 3, 9] has 5 as its least. What is categorical is not to be seen in the file, nor is a version in each.
+    """
+    match = re.match(rb"fastparquet(?:\D*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
+    return match is not None and tuple(int(part or 0) for part in match.groups()) <= LAST_FALSE_FASTPARQUET
+
+
+def _without_bounds(group: RowGroup) -> RowGroup:
+    """The row group with no bounds of values; how many are null is counted right."""
+    chunks = []
+    for chunk in group.chunks:
+        known = chunk.statistics
+        bare = None if known is None else Statistics(None, None, None, None, known.nulls, known.nans)
+        chunks.append(Chunk(chunk.start, chunk.length, chunk.values, bare))
+    return RowGroup(group.rows, tuple(chunks))
 
 
 def _row_group(index: int, found: dict[int, Any], columns: tuple[Column, ...], paths: list[list[bytes]]) -> RowGroup:

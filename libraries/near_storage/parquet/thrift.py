@@ -52,17 +52,23 @@ def read_struct(data: bytes, struct: Struct) -> dict[int, Any]:
     Raises FooterError where the bytes break the protocol, end too early, name a wanted field twice or in another type,
     lack a required one, or hold a list that is longer than its limit. Bytes after the struct are not looked at.
     """
+    return read_struct_at(data, 0, struct)[0]
+
+
+def read_struct_at(data: bytes | memoryview, position: int, struct: Struct) -> tuple[dict[int, Any], int]:
+    """The same for a struct that begins at `position`, and the position behind it."""
+    reader = _Reader(data, position)
     try:
-        return _Reader(data).struct(struct)
+        return reader.struct(struct), reader.position
     except IndexError as error:
         # Single bytes are read without asking for the end first, which would double the time.
         raise FooterError(f"Thrift: {struct.name} is cut off, {len(data)} bytes do not hold all of it") from error
 
 
 class _Reader:
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview, position: int) -> None:
         self.data = data
-        self.position = 0
+        self.position = position
 
     def struct(self, wanted: Struct) -> dict[int, Any]:
         data = self.data
@@ -139,7 +145,7 @@ class _Reader:
         self.require(size)
         start = self.position
         self.position = start + size
-        return self.data[start : self.position]
+        return bytes(self.data[start : self.position])
 
     def byte(self) -> int:
         raw = self.data[self.position]

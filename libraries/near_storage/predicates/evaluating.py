@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
@@ -46,28 +45,13 @@ def mask(bound: Predicate, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
     return masks[0] if len(masks) == 1 else pa.concat_arrays([pa.array([], pa.bool_()), *masks])
 
 
-def keep(bound: Predicate, data: pa.Table) -> pa.Table:
-    """The rows where the filter is true, in stored order; those where it is null go."""
-    chosen = mask(bound, data)
-    try:
-        return data.filter(chosen, null_selection_behavior="drop")
-    except pa.ArrowNotImplementedError:
-        return _kept_by_runs(chosen, data)
-
-
-def _kept_by_runs(chosen: pa.BooleanArray, data: pa.Table) -> pa.Table:
-    """Runs of chosen rows put together: for views of text and bytes, which Arrow slices but does not filter."""
-    true = pc.fill_null(chosen, False).to_numpy(zero_copy_only=False).astype(np.int8)
-    edges = np.flatnonzero(np.diff(true, prepend=0, append=0)).reshape(-1, 2)
-    return pa.concat_tables([data.slice(0, 0), *(data.slice(start, end - start) for start, end in edges.tolist())])
-
-
 def _mask(bound: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
     match bound:
         case And(parts):
-            return functools.reduce(pc.and_kleene, [_mask(part, batch) for part in parts] or [_repeated(True, batch)])
+            # One after the other: all masks of a long filter at once would be many times the batch.
+            return functools.reduce(pc.and_kleene, (_mask(part, batch) for part in parts), _repeated(True, batch))
         case Or(parts):
-            return functools.reduce(pc.or_kleene, [_mask(part, batch) for part in parts] or [_repeated(False, batch)])
+            return functools.reduce(pc.or_kleene, (_mask(part, batch) for part in parts), _repeated(False, batch))
         case Not(part):
             return pc.invert(_mask(part, batch))
         case Constant(value):

@@ -18,11 +18,12 @@ from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.predicates import evaluating
 from libraries.near_storage.predicates.tree import Predicate, columns_of
-from libraries.near_storage.reading import ranges
-from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Decoder, slices, stretches
+from libraries.near_storage.reading import forms, ranges
+from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Claim, Decoder, slices, stretches
 from libraries.near_storage.reading.digests import chunk_digest
 from libraries.near_storage.reading.filtering import matching
 from libraries.near_storage.reading.footers import ParsedFooter
+from libraries.near_storage.words import number_of
 
 
 class StoredChunks:
@@ -83,12 +84,16 @@ def batches(
     all_match: Sequence[bool] | None = None,
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
+    limit: int | None = None,
+    claim: Claim | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of `groups` of one file where `where` (bound) is true, in stored order, with `columns` in their order.
 
     `all_match` says of each group whether pruning found that all its rows match: they are not filtered. Of the other
-    groups the filter's columns are decoded first, and the rest from the first match on. Batches hold at most about
-    twice `batch_bytes`, and are never empty. DamagedError for changed bytes, RequestError for an unknown column.
+    groups the filter's columns are decoded first, and the rest from the first match on. Batches have the types of
+    `forms.working` and hold at most about twice `batch_bytes`; one without rows comes where many were read and none
+    matched. A caller that stops after `limit` rows says so, and fewer are decoded at a time. `claim` is called before
+    memory is used. DamagedError for changed bytes, RequestError for an unknown column.
     """
     decoder = Decoder(footer, chunks.read)
     tested = columns_of(where) if where is not None else frozenset()
@@ -97,33 +102,86 @@ def batches(
     rest = [leaf for leaf in needed if leaf not in set(first)]
     known = dict(zip(groups, all_match, strict=True)) if all_match is not None else {}
     asked = footer.leaves.of(columns)
+    nothing = forms.working_schema(pa.schema([footer.schema.field(name) for name in columns])).empty_table()
     for together, fitting in stretches(footer.metadata, groups, needed, batch_rows, batch_bytes):
         chunks.hold(together)
+        decoder.forget()
+        stretch = _Stretch(decoder, together, fitting, claim)
         if where is None or all(known.get(group, False) for group in together):
-            found = decoder.batches(together, asked, fitting)
+            found = stretch.rows(asked, limit)
         else:
-            found = _matching(decoder, together, first, rest, fitting, where)
+            found = stretch.matching(first, rest, where)
         for batch in found:
+            if not batch.num_rows:
+                yield from nothing.to_batches()
+                continue
             yield from slices(batch.select(columns), 2 * batch_bytes)
 
 
-def _matching(
-    decoder: Decoder, groups: Sequence[int], first: Sequence[int], rest: Sequence[int], rows: int, where: Predicate
-) -> Iterator[pa.RecordBatch]:
-    """Rows that match, by decoding the columns `first` that decide, and beside them `rest` from the first match on."""
-    skipped: list[int] = []
-    others = _Rows(decoder.batches(groups, rest, rows)) if rest else None
-    for batch in decoder.batches(groups, first, rows):
-        matches = evaluating.mask(where, batch)
-        if not matches.true_count:
-            skipped.append(batch.num_rows)
-            continue
-        if others is not None:
-            for count in skipped:
-                others.next(count)
-            skipped.clear()
-            batch = _side_by_side(batch, others.next(batch.num_rows))
-        yield matching(batch, matches)
+class _Stretch:
+    """Row groups that are decoded together, and the memory that is claimed for it."""
+
+    def __init__(self, decoder: Decoder, groups: Sequence[int], rows: int, claim: Claim | None) -> None:
+        self._decoder = decoder
+        self._groups = groups
+        self._rows = rows
+        self._claim = claim
+        self._needs: dict[tuple[int, ...], int] = {}
+
+    def _expect(self, *parts: Sequence[int]) -> None:
+        """Claim memory for all that may be decoded, by its sizes: claims that grow later could wait for each other."""
+        for leaves in parts:
+            self._needs[tuple(leaves)] = self._decoder.estimate(self._groups, leaves, self._rows)
+        self._claim_all()
+
+    def _claim_all(self) -> None:
+        if self._claim is not None:
+            columns = sum(len(leaves) for leaves in self._needs)
+            self._claim(sum(self._needs.values()), f"row group {self._groups[0]}, {number_of(columns, 'column')}")
+
+    def _decoded(
+        self, leaves: Sequence[int], most_rows: int, beside: bool = False
+    ) -> tuple[int, Iterator[pa.RecordBatch]]:
+        """The columns of `leaves`, and how many rows their batches have at most."""
+        reading = self._decoder.reading(self._groups, leaves, most_rows)
+        self._needs[tuple(leaves)] = reading.nbytes
+        self._claim_all()
+        return reading.rows, self._decoder.batches(self._groups, leaves, reading.rows, beside)
+
+    def rows(self, leaves: Sequence[int], limit: int | None) -> Iterator[pa.RecordBatch]:
+        """All rows."""
+        self._expect(leaves)
+        yield from self._decoded(leaves, self._rows if limit is None else max(1, min(self._rows, limit)))[1]
+
+    def matching(self, first: Sequence[int], rest: Sequence[int], where: Predicate) -> Iterator[pa.RecordBatch]:
+        """Rows that match, by decoding the columns `first` that decide, and beside them `rest` from the first match on.
+
+        Of `rest` fewer rows may be held at a time than of `first`.
+        """
+        self._expect(first, rest)
+        behind = rows = 0
+        others: _Rows | None = None
+        for batch in self._decoded(first, self._rows)[1]:
+            matches = evaluating.mask(where, batch)
+            if not matches.true_count:
+                behind += batch.num_rows
+                yield batch.slice(0, 0)
+                continue
+            if not rest:
+                yield matching(batch, matches)
+                continue
+            if others is None:
+                rows, decoded = self._decoded(rest, self._rows, beside=True)
+                others = _Rows(decoded, rows)
+            for start in range(0, batch.num_rows, rows):
+                chosen = matches.slice(start, rows)
+                if not chosen.true_count:
+                    behind += len(chosen)
+                    yield batch.slice(0, 0)
+                    continue
+                others.skip(behind)
+                behind = 0
+                yield matching(_side_by_side(batch.slice(start, rows), others.next(len(chosen))), chosen)
 
 
 def _side_by_side(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
@@ -133,9 +191,15 @@ def _side_by_side(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
 class _Rows:
     """Rows of a stream of batches, taken in numbers of our own: two streams of one row group may be cut differently."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+    def __init__(self, batches: Iterator[pa.RecordBatch], rows: int) -> None:
         self._batches = batches
+        self._rows = rows
         self._left: list[pa.RecordBatch] = []
+
+    def skip(self, count: int) -> None:
+        """Pass over `count` rows, of which no more than a batch is held at a time."""
+        while count:
+            count -= self.next(min(count, self._rows)).num_rows
 
     def next(self, count: int) -> pa.RecordBatch:
         """The next `count` rows. DamagedError if there are fewer."""

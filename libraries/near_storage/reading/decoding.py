@@ -14,14 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from libraries.near_storage.errors import DamagedError, RequestError
+from libraries.near_storage.reading import forms, widths
 from libraries.near_storage.reading.footers import ParsedFooter
+from libraries.near_storage.reading.widths import Reading
 
 BATCH_ROWS = 131_072
-"""Most rows of a batch, for what decodes to far more bytes than Parquet counts. Twice pyarrow's own default, so that a
+"""Most rows of a batch, where they are narrow. Twice pyarrow's own default, so that a
 row group of 125,000 rows is decoded in one call: two calls take a third more time (136 and 101 ms)."""
 
 BATCH_BYTES = 16 << 20
-"""Most bytes of a batch as Parquet counts them before compression. What is decoded may be more: see `slices`."""
+"""Most bytes of a batch as Parquet counts them before compression. What is decoded may be more: see `widths`."""
 
 LEAST_FILLED = 0.75
 """Of a batch's rows, the share of the next power of two from which on they are decoded in one call. pyarrow decodes
@@ -40,6 +42,10 @@ ReadChunk: TypeAlias = Callable[[int, int], Chunk]
 """(offset in the file, bytes) -> the chunk that lies there, whole and checked; DamagedError if there is none."""
 
 _END = 1 << 62
+
+
+Claim: TypeAlias = Callable[[int, str], None]
+"""Told how many bytes are needed, and for what, before they are used; raises where they cannot be had."""
 
 
 class ChunkFile:
@@ -75,26 +81,63 @@ class Decoder:
     """Decodes row groups of one file. Not for several threads at once."""
 
     def __init__(self, footer: ParsedFooter, read_chunk: ReadChunk) -> None:
-        self._metadata = footer.metadata
+        self._footer = footer
+        self._read_chunk = read_chunk
+        self._looked: dict[tuple[int, int], Chunk] = {}
+        self._readers = [self._new_reader()]
+
+    def _new_reader(self) -> pq.core.ParquetReader:
+        source = pa.PythonFile(ChunkFile(self._chunk), mode="r")
         # With pre_buffer, pyarrow would read over the gaps between chunks.
-        file = pq.ParquetFile(pa.PythonFile(ChunkFile(read_chunk), mode="r"), metadata=self._metadata, pre_buffer=False)
+        file = pq.ParquetFile(source, metadata=self._footer.metadata, pre_buffer=False)
         # pyarrow's public methods choose columns by dotted names, which are not unique (see `columns`).
-        self._reader = file.reader
+        return file.reader
 
     def batches(
-        self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int = BATCH_ROWS
+        self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int = BATCH_ROWS, beside: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `groups`, in their order, of the columns that have `leaves`; batches of `batch_rows` and a rest.
 
-        Without leaves the batches have rows and no columns. DamagedError for pages that do not decode, RequestError
-        for what pyarrow does not support.
+        They have the types of `forms.working`. Batches of other columns that are decoded in turns with these are asked
+        for as `beside`: a reader of pyarrow has one number of rows for all of its batches. Without leaves the batches
+        have rows and no columns. DamagedError for pages that do not decode, RequestError for what pyarrow does not
+        support.
         """
+        if beside and len(self._readers) == 1:
+            self._readers.append(self._new_reader())
+        reader = self._readers[beside]
         try:
-            yield from self._reader.iter_batches(batch_rows, row_groups=groups, column_indices=leaves, use_threads=True)
+            for batch in reader.iter_batches(batch_rows, row_groups=groups, column_indices=leaves, use_threads=True):
+                yield forms.working(batch)
         except pa.ArrowNotImplementedError as error:
             raise RequestError(f"row group {groups[0]}: pyarrow cannot read it: {str(error)[:200]}") from error
         except (pa.ArrowException, OSError) as error:
             raise DamagedError(f"row group {groups[0]}: does not decode: {str(error)[:200]}") from error
+
+    def estimate(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> int:
+        """Bytes that `batches` takes if values are as long as they are on average; nothing is looked into."""
+        return widths.estimate(self._footer, groups, leaves, batch_rows)
+
+    def reading(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> Reading:
+        """How many rows, at most `batch_rows`, batches of these columns may have so that none is too wide.
+
+        Chunks that are looked into for it are kept until `batches` takes them. DamagedError for broken pages.
+        """
+        return widths.reading(self._footer, self._look, groups, leaves, batch_rows)
+
+    def forget(self) -> None:
+        """Drop the chunks that were looked into and not taken."""
+        self._looked.clear()
+
+    def _look(self, offset: int, nbytes: int) -> memoryview:
+        place = offset, nbytes
+        if place not in self._looked:
+            self._looked[place] = self._read_chunk(offset, nbytes)
+        return memoryview(self._looked[place]).cast("B")
+
+    def _chunk(self, offset: int, nbytes: int) -> Chunk:
+        looked = self._looked.pop((offset, nbytes), None)
+        return self._read_chunk(offset, nbytes) if looked is None else looked
 
 
 def stretches(

@@ -9,15 +9,20 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.reading.columns import Leaves
+from libraries.near_storage.reading.shapes import Shape, shapes
+
+UNCOMPRESSED, COMPRESSED, VALUES = range(3)
 
 PARSED_PER_RAW = 9
 """Bytes in memory for a byte of footer: 8.1 were measured for pyarrow 26 with 93 columns x 223 groups, and what holds a
@@ -36,6 +41,34 @@ class ParsedFooter:
     def leaves(self) -> Leaves:
         """Which leaf columns hold which columns."""
         return Leaves(self.schema)
+
+    @cached_property
+    def shapes(self) -> list[Shape]:
+        """What values of each leaf column take."""
+        return shapes(self.metadata, self.schema)
+
+    @cached_property
+    def longest(self) -> dict[tuple[int, int], int]:
+        """(row group, leaf) -> bytes of the longest value of its dictionary, as far as that was looked up."""
+        return {}
+
+    @cached_property
+    def _sizes(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        shape = self.metadata.num_row_groups, self.metadata.num_columns
+        return np.zeros(shape, np.bool_), np.zeros((*shape, 3), np.int64)
+
+    def chunk_sizes(self, group: int, leaves: Sequence[int]) -> npt.NDArray[np.int64]:
+        """[leaves, 3] of a row group: UNCOMPRESSED and COMPRESSED bytes and VALUES of each chunk."""
+        known, sizes = self._sizes
+        numbers = np.asarray(leaves, np.intp)
+        missing = numbers[~known[group, numbers]].tolist()
+        if missing:
+            info = self.metadata.row_group(group)
+            for leaf in missing:
+                chunk = info.column(leaf)
+                sizes[group, leaf] = chunk.total_uncompressed_size, chunk.total_compressed_size, chunk.num_values
+            known[group, missing] = True
+        return sizes[group, numbers]
 
     @property
     def nbytes(self) -> int:

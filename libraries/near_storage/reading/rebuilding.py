@@ -32,7 +32,8 @@ def batches(
     """The rows of `groups` of one file, in that order, of top-level `columns` in the order of the file.
 
     `parts` are batches of `by_ranges.PARTS` for exactly `groups` and the leaves of `columns`, group after group.
-    `digests` are those that the catalog knows, [row groups, leaf columns]; without them a part's own are believed.
+    Rows have the types of `forms.working`. `digests` are those that the catalog knows, [row groups, leaf columns];
+    without them a part's own are believed.
     Held at a time: the chunks of one stretch of row groups (one group, or small ones up to `batch_bytes`) and a batch.
     DamagedError if a digest differs, or a part is missing, doubled or not one of those asked for.
     """
@@ -50,6 +51,8 @@ def batches(
                     f"{together[-1]} did not come; ask for the rest again"
                 )
             received.add(part)
+        decoder.forget()
+        fitting = decoder.reading(together, leaves, fitting).rows
         yield from decoder.batches(together, leaves, fitting)
     if (part := next(rows, None)) is not None:
         raise DamagedError(f"{_where(part)}: came after all that was asked for")

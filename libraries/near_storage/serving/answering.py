@@ -19,24 +19,32 @@ from libraries.near_storage.errors import RequestError, StaleError
 from libraries.near_storage.predicates import binding, wire
 from libraries.near_storage.predicates.tree import columns_of
 from libraries.near_storage.query import Query
-from libraries.near_storage.reading import by_parquet, by_ranges, footers, ranges
+from libraries.near_storage.reading import by_parquet, by_ranges, footers, forms, ranges
 from libraries.near_storage.reading.columns import leaves_of
-from libraries.near_storage.reading.decoding import slices, stretches
+from libraries.near_storage.reading.decoding import Claim, slices, stretches
 from libraries.near_storage.reading.footers import FooterCache, ParsedFooter
 from libraries.near_storage.serving import batches, clock
-from libraries.near_storage.serving.limits import Limits
+from libraries.near_storage.serving.limits import Limits, Request
 from libraries.near_storage.serving.protocol import Note, Piece, Position, Totals, encode, from_runs
 from libraries.near_storage.serving.tickets import Grant, Wish
 from libraries.near_storage.storing.describing import PartitionInfo
 from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.words import number_of
 
 ALIVE_S = 1.0
 """After so many seconds without a batch a node that gets on says so."""
 WHOLE = -1
 """In place of a row group and a column: bytes of the file as they lie (its footer, or all of it)."""
-FOOTER_CACHE_BYTES = 256 << 20
+FOOTER_CACHE_SHARE = 1 / 8
+"""Of a node's memory, for parsed footers; requests have the rest."""
 PARTS_MERGED = 16
 """So many parts of aggregates are held before they are merged."""
+MERGED_BYTES = 4 << 20
+"""Or so many bytes of them, or twice what they came to the last time."""
+COPIES_MERGED = 4
+"""Of the parts' bytes, while they are merged: put together, grouped, sorted."""
+COPIES_SENT = 3
+"""Of a batch of chunks or bytes: read, sent, and on its way."""
 
 Stream: TypeAlias = tuple[pa.Schema, Iterator[tuple[pa.RecordBatch, bytes]]]
 
@@ -64,68 +72,89 @@ class Answering:
     def __init__(self, store: PartitionStore, limits: Limits) -> None:
         self._store = store
         self._limits = limits
-        self._footers = FooterCache(FOOTER_CACHE_BYTES)
+        self._footers = FooterCache(int(FOOTER_CACHE_SHARE * limits.memory_bytes))
         self.sent = Sent()
 
-    def stream(self, grant: Grant, wish: Wish) -> Stream:
+    def stream(self, grant: Grant, wish: Wish, request: Request) -> Stream:
         """The schema and the batches that answer a ticket, each with its note.
 
-        NotFoundError, from here or from the iterator, if a partition is no longer on the node.
+        `request` is what memory is claimed by, and what others get their turns by while nothing is sent. NotFoundError,
+        from here or from the iterator, if a partition is no longer on the node.
         """
         if not grant.pieces:
             raise RequestError("ticket: names no partition")
         if grant.kind == "all":
-            return by_ranges.PARTS, self._noted(by_ranges.PARTS, self._whole(grant, wish), None)
+            return by_ranges.PARTS, self._noted(by_ranges.PARTS, self._whole(grant, wish, request.claim), request)
         query = wire.decode_query(bytes(grant.query))
         if grant.kind == "v2":
-            return by_ranges.PARTS, self._noted(by_ranges.PARTS, self._parts(grant, wish, query), None)
+            chunks = self._parts(grant, wish, query, request.claim)
+            return by_ranges.PARTS, self._noted(by_ranges.PARTS, chunks, request)
         schema = self._store.info(grant.pieces[0].digest).schema
         shown = answer_schema(query, schema)
         if query.aggregated:
             plan = aggregates.plan(query, schema)
-            return shown, self._noted(shown, self._aggregated(grant, wish, query, plan, shown), None)
+            return shown, self._noted(shown, self._aggregated(grant, wish, query, plan, request.claim), request)
         query = replace(query, columns=tuple(shown.names))
-        return shown, self._noted(shown, self._rows(grant, wish, query, shown), query.limit)
+        return shown, self._noted(shown, self._rows(grant, wish, query, shown, request.claim), request, query.limit)
 
     # --- the four kinds ----------------------------------------------------------------------------------
 
-    def _rows(self, grant: Grant, wish: Wish, query: Query, shown: pa.Schema) -> Iterator[_Item]:
+    def _rows(self, grant: Grant, wish: Wish, query: Query, shown: pa.Schema, claim: Claim) -> Iterator[_Item]:
         """Rows that match, in stored order."""
+        working = forms.working_schema(shown)
         for piece, groups, skipped in _remaining(grant, wish):
-            for group, finished, rows in self._stretches(grant, piece, groups, query, query.columns or ()):
+            stretches = self._stretches(grant, piece, groups, query, query.columns or (), claim, query.limit)
+            for group, finished, rows in stretches:
                 done = 0
                 for large in rows:
-                    for batch in slices(batches.without_empty_masks(large), self._limits.batch_bytes):
+                    if not large.num_rows:
+                        yield _Item(piece.position, group, done, None)
+                        continue
+                    plain = batches.to_plain(batches.without_empty_masks(large), working)
+                    for batch in slices(plain, self._limits.batch_bytes):
                         done += batch.num_rows
                         if skipped >= batch.num_rows:
                             skipped -= batch.num_rows
                             continue
-                        fresh = batches.to_plain(batch.slice(skipped), shown)
+                        fresh = batch.slice(skipped)
                         skipped = 0
-                        yield _Item(piece.position, group, done - fresh.num_rows, batches.settled(fresh))
+                        yield _Item(piece.position, group, done - fresh.num_rows, fresh)
                 yield _Item(piece.position, group, done, None, finished)
 
     def _aggregated(
-        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.Plan, shown: pa.Schema
+        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.Plan, claim: Claim
     ) -> Iterator[_Item]:
         """One part a partition, in as many batches as its groups need."""
+        claims = _Claims(claim)
         for piece, groups, _ in _remaining(grant, wish):
             parts: list[pa.Table] = []
-            for group, finished, rows in self._stretches(grant, piece, groups, query, plan.columns):
-                parts += [aggregates.part(plan, pa.Table.from_batches([batch])) for batch in rows]
-                if len(parts) >= PARTS_MERGED:
-                    parts = [aggregates.merged(plan, parts)]
+            merged_bytes = 0
+            for group, finished, rows in self._stretches(grant, piece, groups, query, plan.columns, claims.read):
+                for batch in rows:
+                    yield _Item(piece.position, group, 0, None)
+                    if not batch.num_rows:
+                        continue
+                    parts.append(aggregates.part(plan, pa.Table.from_batches([batch])))
+                    held = sum(part.nbytes for part in parts)
+                    claims.keep(COPIES_MERGED * held, f"the groups up to row group {group}")
+                    if len(parts) >= PARTS_MERGED or held > max(MERGED_BYTES, 2 * merged_bytes):
+                        parts = [aggregates.merged(plan, parts)]
+                        merged_bytes = parts[0].nbytes
                 yield _Item(piece.position, group, 0, None, finished)
             done = 0
             for large in aggregates.merged(plan, parts).combine_chunks().to_batches() if parts else ():
                 for batch in slices(large, self._limits.batch_bytes):
-                    yield _Item(piece.position, WHOLE, done, batches.settled(batches.to_plain(batch, shown)))
+                    yield _Item(piece.position, WHOLE, done, batch)
                     done += batch.num_rows
 
-    def _parts(self, grant: Grant, wish: Wish, query: Query) -> Iterator[_Item]:
+    def _parts(self, grant: Grant, wish: Wish, query: Query, claim: Claim) -> Iterator[_Item]:
         """Footers that the client lacks, and the chunks of the columns that it needs."""
         for piece, groups, _ in _remaining(grant, wish):
             info = self._store.info(piece.digest)
+            claim(
+                COPIES_SENT * max(self._limits.batch_bytes, info.footer_bytes),
+                f"chunks of {number_of(len(groups), 'row group')}",
+            )
             _check_groups(info, groups)
             with self._store.opened(piece.digest) as descriptor:
                 if piece.position not in wish.known:
@@ -138,8 +167,9 @@ class Answering:
                     yield _Item(piece.position, batch.column(0)[0].as_py(), 0, batch)
                 yield _Item(piece.position, WHOLE, 0, None, len(groups))
 
-    def _whole(self, grant: Grant, wish: Wish) -> Iterator[_Item]:
+    def _whole(self, grant: Grant, wish: Wish, claim: Claim) -> Iterator[_Item]:
         """Files, byte for byte."""
+        claim(COPIES_SENT * self._limits.batch_bytes, "whole files")
         for piece, groups, _ in _remaining(grant, wish):
             with self._store.opened(piece.digest) as descriptor:
                 size = os.fstat(descriptor).st_size
@@ -152,7 +182,7 @@ class Answering:
     # --- inside ------------------------------------------------------------------------------------------
 
     def _noted(
-        self, schema: pa.Schema, items: Iterator[_Item], limit: int | None
+        self, schema: pa.Schema, items: Iterator[_Item], request: Request, limit: int | None = None
     ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
         """Batches with their notes, then the totals. After `limit` rows nothing more is read."""
         empty = empty_batch(schema)
@@ -164,10 +194,13 @@ class Answering:
             batch = item.batch
             if batch is None:
                 if clock.elapsed_s() - told_s < ALIVE_S:
+                    request.pause()
                     continue
                 batch = empty
             if limit is not None and rows + batch.num_rows >= limit:
-                batch, limited = batches.settled(batch.slice(0, limit - rows)), True
+                batch, limited = batch.slice(0, limit - rows), True
+            if schema is not by_ranges.PARTS:
+                batch = batches.sealed(batch, schema)
             place = (number, item.partition, item.group, item.rows)
             digest = 0 if schema is by_ranges.PARTS else batches.digest_of(batch, place)
             yield batch, encode(Note(*place, digest))
@@ -178,12 +211,20 @@ class Answering:
         yield empty, encode(Totals(number, rows, groups, limited))
 
     def _stretches(
-        self, grant: Grant, piece: Piece, groups: list[int], query: Query, columns: tuple[str, ...]
+        self,
+        grant: Grant,
+        piece: Piece,
+        groups: list[int],
+        query: Query,
+        columns: tuple[str, ...],
+        claim: Claim,
+        limit: int | None = None,
     ) -> Iterator[tuple[int, int, Iterator[pa.RecordBatch]]]:
         """Row groups that are read together: the first one, how many they are, and their rows that match."""
         info = self._store.info(piece.digest)
         _check_groups(info, groups)
-        footer = self._footer(info, grant)
+        claims = _Claims(claim)
+        footer = self._footer(info, grant, claims)
         where = None if query.where is None or not grant.filtered else binding.bind(query.where, info.schema)
         tested = columns_of(where) if where is not None else frozenset()
         leaves = leaves_of(info.schema, tested.union(columns))
@@ -191,25 +232,36 @@ class Answering:
         with self._store.opened(piece.digest) as descriptor:
             chunks = by_parquet.StoredChunks(descriptor, info.compact, info.chunk_digests)
             for together, _ in stretches(footer.metadata, groups, leaves):
-                self._check_held(info, together, leaves)
                 all_match = [group in plain for group in together]
-                rows = by_parquet.batches(chunks, footer, together, columns, where, all_match)
+                rows = by_parquet.batches(
+                    chunks, footer, together, columns, where, all_match, limit=limit, claim=claims.read
+                )
                 yield together[0], len(together), rows
 
-    def _check_held(self, info: PartitionInfo, groups: list[int], leaves: list[int]) -> None:
-        """RequestError if the chunks of row groups that are read together are more than one request may hold."""
-        held = int(info.compact.chunks["length"][np.ix_(groups, leaves)].sum(dtype=np.int64))
-        if held > self._limits.request_bytes:
-            raise RequestError(
-                f"row group {groups[0]}: its {len(leaves)} columns are {held} bytes, this node holds at most "
-                f"{self._limits.request_bytes} for a request; ask for fewer columns, or for the way v2"
-            )
-
-    def _footer(self, info: PartitionInfo, grant: Grant) -> ParsedFooter:
+    def _footer(self, info: PartitionInfo, grant: Grant, claims: _Claims) -> ParsedFooter:
         def load() -> ParsedFooter:
+            claims.keep((footers.PARSED_PER_RAW + 1) * info.footer_bytes, f"a footer of {info.footer_bytes:,} bytes")
             return footers.checked(self._store.footer_bytes(info.digest), info.footer_digest)
 
         return load() if grant.footers == "parsed" else self._footers.get(info.digest, load)
+
+
+class _Claims:
+    """Claims of one request for what it reads and for what it keeps beside that, put together."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._read_bytes = self._kept_bytes = 0
+
+    def read(self, nbytes: int, what: str) -> None:
+        """What the stretch that is read now takes, in place of the one before."""
+        self._read_bytes = nbytes
+        self._claim(self._read_bytes + self._kept_bytes, what)
+
+    def keep(self, nbytes: int, what: str) -> None:
+        """What stays while stretches are read."""
+        self._kept_bytes = nbytes
+        self._claim(self._read_bytes + self._kept_bytes, what)
 
 
 def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:

@@ -13,32 +13,17 @@ import pyarrow as pa
 import xxhash
 
 from libraries.near_storage.errors import DamagedError, RequestError
+from libraries.near_storage.reading import forms
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
     """The type of the same values without dictionaries."""
-    if pa.types.is_dictionary(type_):
-        return plain_type(type_.value_type)
-    if pa.types.is_map(type_):
-        return pa.map_(plain_type(type_.key_type), plain_type(type_.item_type), type_.keys_sorted)
-    if pa.types.is_struct(type_):
-        return pa.struct([_plain_field(type_.field(number)) for number in range(type_.num_fields)])
-    if pa.types.is_fixed_size_list(type_):
-        return pa.list_(_plain_field(type_.value_field), type_.list_size)
-    if pa.types.is_large_list(type_):
-        return pa.large_list(_plain_field(type_.value_field))
-    if pa.types.is_list(type_):
-        return pa.list_(_plain_field(type_.value_field))
-    return type_
-
-
-def _plain_field(field: pa.Field) -> pa.Field:
-    return field.with_type(plain_type(field.type))
+    return forms.mapped(type_, lambda each: each.value_type if pa.types.is_dictionary(each) else None)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema in which rows of `schema` travel."""
-    return pa.schema([_plain_field(field) for field in schema])
+    return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
 def to_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -52,22 +37,10 @@ def from_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    if batch.schema.equals(schema):
-        return batch
-    columns = []
-    for column, field in zip(batch.columns, schema, strict=True):
-        if not column.type.equals(field.type):
-            try:
-                column = column.cast(field.type)
-            except pa.ArrowException as error:
-                raise RequestError(
-                    f"column {field.name!r}: rows of type {field.type} cannot be sent ({str(error)[:100]}); "
-                    "ask for the way v2"
-                ) from None
-        columns.append(column)
-    if not columns:
-        return batch
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    try:
+        return forms.cast(batch, schema)
+    except pa.ArrowException as error:
+        raise RequestError(f"{error}: rows cannot be sent so; ask for the way v2") from None
 
 
 _WIDTHS = {
@@ -114,6 +87,15 @@ def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
     for number, column in zip(copied, some.columns, strict=True):
         columns[number] = column
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def sealed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows in the types of `forms.working` as they are sent: with the types of `schema`, and settled.
+
+    They are cut before they become views, because views carry all of the memory that they were cut from.
+    """
+    own = settled(batch)
+    return own if own.schema.equals(schema) else settled(to_plain(own, schema))
 
 
 def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:

@@ -115,7 +115,7 @@ class CatalogServer(GuardedServer):
             ask = _asked(descriptor)
             check_positions(ask)
             query = wire.decode_query(bytes(ask.query))
-            planned = plan(self._table(query.table, ask.version), query, ask, self._limits.request_bytes)
+            planned = plan(self._table(query.table, ask.version), query, ask, self._limits.memory_bytes)
             return self._told(descriptor, ask, planned)
 
     def answer_list(self, context: flight.ServerCallContext) -> list[flight.FlightInfo]:

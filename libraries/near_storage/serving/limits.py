@@ -1,4 +1,4 @@
-"""How much a server does at once: requests in hand, requests that wait, bytes of each.
+"""How much a server does at once: requests that compute, requests that wait, bytes of all of them together.
 
 Flight has no limits of its own: every call gets a thread, and all of them would be answered together. It knows neither
 Flight nor what a request does.
@@ -7,70 +7,233 @@ Flight nor what a request does.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
-from libraries.near_storage.errors import BusyError
+from libraries.near_storage.errors import BusyError, TooLargeError, UnavailableError
+from libraries.near_storage.serving import clock
+from libraries.near_storage.serving.memory_limit import default_memory_bytes
+from libraries.near_storage.words import number_of, size_of
+
+SMALL_SHARE, LARGE_SHARE = 1 / 8, 3 / 4
+"""A request that needs more than the first share of the memory gets none of what is beyond the second, unless it is
+alone: small ones go on beside it."""
+
+TURN_S = 60.0
+"""A request under way waits for its next turn no longer than this: turns are short."""
+
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one server holds to.
 
-    `requests` are answered at once, and as many uploads taken; `waiting` more wait for at most `wait_s`; the others are
-    told to come again.
+    `requests` compute at once, and as many uploads are taken; `waiting` more are under way, between two batches or
+    before their first turn, for which they wait at most `wait_s`; the others are told to come again.
     A batch of an answer has about `batch_bytes` (one row at least; larger ones leave the processor's caches on their
-    way through Flight); one request keeps at most `request_bytes` of a row group in memory; an uploaded partition has
-    at most `partition_bytes`.
+    way through Flight); all requests together hold at most `memory_bytes`, parsed footers included, beside what the
+    process takes at rest; an uploaded partition has at most `partition_bytes`.
     """
 
     requests: int = 8
     waiting: int = 64
     wait_s: float = 5.0
     batch_bytes: int = 2 << 20
-    request_bytes: int = 1 << 30
+    memory_bytes: int = field(default_factory=default_memory_bytes)
     partition_bytes: int = 64 << 30
 
 
 class Gate:
-    """Lets in so many requests at once. Safe for threads."""
+    """Gives requests turns to compute, and memory. Safe for threads.
 
-    def __init__(self, limits: Limits) -> None:
+    Turns go to those that computed least so far, so that a short request passes long ones.
+    """
+
+    def __init__(self, limits: Limits, memory_bytes: int | None = None) -> None:
+        """`memory_bytes` are those that requests may claim, all of the limit if nothing is said."""
         self._limits = limits
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._waiting = 0
+        self._memory_bytes = limits.memory_bytes if memory_bytes is None else memory_bytes
+        self._lock = threading.Lock()
+        self._computing = 0
+        self._under_way = 0
+        self._held_bytes = 0
+        self._for_turn: list[_Waiting] = []
+        self._for_memory: list[_Waiting] = []
         self.most_inside = 0
+        self.most_held_bytes = 0
         self.admitted = 0
 
     @contextmanager
-    def admitting(self) -> Iterator[None]:
-        """One of the places, for as long as the block runs. BusyError if none gets free in time."""
-        self._enter()
+    def admitting(self) -> Iterator[Request]:
+        """A turn for as long as the block runs. BusyError if none gets free in time."""
+        request = Request(self)
+        with request.admitted():
+            yield request
+
+    # --- for requests ------------------------------------------------------------------------------------
+
+    def enter(self, request: Request) -> None:
+        """Be under way, and take a turn."""
+        limits = self._limits
+        with self._lock:
+            if self._under_way >= limits.requests + limits.waiting:
+                told = number_of(self._under_way, "request is", "requests are")
+                raise BusyError(f"{told} under way, at most {limits.requests + limits.waiting}: come again")
+            self._under_way += 1
+            self.admitted += 1
+        try:
+            self.take_turn(request, limits.wait_s)
+        except BusyError:
+            with self._lock:
+                self._under_way -= 1
+            raise
+
+    def leave(self, request: Request) -> None:
+        """Give back turn and memory."""
+        with self._lock:
+            self._under_way -= 1
+            self._hold(request, 0)
+        self.give_turn(request)
+
+    def is_wanted(self) -> bool:
+        """Whether another request waits for a turn."""
+        return bool(self._for_turn)
+
+    def take_turn(self, request: Request, wait_s: float) -> None:
+        """Compute. BusyError if others do so for longer than `wait_s`."""
+
+        def start() -> bool:
+            if self._computing >= self._limits.requests:
+                return False
+            self._computing += 1
+            self.most_inside = max(self.most_inside, self._computing)
+            return True
+
+        with self._lock:
+            if not self._wait(self._for_turn, request, start, wait_s):
+                raise BusyError(f"waited {wait_s:g} s behind {number_of(self._computing, 'request')}: come again")
+        request.began_s = clock.elapsed_s()
+
+    def give_turn(self, request: Request) -> None:
+        """Compute no longer; nothing happens to a request that does not."""
+        if request.began_s is None:
+            return
+        request.computed_s += clock.elapsed_s() - request.began_s
+        request.began_s = None
+        with self._lock:
+            self._computing -= 1
+            _serve(self._for_turn)
+
+    def claim(self, request: Request, needed: int, what: str) -> None:
+        """Hold so many bytes from now on, in place of those before.
+
+        Where others hold too many the request gives up its turn until they do not: BusyError if that takes too long.
+        TooLargeError for more than all may hold.
+        """
+        if needed > self._memory_bytes:
+            raise TooLargeError(
+                f"{what}: needs {size_of(needed)} of memory, limit {size_of(self._memory_bytes)} for all requests to a "
+                "node; ask for fewer columns, or for the way v2"
+            )
+
+        def fits() -> bool:
+            others = self._held_bytes - request.held_bytes
+            small = needed <= SMALL_SHARE * self._memory_bytes or not others
+            if others + needed > (1 if small else LARGE_SHARE) * self._memory_bytes and needed > request.held_bytes:
+                return False
+            self._hold(request, needed)
+            return True
+
+        with self._lock:
+            if fits():
+                return
+        self.give_turn(request)
+        with self._lock:
+            if not self._wait(self._for_memory, request, fits, self._limits.wait_s):
+                raise BusyError(
+                    f"{what}: needs {size_of(needed)} of memory, other requests hold {size_of(self._held_bytes)} of "
+                    f"{size_of(self._memory_bytes)}: come again"
+                )
+        self.take_turn(request, TURN_S)
+
+    # --- inside, under the lock --------------------------------------------------------------------------
+
+    def _hold(self, request: Request, nbytes: int) -> None:
+        less = nbytes < request.held_bytes
+        self._held_bytes += nbytes - request.held_bytes
+        request.held_bytes = nbytes
+        self.most_held_bytes = max(self.most_held_bytes, self._held_bytes)
+        if less:
+            _serve(self._for_memory)
+
+    def _wait(self, line: list[_Waiting], request: Request, start: Callable[[], bool], wait_s: float) -> bool:
+        """Whether the request started within the time, at once or when one that gave way served the line."""
+        if not line and start():
+            return True
+        waiting = _Waiting(request, start, threading.Condition(self._lock))
+        line.append(waiting)
+        _serve(line)
+        waiting.changed.wait_for(lambda: waiting.started, wait_s)
+        if not waiting.started:
+            line.remove(waiting)
+        return waiting.started
+
+
+@dataclass(eq=False)
+class _Waiting:
+    request: Request
+    start: Callable[[], bool]
+    changed: threading.Condition
+    started: bool = False
+
+
+def _serve(line: list[_Waiting]) -> None:
+    """Start those of a line that can, those that computed least first. To be called under the gate's lock."""
+    for waiting in sorted(line, key=lambda each: each.request.computed_s):
+        if not waiting.started and waiting.start():
+            waiting.started = True
+            line.remove(waiting)
+            waiting.changed.notify()
+
+
+class Request:
+    """One request of a gate: its turns, and the memory that it holds. For one thread at a time."""
+
+    def __init__(self, gate: Gate, is_cancelled: Callable[[], bool] = bool) -> None:
+        """`is_cancelled` tells whether nobody waits for the answer any more."""
+        self._gate = gate
+        self._is_cancelled = is_cancelled
+        self.held_bytes = 0
+        self.computed_s = 0.0
+        self.began_s: float | None = None
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Under way for as long as the block runs, beginning with a turn; memory is given back after it."""
+        self._gate.enter(self)
         try:
             yield
         finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify()
+            self._gate.leave(self)
 
-    def _enter(self) -> None:
-        limits = self._limits
-        with self._changed:
-            if self._inside >= limits.requests:
-                if self._waiting >= limits.waiting:
-                    raise BusyError(
-                        f"{self._inside} requests are being answered and {self._waiting} wait, "
-                        f"at most {limits.requests} and {limits.waiting}: come again"
-                    )
-                self._waiting += 1
-                try:
-                    free = self._changed.wait_for(lambda: self._inside < limits.requests, limits.wait_s)
-                finally:
-                    self._waiting -= 1
-                if not free:
-                    raise BusyError(f"waited {limits.wait_s:g} s behind {self._inside} requests: come again")
-            self._inside += 1
-            self.admitted += 1
-            self.most_inside = max(self.most_inside, self._inside)
+    def claim(self, nbytes: int, what: str) -> None:
+        """Hold so many bytes in place of those before; see `Gate.claim`."""
+        self._gate.claim(self, nbytes, what)
+
+    def pause(self) -> None:
+        """Let others have a turn that computed less. UnavailableError if nobody waits for the answer any more."""
+        if self._is_cancelled():
+            raise UnavailableError("the client has gone")
+        if self._gate.is_wanted():
+            self._gate.give_turn(self)
+            self._gate.take_turn(self, TURN_S)
+
+    def in_turns(self, items: Iterator[ItemT]) -> Iterator[ItemT]:
+        """The items, each made in a turn; while the caller has one, others have the turn."""
+        for item in items:
+            self._gate.give_turn(self)
+            yield item
+            self._gate.take_turn(self, TURN_S)

@@ -20,10 +20,10 @@ from libraries.near_storage.errors import (
 )
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security, usage
-from libraries.near_storage.serving.answering import Answering, Stream
+from libraries.near_storage.serving.answering import FOOTER_CACHE_SHARE, Answering, Stream
 from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import GuardedServer, from_flight
-from libraries.near_storage.serving.limits import Gate, Limits
+from libraries.near_storage.serving.limits import Gate, Limits, Request
 from libraries.near_storage.serving.protocol import (
     UPLOAD_BATCH_BYTES,
     Copy,
@@ -75,7 +75,7 @@ class StorageNode(GuardedServer):
         self._store = store
         self._secret = secret
         self._limits = limits or Limits()
-        self.gate = Gate(self._limits)
+        self.gate = Gate(self._limits, int((1 - FOOTER_CACHE_SHARE) * self._limits.memory_bytes))
         # Of their own: who stops in the middle of an upload keeps its place, and shall keep no query out.
         self._uploads = Gate(self._limits)
         self._answering = Answering(store, self._limits)
@@ -112,18 +112,21 @@ class StorageNode(GuardedServer):
     def answer_get(self, context: flight.ServerCallContext, ticket: bytes) -> Stream:
         """Rows, chunks or files for a ticket of the catalog."""
         grant, wish = open_ticket(self._secret, ticket, clock.now_s(), ("v1", "v2", "all"))
+        request = Request(self.gate, context.is_cancelled)
         try:
-            with self.gate.admitting():
-                schema, batches = self._answering.stream(grant, wish)
+            with request.admitted():
+                schema, batches = self._answering.stream(grant, wish, request)
         except NotFoundError as error:
             raise StaleError(str(error)) from None
-        return schema, self._admitted(batches)
+        return schema, self._admitted(request, batches)
 
-    def _admitted(self, batches: Iterator[tuple[pa.RecordBatch, bytes]]) -> Iterator[tuple[pa.RecordBatch, bytes]]:
-        # The place is taken when the first batch is asked for: a stream that nobody begins to read takes none.
-        with self.gate.admitting():
+    def _admitted(
+        self, request: Request, batches: Iterator[tuple[pa.RecordBatch, bytes]]
+    ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
+        # The request is under way when the first batch is asked for: a stream that nobody begins to read takes nothing.
+        with request.admitted():
             try:
-                yield from batches
+                yield from request.in_turns(batches)
             except NotFoundError as error:
                 raise StaleError(str(error)) from None
 

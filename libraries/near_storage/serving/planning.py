@@ -22,7 +22,6 @@ from libraries.near_storage.reading.choosing import Chosen, choose
 from libraries.near_storage.reading.columns import leaves_of
 from libraries.near_storage.serving import estimating
 from libraries.near_storage.serving.answering import needed_columns
-from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.protocol import Ask, Piece, Plan, Share, Way, pack_schema, to_runs
 from libraries.near_storage.storing.catalog import Partition, TableVersion
 from libraries.near_storage.storing.describing import PartitionInfo
@@ -30,6 +29,8 @@ from libraries.near_storage.storing.uploads import Node
 
 FEW_BYTES = 1 << 20
 """An answer of at most so many bytes comes by V1."""
+HELD_SHARE = 1 / 2
+"""Row groups whose chunks are a larger share of a node's memory are not decoded there: they need as much again."""
 MOST_PIECES = 10_000
 """Partitions of one endpoint: a ticket of four times as many is longer than a node takes."""
 
@@ -61,8 +62,8 @@ class Table:
     info: Callable[[str], PartitionInfo]
 
 
-def plan(table: Table, query: Query, ask: Ask, request_bytes: int = Limits().request_bytes) -> Planned:
-    """Choose row groups, way and nodes, of which each holds at most `request_bytes` of a row group for a request.
+def plan(table: Table, query: Query, ask: Ask, memory_bytes: int) -> Planned:
+    """Choose row groups, way and nodes, of which each has `memory_bytes` for all of its requests.
 
     PredicateError and RequestError for what cannot be asked of this table.
     """
@@ -79,7 +80,7 @@ def plan(table: Table, query: Query, ask: Ask, request_bytes: int = Limits().req
     needed = needed_columns(bound, schema)
     leaves = tuple(leaves_of(schema, needed))
     figures = _figures(table, bound, chosen, leaves)
-    way, reason = (ask.way, "asked for") if ask.way is not None else _choose_way(bound, figures, counted, request_bytes)
+    way, reason = (ask.way, "asked for") if ask.way is not None else _choose_way(bound, figures, counted, memory_bytes)
     if way == "all" or (way == "v1" and ask.footers == "parsed"):
         chosen = _every_partition(table, chosen, ask)
     endpoints = _endpoints(table, chosen, way, leaves, ask)
@@ -155,11 +156,14 @@ def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Cou
     return [each for each in left if len(each.groups)], counted
 
 
-def _choose_way(query: Query, figures: _Figures, counted: _Counted, request_bytes: int) -> tuple[Way, str]:
+def _choose_way(query: Query, figures: _Figures, counted: _Counted, memory_bytes: int) -> tuple[Way, str]:
     if counted.groups and not figures.rows:
         return "v1", "the catalog knows how many rows there are"
-    if figures.held_bytes > request_bytes:
-        return "v2", f"a row group is {figures.held_bytes:,} bytes, nodes hold {request_bytes:,} for a request"
+    if figures.held_bytes > HELD_SHARE * memory_bytes:
+        return (
+            "v2",
+            f"a row group is {figures.held_bytes:,} bytes, too many to decode in {memory_bytes:,} of memory",
+        )
     if query.aggregated:
         return "v1", "aggregates are made at the nodes"
     rows, chunks = f"about {figures.v1_bytes:,} bytes of rows", f"{figures.v2_bytes:,} bytes of chunks and footers"

@@ -25,6 +25,7 @@ from libraries.near_storage.storing.names import check_digest, check_folder, che
 from libraries.near_storage.storing.recent import Recent
 from libraries.near_storage.storing.upkeep import Upkeep
 from libraries.near_storage.storing.uploads import Node, Uploads
+from libraries.near_storage.words import number_of
 
 METADATA_LIMIT_BYTES = 1 << 30
 INFO_LIMIT_BYTES = 256 << 20
@@ -160,9 +161,9 @@ class Catalog:
                 tables = sorted({table for _, table in alone})
                 named = ", ".join(tables[:TABLES_NAMED]) + (" and others" if len(tables) > TABLES_NAMED else "")
                 raise RequestError(
-                    f"Node {name} has the only copy of {partitions} partitions of {named}: start it, and repair the "
-                    "store first. If it is gone for good, put or delete these tables, and forget it when the grace of "
-                    f"their old versions, {self._grace_s:g} s, is over."
+                    f"Node {name} has the only copy of {number_of(partitions, 'partition')} of {named}: start it, and "
+                    "repair the store first. If it is gone for good, put or delete these tables, and forget it when "
+                    f"the grace of their old versions, {self._grace_s:g} s, is over."
                 )
             if connection.execute("SELECT * FROM placements WHERE node = ?", (name,)).fetchone():
                 raise RequestError(f"An upload in progress uses node {name}: wait for it, or abort it.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from libraries.near_storage.storing.partitions import NodeReport
+from libraries.near_storage.words import number_of
 
 Kind: TypeAlias = Literal["silent", "lost", "damaged", "unrecorded", "few", "gone", "orphan", "young"]
 
@@ -192,7 +193,7 @@ class _Checking:
         targets = broken + others[: max(0, missing - len(broken))]
         if missing > 0:
             tables = ", ".join(wanted.tables)
-            text = f"Partition {digest} of {tables} has {len(good)} good replicas of {self.view.replicas}"
+            text = f"Partition {digest} of {tables} has {number_of(len(good), 'good replica')} of {self.view.replicas}"
             enough = len(targets) >= missing
             text += "." if enough else ", and too few nodes answer to copy it to: start more."
             self.find("few", None, digest, text, wanted.tables, enough)

@@ -21,6 +21,7 @@ from libraries.near_storage.errors import BusyError, DamagedError, RequestError,
 from libraries.near_storage.storing.database import Database
 from libraries.near_storage.storing.describing import PartitionInfo, decode_schema, encode_schema, same_fields
 from libraries.near_storage.storing.names import check_digest, check_node, check_table
+from libraries.near_storage.words import number_of
 
 MOST_PARTITIONS = 100_000
 MOST_PARTITION_BYTES = 1 << 40
@@ -57,8 +58,9 @@ class Uploads:
             nodes = [name for (name,) in emptiest_first if name not in without]
             if len(nodes) < self._replicas:
                 raise RequestError(
-                    f"{self._replicas} replicas are asked for and {len(nodes)} storage nodes can take one: start more "
-                    f"nodes, or serve the catalog with fewer replicas."
+                    f"{number_of(self._replicas, 'replica is', 'replicas are')} asked for and "
+                    f"{number_of(len(nodes), 'storage node')} can take one: start more nodes, or serve the catalog "
+                    "with fewer replicas."
                 )
             connection.execute(
                 "INSERT INTO uploads VALUES (?, ?, ?, ?, NULL, NULL)",
@@ -226,7 +228,9 @@ class Uploads:
             "SELECT count(*), max(position) FROM upload_partitions WHERE upload = ?", (upload,)
         ).fetchone()
         if count == 0 or last != count - 1:
-            raise RequestError(f"This upload has {count} partitions and the last one is number {last}: place all.")
+            raise RequestError(
+                f"This upload has {number_of(count, 'partition')} and the last one is number {last}: place all."
+            )
         missing = connection.execute(
             "SELECT digest, node FROM placements WHERE upload = ? AND NOT acknowledged LIMIT 1", (upload,)
         ).fetchone()

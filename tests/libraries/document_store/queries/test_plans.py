@@ -60,6 +60,8 @@ WRONG = {
     "given to two arrays": lambda: Plan((Filter(Or((AnyItem(("a",), "x", ONE), AnyItem(("b",), "x", ONE)))),)),
     "needs a Project, GroupBy or Count after it": lambda: Plan((Unnest(("a",), "x"),)),
     "beyond 64 bits": lambda: Plan((Filter(Compare(A, "=", Constant(2**63))),)),
+    "an integer of 16,610 bits is beyond 64 bits": lambda: Plan((Filter(In(A, (10**5000,))),)),
+    "at least 0, not an integer of 16,610 bits": lambda: Plan((Limit(10**5000),)),
     "a constant is null": lambda: Plan((Filter(In(A, ([1],))),)),
     "nested deeper": lambda: Plan((Filter(deep(100)),)),
     "within another": lambda: Plan((Filter(AnyItem(("a",), "x", And((AnyItem(("b",), "y", ONE),)))),)),

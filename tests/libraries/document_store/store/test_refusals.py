@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from libraries import document_store
 from libraries.document_store import store as store_module
 from libraries.document_store.encodings import chunk
 from libraries.document_store.errors import DocumentError, DocumentStoreError, QueryError
@@ -11,6 +12,7 @@ from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.layouts.layout import LEAF_BYTES
 from libraries.document_store.messagepack import encode
 from libraries.document_store.queries.plan import Compare, Constant, Field, field
+from libraries.document_store.queries.spelling import from_json
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding.shredder import shred
 from libraries.document_store.store import MOST_ROW_BYTES, DocumentStore
@@ -18,6 +20,19 @@ from libraries.document_store.values import Kind
 
 INTEGERS = list(range(1_000))
 TEXTS = [f"key {number}" for number in range(1_000)]
+
+
+def test_a_number_of_5000_digits_is_named_by_its_size(tmp_path):
+    """Python refuses to spell it."""
+    with document_store.DocumentStore.open(tmp_path) as store:
+        store.upsert([{"id": 1}])
+        for call in (store.get, lambda key: store.get_many([key]), lambda key: store.delete([key])):
+            with pytest.raises(DocumentError, match="not an integer of 16,610 bits"):
+                call(10**5000)
+        with pytest.raises(DocumentError, match="id: an integer beyond 64 bits"):
+            store.upsert([{"id": 10**5000}])
+    with pytest.raises(QueryError, match=r"a number of 5,000 digits, 1{20}\.\.\.: integers have 64 bits"):
+        from_json('[{"is": "limit", "rows": ' + "1" * 5000 + "}]")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -40,7 +40,7 @@ def test_clients_that_hold_what_the_other_needs(
         """Each client has the place at one node before it asks for the other's."""
         if stream._sources[0].locations[0] == held.node:
             start(stream)
-            while not next(node for node in served.nodes if node.location == held.node).gate._inside:
+            while not next(node for node in served.nodes if node.location == held.node).gate._under_way:
                 threading.Event().wait(0.001)
             begun.wait(10)
 

@@ -95,14 +95,14 @@ def test_uploads_that_stall_keep_no_query_out(served: Cluster, table: pa.Table, 
         ]
         for each in stalled:
             each.start()
-        while node._uploads._inside < Limits().requests:
+        while node._uploads._under_way < Limits().requests:
             time.sleep(0.01)
         assert served.client().query("SELECT * FROM t").equals(table)
         # The client has all of the answer a moment before the node has left its gate.
         ends = time.monotonic() + 10
-        while node.gate._inside and time.monotonic() < ends:
+        while node.gate._under_way and time.monotonic() < ends:
             time.sleep(0.01)
-        assert node.gate._inside == 0
+        assert node.gate._under_way == 0
     finally:
         until.set()
     for each in stalled:

@@ -5,7 +5,8 @@ import random
 import pyarrow as pa
 
 from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.evaluating import keep, mask
+from libraries.near_storage.predicates.evaluating import mask
+from tests.libraries.near_storage.predicates.keeping import keep
 from tests.libraries.near_storage.predicates.oracle import truths
 from tests.libraries.near_storage.predicates.random_filters import predicate
 from tests.libraries.near_storage.predicates.random_tables import TYPES, python_values, table

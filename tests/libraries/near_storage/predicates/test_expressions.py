@@ -15,7 +15,6 @@ import pyarrow.types as pat
 import pytest
 
 from libraries.near_storage.predicates import expression_calls
-from libraries.near_storage.predicates.evaluating import keep
 from libraries.near_storage.predicates.expressions import Translated, translate
 from libraries.near_storage.predicates.limits import MOST_LITERALS
 from libraries.near_storage.predicates.tree import (
@@ -31,6 +30,7 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
+from tests.libraries.near_storage.predicates.keeping import keep
 from tests.libraries.near_storage.predicates.random_filters import literal
 from tests.libraries.near_storage.predicates.random_tables import TYPES, array, table
 

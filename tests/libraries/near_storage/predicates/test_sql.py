@@ -13,7 +13,6 @@ import pytest
 from libraries.near_storage.errors import PredicateError, RequestError
 from libraries.near_storage.predicates import sql
 from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.evaluating import keep
 from libraries.near_storage.predicates.tree import (
     And,
     Comparison,
@@ -28,6 +27,7 @@ from libraries.near_storage.predicates.tree import (
 )
 from libraries.near_storage.predicates.values import MOST_DIGITS, exact, literal
 from libraries.near_storage.query import Aggregate, Query
+from tests.libraries.near_storage.predicates.keeping import keep
 
 A = Comparison("==", "a", literal(1))
 B = Comparison("==", "b", literal(2))

@@ -211,8 +211,11 @@ def test_streams_that_are_cut_differently_are_put_side_by_side():
         numbers = iter(range(100))
         return (pa.record_batch({"n": pa.array([next(numbers) for _ in range(size)], pa.int64())}) for size in sizes)
 
-    rows = by_parquet._Rows(stream(3, 1, 0, 6, 2))
+    rows = by_parquet._Rows(stream(3, 1, 0, 6, 2), 2)
     taken = [rows.next(count)["n"].to_pylist() for count in (2, 2, 5, 0, 3)]
     assert taken == [[0, 1], [2, 3], [4, 5, 6, 7, 8], [], [9, 10, 11]]
     with pytest.raises(DamagedError, match="different numbers of rows"):
         rows.next(1)
+    rows = by_parquet._Rows(stream(3, 1, 0, 6, 2), 2)
+    rows.skip(5)
+    assert rows.next(3)["n"].to_pylist() == [5, 6, 7]

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from libraries.near_storage.client.connection import Client, connect
+from libraries.near_storage.errors import UnavailableError
 from libraries.near_storage.serving import security
 from libraries.near_storage.serving.answering import Stream
 from libraries.near_storage.serving.catalog_server import CatalogServer
@@ -45,7 +46,8 @@ class BrokenNode(StorageNode):
     def _watched(self, batches: Batches) -> Batches:
         try:
             yield from batches
-        except GeneratorExit:
+        except (GeneratorExit, UnavailableError):
+            # The second is what a node finds itself, between two batches.
             self.closed_early.set()
             raise
 

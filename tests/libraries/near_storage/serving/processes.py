@@ -24,8 +24,8 @@ from libraries.near_storage.serving.limits import Limits
 def ready(uri):
     print(uri, flush=True)
 
-what, folder, secret, batch_bytes, request_bytes, *rest = sys.argv[1:]
-limits = Limits(batch_bytes=int(batch_bytes), request_bytes=int(request_bytes))
+what, folder, secret, batch_bytes, memory_bytes, *rest = sys.argv[1:]
+limits = Limits(batch_bytes=int(batch_bytes), memory_bytes=int(memory_bytes))
 if what == "catalog":
     token, port = rest
     serve_catalog(Path(folder), secret.encode(), [token], port=int(port), limits=limits, ready=ready)
@@ -42,7 +42,7 @@ class Processes:
     token: str = field(default_factory=security.new_token)
     uri: str = ""
     batch_bytes: int = 65_536
-    request_bytes: int = Limits().request_bytes
+    memory_bytes: int = Limits().memory_bytes
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Processes:
         arguments = [security.hash_token(self.token)] if name == "catalog" else [name, self.uri]
         what = "catalog" if name == "catalog" else "node"
         command = [sys.executable, "-c", SERVE, what, str(self.folder / name), self.secret, str(self.batch_bytes)]
-        command += [str(self.request_bytes), *arguments, str(port)]
+        command += [str(self.memory_bytes), *arguments, str(port)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.running[name] = process
         assert process.stdout is not None
@@ -71,9 +71,9 @@ class Processes:
 
 @contextmanager
 def processes(
-    folder: Path, nodes: int = 2, batch_bytes: int = 65_536, request_bytes: int = Limits().request_bytes
+    folder: Path, nodes: int = 2, batch_bytes: int = 65_536, memory_bytes: int = Limits().memory_bytes
 ) -> Iterator[Processes]:
-    made = Processes(folder, batch_bytes=batch_bytes, request_bytes=request_bytes)
+    made = Processes(folder, batch_bytes=batch_bytes, memory_bytes=memory_bytes)
     try:
         for name in ("catalog", *(f"node{number}" for number in range(nodes))):
             made.start(name)

@@ -254,7 +254,7 @@ def all_places_taken(served: Cluster) -> Iterator[None]:
     batches = served.client().batches("SELECT * FROM t", "v1")
     try:
         next(batches)
-        while not all(node.gate._inside for node in served.nodes):
+        while not all(node.gate._under_way for node in served.nodes):
             until.wait(0.001)
         yield
     finally:

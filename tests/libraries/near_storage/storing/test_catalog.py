@@ -261,7 +261,7 @@ def test_a_version_is_read_once_while_nothing_moves(shelf):
 def test_a_node_with_the_only_copy_is_not_forgotten(tmp_path):
     shelf = Shelf(tmp_path / "catalog", nodes=("north",), replicas=1)
     shelf.put("sales", 1)
-    with pytest.raises(RequestError, match="only copy of 1 partitions"):
+    with pytest.raises(RequestError, match="only copy of 1 partition of"):
         shelf.catalog.forget_node("north")
 
 

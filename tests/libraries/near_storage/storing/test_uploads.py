@@ -28,7 +28,7 @@ def place(shelf: Shelf, upload: str, position: int, data: bytes) -> list[str]:
 
 def test_fewer_nodes_than_replicas_are_refused(tmp_path):
     shelf = Shelf(tmp_path / "catalog", nodes=("north",))
-    with pytest.raises(RequestError, match="2 replicas are asked for and 1 storage nodes can take one"):
+    with pytest.raises(RequestError, match="2 replicas are asked for and 1 storage node can take one"):
         shelf.catalog.uploads.begin("sales")
 
 
@@ -38,7 +38,7 @@ def test_nodes_that_do_not_answer_get_nothing(shelf):
         "east",
         "south",
     }
-    with pytest.raises(RequestError, match="1 storage nodes can take one"):
+    with pytest.raises(RequestError, match="1 storage node can take one"):
         shelf.catalog.uploads.begin("sales", without=["north", "east"])
 
 
@@ -174,7 +174,7 @@ def test_a_commit_with_something_missing_is_refused_and_the_upload_goes_on(shelf
     with pytest.raises(RequestError, match="has 0 partitions"):
         shelf.catalog.uploads.commit(upload)
     shelf.place(upload, 1, OTHER)
-    with pytest.raises(RequestError, match="has 1 partitions and the last one is number 1"):
+    with pytest.raises(RequestError, match="has 1 partition and the last one is number 1"):
         shelf.catalog.uploads.commit(upload)
     first, second = place(shelf, upload, 0, DATA)
     shelf.catalog.uploads.acknowledge(upload, digest_of(DATA), first, description(DATA))

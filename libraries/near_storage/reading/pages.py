@@ -1,0 +1,98 @@
+"""The pages of a column chunk: how many values each has, how many bytes, and how its values are encoded.
+
+Headers alone are read, and of a dictionary the lengths of its values: what a chunk decodes to is known before it is
+decoded. It knows neither rows of other columns nor Arrow types.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from libraries.near_storage.errors import DamagedError, FooterError
+from libraries.near_storage.parquet.thrift import I32, Struct, read_struct_at
+
+DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
+_PREFIXED = 7
+"""DELTA_BYTE_ARRAY: values begin like the one before."""
+_OF_DICTIONARY = (2, 8)
+"""PLAIN_DICTIONARY and RLE_DICTIONARY: the values are places in the chunk's dictionary."""
+
+_HEADER = Struct(
+    "PageHeader",
+    {
+        **{1: I32, 2: I32, 3: I32},
+        5: Struct("DataPageHeader", {1: I32, 2: I32}, required=frozenset({1, 2})),
+        7: Struct("DictionaryPageHeader", {1: I32}, required=frozenset({1})),
+        8: Struct("DataPageHeaderV2", {1: I32, 4: I32}, required=frozenset({1, 4})),
+    },
+    required=frozenset({1, 2, 3}),
+)
+
+
+class Page(NamedTuple):
+    """A page: `start` is its first byte behind the header, `plain_bytes` what it has before compression."""
+
+    kind: int
+    start: int
+    stored_bytes: int
+    plain_bytes: int
+    values: int
+    encoding: int
+
+    @property
+    def of_dictionary(self) -> bool:
+        """Whether its values are places in the dictionary."""
+        return self.encoding in _OF_DICTIONARY
+
+    @property
+    def prefixed(self) -> bool:
+        """Whether a value may repeat the one before, which is not stored again."""
+        return self.encoding == _PREFIXED
+
+
+def read(chunk: memoryview) -> list[Page]:
+    """The pages of a whole chunk in their order. DamagedError for headers that lead nowhere."""
+    pages: list[Page] = []
+    position = 0
+    while position < len(chunk):
+        try:
+            found, start = read_struct_at(chunk, position, _HEADER)
+        except FooterError as error:
+            raise DamagedError(f"the header of page {len(pages)} of a chunk is broken ({error})") from error
+        kind, plain_bytes, stored_bytes = found[1], found[2], found[3]
+        of_values = found.get({DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}.get(kind, 0), {})
+        values = of_values.get(1, 0)
+        encoding = of_values.get(4 if kind == DATA_PAGE_V2 else 2, 0)
+        if min(plain_bytes, stored_bytes, values) < 0 or start + stored_bytes > len(chunk):
+            raise DamagedError(
+                f"page {len(pages)} of a chunk claims {values} values in {stored_bytes} bytes at {start}"
+            )
+        pages.append(Page(kind, start, stored_bytes, plain_bytes, values, encoding))
+        position = start + stored_bytes
+    return pages
+
+
+def longest(chunk: memoryview, page: Page, codec: str) -> int:
+    """The most bytes that a value of a dictionary of texts or bytes may have; of one that is not understood here, all
+    of its page's."""
+    stored = chunk[page.start : page.start + page.stored_bytes]
+    values: memoryview | pa.Buffer = stored
+    most = position = 0
+    try:
+        if codec != "UNCOMPRESSED":
+            values = pa.Codec(_CODECS[codec]).decompress(stored, page.plain_bytes)
+        length_at = struct.Struct("<I").unpack_from
+        for _ in range(page.values):
+            (length,) = length_at(values, position)
+            position += 4 + length
+            if length > most:
+                most = length
+    except (pa.ArrowException, OSError, KeyError, struct.error):
+        return page.plain_bytes
+    return min(most, page.plain_bytes)
+
+
+_CODECS = {name.upper(): name for name in ("snappy", "gzip", "brotli", "zstd", "lz4_raw")} | {"LZ4": "lz4_raw"}

@@ -1,0 +1,14 @@
+"""The rows of a table for which a bound filter is true, as near storage reads them: masked, then filtered."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from libraries.near_storage.predicates.evaluating import mask
+from libraries.near_storage.predicates.tree import Predicate
+from libraries.near_storage.reading.filtering import matching
+
+
+def keep(bound: Predicate, data: pa.Table) -> pa.Table:
+    kept = [matching(batch, mask(bound, batch)) for batch in data.to_batches()]
+    return pa.Table.from_batches(kept, data.schema)
