@@ -190,7 +190,8 @@ class PartCall:
 @dataclass(frozen=True)
 class Calls:
     """What a user writes for a variant: expressions with places for what is held (`{held}`) and for the file
-    (`{path}`, Python's spelling of a text), and the import lines that they need.
+    (`{path}`, Python's spelling of a text), and the import lines that they need. Of images and documents they are
+    statements.
 
     They take and give what the adapter's `native` names; records stand for an Arrow table here. What `offers` names and
     has no call here takes more than some lines: then Format Bench's own code stands for it.
@@ -427,6 +428,13 @@ class ImageStorage(Adapter):
     """Most pixels of a side, where the format has a limit."""
     offers: ClassVar[Offers] = Offers()
     """What `open` has calls for: `take` and `batches` alone."""
+
+    @property
+    def calls(self) -> Calls | None:
+        """The statements that a user writes without this adapter, at most 15 lines with their imports. `save` takes
+        `arrays` and `labels`, two lists, and `read` makes them. What either stores the other reads, and so does this
+        adapter. None where it takes more lines."""
+        return None
 
     def open(self, location: Path) -> ImageHandle:
         """Open what lies at `location` for the calls that `offers` names."""

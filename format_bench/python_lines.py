@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from adapters.contract import Adapter, Calls, Native, PartCall, TabularFormat
+from adapters.contract import Adapter, Calls, ImageStorage, Native, PartCall, TabularFormat
 from adapters.document_store import DocumentStoreAdapter
 from adapters.predicate import Kind
 from adapters.spelling import parse
@@ -26,8 +26,8 @@ OWN_CODE = "# Format Bench's own code"
 
 @dataclass(frozen=True)
 class Lines:
-    """Import lines, the line that saves `df` (`table` for Arrow, `images`, `lines` of JSON), and the line that reads it
-    back."""
+    """Import lines, the line that saves `df` (`table` for Arrow, `lines` of JSON, `arrays` and `labels` of images), and
+    the line that reads it back. Of images and documents each may be several."""
 
     imports: tuple[str, ...]
     save: str
@@ -62,7 +62,10 @@ def lines_of(variant: str, target: str, key: str = "id") -> Lines:
     path = f'"data{adapter.suffix}"'
     if isinstance(adapter, DocumentStoreAdapter):
         return _of_documents(adapter, path, key)
-    calls = adapter.calls if isinstance(adapter, TabularFormat) else None
+    assert isinstance(adapter, TabularFormat | ImageStorage)
+    calls = adapter.calls
+    if calls is not None and isinstance(adapter, ImageStorage):
+        return Lines(_sorted(calls.imports), calls.save.replace("{path}", path), calls.read.replace("{path}", path))
     if calls is None:
         return _by_adapter(adapter.variant, path, target, adapter.native, adapter.native_read)
     return _by_calls(calls, path, target, *_natives(adapter))
@@ -266,11 +269,12 @@ def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> Pa
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
-    """Where no library has a call of one line: Format Bench's own adapter, as it was measured."""
+    """Where no library has a call of one line: Format Bench's own adapter, as it was measured. Of images only storages
+    of third parties have none."""
     imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if target == "images":
         imports = ("from adapters.contract import Images", *imports)
-        held, given, taken = "images", "Images(arrays, labels)", "{}"
+        held, given, taken = "images", "Images(arrays, labels)", "{}\narrays, labels = images.arrays, images.labels"
     else:
         held = "df" if target == "pandas" else "table"
         given, taken = _GIVEN.get((target, native), held), _TAKEN.get((target, native_read), "{}")

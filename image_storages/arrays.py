@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapters.contract import Images, Setting
+from adapters.contract import Images, ImageStorage, Setting
 from adapters.errors import AdapterError
 
 if TYPE_CHECKING:
@@ -222,3 +222,11 @@ def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) 
 
 def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
     return (height, width, channels) if channels else (height, width)
+
+
+# --- for users ------------------------------------------------------------------------------------------------------
+
+
+def copy_of(storage: ImageStorage) -> str:
+    """Return what a user writes behind an array that lies over memory of the library."""
+    return ".copy()" if storage.values["arrays"] == "owned" else ""

@@ -25,6 +25,21 @@ BATCH_BYTES = 16 << 20
 """About this many bytes of pixels make a batch."""
 
 
+TABLE_LINES = """\
+names = ["pixels", "height", "width", "channels", "label"]
+alike = len({array.shape for array in arrays}) == 1
+pixels = pa.array([array.tobytes() for array in arrays], pa.binary(arrays[0].nbytes) if alike else pa.large_binary())
+shapes = np.array([(*array.shape, 0)[:3] for array in arrays], np.int32)  # 0 channels: grey
+table = pa.table([pixels, *shapes.T, np.array(labels, np.int64)], names)"""
+"""The same rows as a user makes them, of `arrays` and `labels`."""
+
+ARRAYS_LINES = """\
+labels, shapes = table["label"].to_pylist(), zip(*(table[name].to_pylist() for name in ("height", "width", "channels")))
+arrays = [np.frombuffer(pixels.as_buffer(), np.uint8) for pixels in table["pixels"]]
+arrays = [array.reshape(shape if shape[2] else shape[:2]){copy} for array, shape in zip(arrays, shapes)]"""
+"""What a user makes of the table."""
+
+
 def batches_of(images: Images) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """One row an image: its pixels, of fixed size where all images are alike, and its numbers.
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers
 from image_storages import arrays
@@ -17,6 +17,22 @@ if TYPE_CHECKING:
     import numpy as np
 
 _COLUMNS = ("shape", "label", "pixels")
+
+
+_SAVE = """\
+with open({path}, "w", encoding="ascii", newline="") as file:
+    lines = csv.writer(file, lineterminator="\\n")
+    lines.writerow(("shape", "label", "pixels"))
+    for array, label in zip(arrays, labels):
+        lines.writerow(("x".join(map(str, array.shape)), label, base64.b64encode(array.tobytes()).decode()))"""
+_READ = """\
+csv.field_size_limit(2**31 - 1)
+arrays, labels = [], []
+with open({path}, encoding="ascii", newline="") as file:
+    for line in csv.DictReader(file):
+        pixels = np.frombuffer(base64.b64decode(line["pixels"]), np.uint8)
+        arrays.append(pixels.reshape([int(side) for side in line["shape"].split("x")]).copy())
+        labels.append(int(line["label"]))"""
 
 
 class Base64Csv(ImageStorage):
@@ -31,6 +47,11 @@ class Base64Csv(ImageStorage):
     maturity = Maturity(Stage.ESTABLISHED, "Base64 (RFC 4648) in CSV (RFC 4180); every language reads both")
     capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(batches=True)
+
+    @property
+    def calls(self) -> Calls:
+        """The same lines."""
+        return Calls(("import base64", "import csv", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
         """Import csv and binascii."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
@@ -19,6 +19,22 @@ _PIXELS, _SHAPES, _LABELS = "pixels", "shapes", "labels"
 
 _GROUP_BYTES = 4 << 20
 """Larger than elsewhere: h5py's selections cost about 0.1 ms a call."""
+
+
+_SAVE = """\
+alike = len({array.shape for array in arrays}) == 1
+with h5py.File({path}, "w") as file:
+    file["labels"] = np.array(labels, np.int64)
+    file["pixels"] = np.stack(arrays) if alike else np.concatenate(arrays, axis=None)
+    if not alike:
+        file["shapes"] = np.array([(*array.shape, 0)[:3] for array in arrays], np.int32)  # 0 channels: grey"""
+_READ = """\
+with h5py.File({path}) as file:
+    labels, pixels = file["labels"][()].tolist(), file["pixels"][()]
+    shapes = file["shapes"][()].tolist() if "shapes" in file else [pixels.shape[1:]] * len(pixels)
+shapes = [shape if shape[-1] else shape[:2] for shape in shapes]
+parts = np.split(pixels.reshape(-1), np.cumsum([np.prod(shape) for shape in shapes])[:-1])
+arrays = [part.reshape(shape){copy} for part, shape in zip(parts, shapes)]"""
 
 
 class HdfImages(ImageStorage):
@@ -37,6 +53,11 @@ class HdfImages(ImageStorage):
     )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(take=Reach.ROWS, batches=True)
+
+    @property
+    def calls(self) -> Calls:
+        """The same data sets, each by one call."""
+        return Calls(("import h5py", "import numpy as np"), _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
         """Import h5py."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Setting, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Setting, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 _LABELS = "labels.csv"
 _COLUMNS = ["file", "label", "mode"]
 """The mode is Pillow's, L for grey and RGB: WebP has no grey, so its files do not tell."""
+
+
+_SAVE = """\
+os.mkdir({path})
+with open(os.path.join({path}, "labels.csv"), "w") as file:
+    file.write("file,label,mode\\n")
+    for number, (array, label) in enumerate(zip(arrays, labels)):
+        image = Image.fromarray(array)
+        image.save(os.path.join({path}, f"{number:08d}{ending}"), "{kind}"{options})
+        file.write(f"{number:08d}{ending},{label},{image.mode}\\n")"""
+_READ = """\
+with open(os.path.join({path}, "labels.csv")) as file:
+    listed = list(csv.DictReader(file))
+arrays = [np.array(Image.open(os.path.join({path}, line["file"])).convert(line["mode"])) for line in listed]
+labels = [int(line["label"]) for line in listed]"""
 
 
 class _ImageFiles(ImageStorage):
@@ -38,6 +53,13 @@ class _ImageFiles(ImageStorage):
     @abstractmethod
     def options(self) -> Mapping[str, Any]:
         """What the writer is told besides the format."""
+
+    @property
+    def calls(self) -> Calls:
+        """The same files. Pillow refuses images beyond 179 million pixels there."""
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        save = _SAVE.replace("{ending}", self.ending).replace("{kind}", self.kind).replace("{options}", options)
+        return Calls(("import csv", "import os", "import numpy as np", "from PIL import Image"), save, _READ)
 
     def load_library(self) -> None:
         """Import Pillow with the plugins that its calls would load when they are first made."""

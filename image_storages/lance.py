@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import lance_pages
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays, arrow_rows
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+_SAVE = f"""\
+{arrow_rows.TABLE_LINES}
+lance.write_dataset(table, {{path}})"""
+_READ = f"""\
+table = lance.dataset({{path}}).to_table()
+{arrow_rows.ARRAYS_LINES}"""
 
 
 class LanceImages(ImageStorage):
@@ -35,6 +43,12 @@ class LanceImages(ImageStorage):
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(take=Reach.ROWS, batches=True)
+
+    @property
+    def calls(self) -> Calls:
+        """The same columns, of a table that has all images."""
+        imports = ("import lance", "import numpy as np", "import pyarrow as pa")
+        return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
         """Import lance."""

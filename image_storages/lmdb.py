@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
@@ -31,6 +31,22 @@ _SLACK_BYTES = 1 << 20
 """For the pages above the leaves: with these keys one for some two hundred."""
 
 
+_SAVE = """\
+map_bytes = sum(array.nbytes + 12_288 for array in arrays) + 2**20
+with lmdb.open({path}, map_size=map_bytes, subdir=False, lock=False) as store, store.begin(write=True) as entries:
+    for number, (array, label) in enumerate(zip(arrays, labels)):
+        header = struct.pack("<iiiq", *(*array.shape, 0)[:3], label)  # 0 channels: grey
+        entries.put(number.to_bytes(8, "big"), header + array.tobytes(), append=True)"""
+_READ = """\
+arrays, labels = [], []
+with lmdb.open({path}, subdir=False, readonly=True, lock=False) as store, store.begin() as entries:
+    for entry in entries.cursor().iternext(keys=False, values=True):
+        *shape, label = struct.unpack_from("<iiiq", entry)
+        pixels = np.frombuffer(entry, np.uint8, offset=20)
+        arrays.append(pixels.reshape(shape if shape[2] else shape[:2]){copy})
+        labels.append(label)"""
+
+
 class LmdbImages(ImageStorage):
     """py-lmdb: one transaction, appended in order; no lock file, because nobody else opens it at the same time."""
 
@@ -51,6 +67,13 @@ class LmdbImages(ImageStorage):
     def reads_unseen(self) -> bool:
         """LMDB maps its file."""
         return True
+
+    @property
+    def calls(self) -> Calls:
+        """The same entries, one by one."""
+        return Calls(
+            ("import struct", "import lmdb", "import numpy as np"), _SAVE, _READ.replace("{copy}", arrays.copy_of(self))
+        )
 
     def load_library(self) -> None:
         """Import lmdb, and what it loads when it opens its first file."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters import parquet_codecs
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays, arrow_rows
 
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _PAGE_BYTES = 1 << 20
 """Parquet's own default. The writer looks at the size of a page only after so many rows, so that has to be told by the
 size of the images."""
+
+
+_SAVE = f"""\
+{arrow_rows.TABLE_LINES}
+largest, some = max(array.nbytes for array in arrays), {{"use_dictionary": names[1:], "write_statistics": names[1:]}}
+sizes = {{"row_group_size": max(1, 2**24 // largest), "write_batch_size": max(1, 2**20 // largest)}}
+pq.write_table(table, {{path}}, compression={{codec}}, compression_level={{level}}, **some, **sizes)"""
+_READ = f"""\
+table = pq.read_table({{path}})
+{arrow_rows.ARRAYS_LINES}"""
 
 
 class ParquetImages(ImageStorage):
@@ -50,6 +60,13 @@ class ParquetImages(ImageStorage):
     def reads_unseen(self) -> bool:
         """The file is mapped (see `read`)."""
         return True
+
+    @property
+    def calls(self) -> Calls:
+        """The same columns, pages and row groups, of a table that has all images."""
+        save = _SAVE.replace("{codec}", repr(self.values["codec"])).replace("{level}", str(self.values["level"]))
+        imports = ("import numpy as np", "import pyarrow as pa", "import pyarrow.parquet as pq")
+        return Calls(imports, save, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
         """Import pyarrow.parquet, and what selects rows."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
@@ -31,6 +31,22 @@ _INDEX_BYTES = 8 + 3 * 4
 """Of each image: its label as int64, its height, width and channels as int32."""
 
 
+_SAVE = """\
+shapes = np.array([(*array.shape, 0)[:3] for array in arrays], np.int32)  # 0 channels: grey
+with open({path}, "wb") as file:
+    file.write(struct.pack("<8sQQ8x", b"FB-IMAGE", len(arrays), sum(array.nbytes for array in arrays)))
+    file.write(np.array(labels, np.int64).tobytes() + shapes.tobytes())
+    for array in arrays:
+        file.write(array.tobytes())"""
+_READ = """\
+with open({path}, "rb") as file:
+    count = struct.unpack("<8sQQ8x", file.read(32))[1]
+    labels = np.fromfile(file, np.int64, count).tolist()
+    shapes = np.fromfile(file, np.int32, 3 * count).reshape(-1, 3).tolist()
+    shapes = [shape if shape[2] else shape[:2] for shape in shapes]
+    arrays = [np.fromfile(file, np.uint8, np.prod(shape)).reshape(shape) for shape in shapes]"""
+
+
 class RawIO(ImageStorage):
     """Labels, shapes and pixels, by plain write and readinto."""
 
@@ -45,6 +61,11 @@ class RawIO(ImageStorage):
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.SINGLE_FILE, Can.NO_PICKLE})
     offers = Offers(take=Reach.ROWS, batches=True)
+
+    @property
+    def calls(self) -> Calls:
+        """The same file, an image at a time."""
+        return Calls(("import struct", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
         """Import numpy."""

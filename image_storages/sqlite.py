@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers, Reach
 from image_storages import arrays
@@ -28,6 +28,22 @@ _SELECT = "SELECT height, width, channels, label, pixels FROM images ORDER BY ro
 _SELECT_ONE = "SELECT height, width, channels, label, pixels FROM images WHERE rowid = ?"
 
 
+_SAVE = """\
+with closing(sqlite3.connect({path})) as database, database:
+    numbers = "label INTEGER NOT NULL, height INTEGER NOT NULL, width INTEGER NOT NULL, channels INTEGER NOT NULL"
+    database.execute(f"CREATE TABLE images ({numbers}, pixels BLOB NOT NULL)")
+    rows = ((int(label), *(*array.shape, 0)[:3], array.tobytes()) for array, label in zip(arrays, labels))
+    database.executemany("INSERT INTO images VALUES (?, ?, ?, ?, ?)", rows)  # 0 channels: grey"""
+_READ = """\
+arrays, labels = [], []
+with closing(sqlite3.connect({path})) as database:
+    for label, *shape, pixels in database.execute(
+        "SELECT label, height, width, channels, pixels FROM images ORDER BY rowid"
+    ):
+        arrays.append(np.frombuffer(pixels, np.uint8).reshape(shape if shape[2] else shape[:2]){copy})
+        labels.append(label)"""
+
+
 class SqliteImages(ImageStorage):
     """Python's own sqlite3, with SQLite's default settings: pages of 4 KiB, every commit synced."""
 
@@ -45,6 +61,12 @@ class SqliteImages(ImageStorage):
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(take=Reach.ROWS, batches=True)
     syncs_on_save = True
+
+    @property
+    def calls(self) -> Calls:
+        """The same table, row by row."""
+        imports = ("import sqlite3", "from contextlib import closing", "import numpy as np")
+        return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
         """Import sqlite3."""

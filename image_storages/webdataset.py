@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from adapters.contract import Can, Images, ImageStorage, Maturity, Native, Stage, Stored
+from adapters.contract import Calls, Can, Images, ImageStorage, Maturity, Native, Stage, Stored
 from adapters.errors import AdapterError
 from adapters.offers import ImageHandle, Offers
 from image_storages import arrays
@@ -19,6 +19,16 @@ _PIXELS, _LABEL = "npy", "cls"
 
 _END = bytes(1024)
 """What an archive ends with; tarfile does without it, and would not miss what was cut off behind a member."""
+
+
+_SAVE = """\
+with wds.TarWriter({path}, mtime=0) as writer:
+    for number, (array, label) in enumerate(zip(arrays, labels)):
+        writer.write({"__key__": f"{number:08d}", "npy": array, "cls": label})"""
+_READ = """\
+samples = list(wds.WebDataset({path}, shardshuffle=False).decode())
+arrays = [sample["npy"] for sample in samples]
+labels = [sample["cls"] for sample in samples]"""
 
 
 class WebDatasetTar(ImageStorage):
@@ -38,6 +48,11 @@ class WebDatasetTar(ImageStorage):
     )
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(batches=True)
+
+    @property
+    def calls(self) -> Calls:
+        """The class that users of the package read with, which finds members by their endings."""
+        return Calls(("import webdataset as wds",), _SAVE, _READ)
 
     def load_library(self) -> None:
         """Import webdataset."""

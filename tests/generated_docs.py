@@ -14,6 +14,7 @@ from pathlib import Path
 
 from adapters.contract import Adapter, Native, Stage, TabularFormat
 from bench_runner.registries import all_engines
+from bench_runner.suites import SUITES
 from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
@@ -25,6 +26,7 @@ COMMAND = "python -m tests.generated_docs"
 PAGES = (
     "README.md",
     "docs/access.md",
+    "docs/commands.md",
     "docs/documents.md",
     "docs/encodings.md",
     "docs/findings.md",
@@ -142,6 +144,13 @@ def _code(call: str) -> str:
     return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""
 
 
+def quick() -> str:
+    """What one quick round measures of each suite, as a table."""
+    lines = ["", "| suite | `--quick` measures |", "| --- | --- |"]
+    lines += [f"| `{suite.name}` | {suite.quick.reason} |" for suite in SUITES.values()]
+    return "\n".join(lines) + "\n"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "calls": calls,
@@ -188,6 +197,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "format-or-call": findings_table.format_or_call,
     "thesis": findings_table.beside_thesis,
     "established": established,
+    "quick": quick,
     "not-established": not_established,
     **{f"native-{kind.value}": lambda kind=kind: native(kind) for kind in Native},  # type: ignore[misc]
 }

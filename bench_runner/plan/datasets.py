@@ -33,7 +33,7 @@ def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int]
         told = partial(on_rows, spelled) if on_rows else None
         if name == OWN_DOCUMENTS and request.key is not None:
             parameters = {**parameters, "key": request.key}
-        rows = request.rows or (suite.quick_rows if request.quick else None) or suite.rows
+        rows = request.rows or suite.rows
         yield resolve(name, parameters, rows=rows, source=_source(name, request), options=request.options, on_rows=told)
 
 

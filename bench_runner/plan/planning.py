@@ -25,6 +25,7 @@ from bench_runner.plan import codecs, patterns
 from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, registry_for, wanted
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
+from bench_runner.plan.quick import quickly
 from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
 from bench_runner.registries import all_engines, registry_of
@@ -39,6 +40,7 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
     """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
     many. Raises PlanError, AdapterError for a variant that the user spells wrongly, and data_generator's DataError."""
     request = swept(suites, request)
+    suites = [quickly(suite, request) for suite in suites]
     _check_patterns(request)
     _check_codecs(suites, request)
     _check_not_tables(suites, request)

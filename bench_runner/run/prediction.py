@@ -17,6 +17,8 @@ PILOT_BYTES = 16_000_000
 """The pilot round uses no more than this of rows that are large, such as images (rule 15)."""
 SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
 """A data set of at most both has no pilot round, because its first counted round is as quick (rule 15)."""
+QUICK_BYTES = 50_000_000
+"""In place of the bytes where one quick round is asked for, of which a pilot round would be half (rule 15)."""
 DEAR_NS, VERY_DEAR_NS = 10 * 10**9, 60 * 10**9
 """An operation that is predicted to take longer is dear, or very dear; dear ones are last in a round (rule 15)."""
 ROUNDS, DEAR_ROUNDS, VERY_DEAR_ROUNDS = 7, 3, 1
@@ -67,9 +69,10 @@ def pilot_rows(rows: int, size_bytes: int) -> int:
     return min(rows, PILOT_ROWS, max(1_000, rows // 5), fitting)
 
 
-def is_small(rows: int, size_bytes: int) -> bool:
-    """Whether a counted round on the data set costs no more than a pilot round on others."""
-    return rows <= SMALL_ROWS and size_bytes <= SMALL_BYTES
+def is_small(rows: int, size_bytes: int, *, quick: bool = False) -> bool:
+    """Whether a counted round on the data set costs no more than a pilot round on others. `quick`: it is the only
+    one."""
+    return rows <= SMALL_ROWS and size_bytes <= (QUICK_BYTES if quick else SMALL_BYTES)
 
 
 def without_pilot(walls_ns: Mapping[str, int], size_bytes: int) -> Prediction:

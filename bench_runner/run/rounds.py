@@ -59,7 +59,7 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
         chains = [chain for chain in session.plan.chains if chain.dataset == dataset.name]
         took_ns = {variant: prediction.total_ns for (variant, _), prediction in known.items()}
         for chain in sorted(chains, key=lambda chain: took_ns.get(chain.variant, 0)):
-            if is_small(dataset.rows, dataset.size_bytes):
+            if is_small(dataset.rows, dataset.size_bytes, quick=session.options.quick):
                 predictions[chain] = without_pilot(_known_ns(session, chain, dataset.rows), dataset.size_bytes)
                 continue
             session.watcher.step(chain.label(), None)

@@ -22,9 +22,9 @@ from bench_runner.suites import (
     wide,
     writing,
 )
-from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Suite
+from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Quick, Suite
 
-__all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Suite"]
+__all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Quick", "Suite"]
 
 SUITES: Mapping[str, Suite] = {
     suite.name: suite

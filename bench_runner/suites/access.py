@@ -1,6 +1,6 @@
 """Some columns, some rows, a filter, one more row: which format for which use."""
 
-from bench_runner.suites.suite import ACCESS, Suite
+from bench_runner.suites.suite import ACCESS, Quick, Suite
 
 SUITE = Suite(
     name="access",
@@ -31,7 +31,6 @@ SUITE = Suite(
         "scan[selectivity=0.0001,kind=range]",
     ),
     datasets=("events",),
-    quick_rows=50_000,
     on_request=(
         *("vectors", "texts", "blobs", "core", "eq"),
         *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
@@ -67,12 +66,26 @@ SUITE = Suite(
     left_out={
         "excel, xml": "take minutes to be read whole, which each use would ask for anew",
     },
+    quick=Quick(
+        rows=50_000,
+        operations=(
+            "save",
+            "read",
+            "project[columns=4]",
+            "take[rows=100,handle=kept]",
+            "take[rows=1,handle=kept]",
+            "take[rows=100,handle=reopened]",
+            "take[rows=100,pattern=clustered,handle=kept]",
+            "scan[selectivity=0.01,kind=range]",
+            "append[rows=1000]",
+        ),
+        reason="50,000 rows; a take, scan or projection of each kind, without other numbers of rows and columns",
+    ),
     reasons={
         "one parameter varied at a time": "everything crossed would take hours; any other point can be spelled",
         "target arrow": "making a DataFrame of 20 rows takes longer than reading them",
         "fallbacks once": "what is read whole for one row is read whole for a hundred",
         "row groups, batches and units": "the settings that decide what a row costs; smaller ones make larger files",
-        "quick: 50,000 rows": "a first look in three minutes: as many as have no pilot round",
         "library_cache=off": "Vortex keeps whole segments by itself: later takes would find their rows in memory",
         "events": "core's columns of all kinds of workload, a time that ascends and a unique key, for filters",
         "vectors, texts, blobs": "values of 4 and 10 KB, of which one row is a read of its own: up to 1 GB each",

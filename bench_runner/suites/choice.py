@@ -1,6 +1,6 @@
 """Everything beside everything, for one table."""
 
-from bench_runner.suites.suite import CHOICE, Suite
+from bench_runner.suites.suite import CHOICE, QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
     name="choice",
@@ -46,6 +46,7 @@ SUITE = Suite(
         "vortex[engine=vortex-data,codec=compact]",
         "xml[engine=pandas]",
     ),
+    quick=Quick(rows=QUICK_TABLE_ROWS, reason="20,000 rows"),
     reasons={
         "one track": "whoever chooses for their own data chooses the codec too: all stand against each other",
         "the variants": "each format plain and with zstd at level 1, or what stands for that there; calls of "

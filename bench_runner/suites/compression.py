@@ -1,6 +1,6 @@
 """Codecs beside each other."""
 
-from bench_runner.suites.suite import CODECS, Suite
+from bench_runner.suites.suite import CODECS, QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
     name="compression",
@@ -16,6 +16,11 @@ SUITE = Suite(
         "hdf5-fixed": "stores as hdf5-table does, which takes its place",
         "lance": "chooses encodings by itself, so that no file without any is there to set against",
     },
+    quick=Quick(
+        rows=QUICK_TABLE_ROWS,
+        datasets=("eq", "core", "tpch-lineitem[scale=1]"),
+        reason="20,000 rows; without webface, of which one copy takes as long as the rest",
+    ),
     reasons={
         "hdf5-table, parquet, feather, orc": "the thesis found them to take both codecs; others that do join them",
         "f3": "packs by encodings first, so that a codec finds less: what is left for it?",

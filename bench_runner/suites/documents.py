@@ -9,7 +9,7 @@ How it fits the words of the house, decided once:
 - Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
 """
 
-from bench_runner.suites.suite import ACCESS, Suite
+from bench_runner.suites.suite import ACCESS, Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
 """Of the documents, as in Alkowaileet and Carey, VLDB 2022, table 3."""
@@ -46,7 +46,6 @@ SUITE = Suite(
     datasets=("cell", "sensors", "tweets", "wos", "tweets-2016", "bluesky-events"),
     on_request=("sensors[readings=random]", "documents"),
     tracks=(ACCESS,),
-    quick_rows=5_000,
     documents=True,
     fallbacks_once=True,
     variants=(
@@ -62,6 +61,24 @@ SUITE = Suite(
     ),
     of_whole_data={"merges=late": "so few documents may be one component, and nothing waits to become one"},
     settings_of={"way": ("ask", "range")},
+    quick=Quick(
+        rows=2_000,
+        datasets=("tweets",),
+        operations=(
+            "save",
+            "read",
+            "get[documents=100]",
+            "ask[query=q1]",
+            "range[selectivity=0.001,paths=1,by=scan]",
+            "ingest[updates=0.5,indexes=none]",
+        ),
+        without=(
+            "document-store[layout=amax,way=columns]",
+            *(f"document-store[layout={layout},way=rows]" for layout in ("vector", "open")),
+        ),
+        reason="2,000 tweets, which are sparse and deep; without the other data sets and their questions, without "
+        "indexes, fields of all documents and interpretation",
+    ),
     reasons={
         "document-store in three layouts": "one tree around rows, compacted rows and columns: the paper's question",
         "way=columns, way=rows": "what interpretation costs beside generated code, the others' way; of questions alone",

@@ -1,6 +1,6 @@
 """Where a value lies in its file: Lance's two structural encodings, Parquet's pages, Vortex and F3, by its size."""
 
-from bench_runner.suites.suite import ACCESS, Suite
+from bench_runner.suites.suite import ACCESS, Quick, Suite
 
 SUITE = Suite(
     name="encodings",
@@ -54,6 +54,11 @@ SUITE = Suite(
         "sqlite-table, xml": "the question is of formats that lay values out for random access, and of Parquet; the "
         "suite access has the others",
     },
+    quick=Quick(
+        rows=10_000,
+        datasets=("values[bytes=64]", "values[bytes=4096]"),
+        reason="10,000 values of a size for each of the two encodings; without the sizes between and the largest",
+    ),
     reasons={
         "the question": "Lance's authors ask whether two structural encodings are needed (LanceDB, 2025), and "
         "answer by random access and full scans against a device's limits",

@@ -1,6 +1,6 @@
 """The calls of each format beside each other."""
 
-from bench_runner.suites.suite import Suite
+from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
     name="engines",
@@ -40,6 +40,11 @@ SUITE = Suite(
         "parquet[engine=fastparquet,codec=none]",
         "xml[engine=pandas]",
         "xml[engine=pandas,parser=etree]",
+    ),
+    quick=Quick(
+        rows=QUICK_TABLE_ROWS,
+        threads=("default",),
+        reason="20,000 rows; without one thread, which shows what cores are for on larger tables",
     ),
     reasons={
         "the calls": "what a Python user writes, for each format that has more than one call",

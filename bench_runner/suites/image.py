@@ -1,6 +1,6 @@
 """Images in every storage."""
 
-from bench_runner.suites.suite import Suite
+from bench_runner.suites.suite import QUICK_IMAGES, Quick, Suite
 
 SUITE = Suite(
     name="image",
@@ -11,6 +11,7 @@ SUITE = Suite(
     tracks=("plain",),
     formats=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
     images=True,
+    quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={
         "the six storages": "the thesis's; others by --formats",
         "cifar-like": "50,000 small images with the shape and the entropy of CIFAR-10, made anywhere",

@@ -13,7 +13,7 @@ How it fits the words of the house, decided once:
 - Throughput is no figure of a sample: the bytes of the stored copy over the time of a query, computed by reports.
 """
 
-from bench_runner.suites.suite import ACCESS, Suite
+from bench_runner.suites.suite import ACCESS, Quick, Suite
 
 _ENGINE = "parquet[engine=near-storage,codec=snappy,reader="
 SHARES = ("1.0", "0.5", "0.25", "0.1", "0.01", "0.0")
@@ -62,6 +62,22 @@ SUITE = Suite(
         "avro, csv, duckdb-table, excel, f3, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, lance, orc, pickle, "
         "sqlite-table, vortex, xml": "no service here prunes them where they lie; 'run access' filters them",
     },
+    quick=Quick(
+        rows=40_000,
+        operations=(
+            "save",
+            "read",
+            "query[groups=1.0]",
+            "query[groups=0.25]",
+            "query[groups=0.0]",
+            "query[groups=0.25,place=scattered]",
+            "query[groups=0.25,values=100,columns=1]",
+            "aggregate[groups=0.25,values=100]",
+        ),
+        networks=("", "loopback"),
+        reason="4 blocks of 10,000 rows; without 10 and 1 % of the blocks, which are no whole one of so few, without "
+        "the metadata of 640 files, and without the network of 1,000 Mbit/s",
+    ),
     reasons={
         "snowset": "the table of the thesis, by its columns; of each share of its blocks the answer is known",
         "100 to 0 % of the row groups": "the points of the thesis's table 8.1",

@@ -18,6 +18,29 @@ ACCESS = "access"
 that."""
 
 
+QUICK_TABLE_ROWS, QUICK_IMAGES = 20_000, 5_000
+"""Of data sets that several suites have, so that these can run together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quick:
+    """What one quick round measures of a suite, so that it ends within three minutes on two cores.
+
+    What is empty is as in the suite. What the user names is measured whatever is said here: data sets, rows,
+    operations, networks, threads and formats.
+    """
+
+    rows: int | None = None
+    datasets: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    """Of the suite's `variants`."""
+    reason: str = ""
+    """Why these, and what is missing."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """One question, and what answers it.
@@ -42,8 +65,8 @@ class Suite:
     operations_over_data: tuple[str, ...] = ()
     """Measured instead of `operations` while a trait of the data is varied; none: the same."""
     rows: int | None = None
-    quick_rows: int | None = None
-    """Rows instead of `rows` where the user asks for one quick round and names no number."""
+    quick: Quick = field(default_factory=lambda: Quick())
+    """What of it one quick round measures."""
     codecs: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()

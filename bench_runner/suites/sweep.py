@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bench_runner.suites.suite import CHOICE, Suite
+from bench_runner.suites.suite import CHOICE, Quick, Suite
 
 BASE = "traits"
 """The data set of which every trait is a parameter."""
@@ -102,6 +102,7 @@ SUITE = Suite(
         "'run tabular --over' has them",
         "hdf5-pytables, sqlite-table": "hold rows: 'run access' has them",
     },
+    quick=Quick(rows=50_000, reason="50,000 rows"),
     reasons={
         "traits": "a table of which one trait can be varied while all others stay",
         "without --over": "columns read, rows taken and selectivity share one stored copy; traits of the data need one "

@@ -1,6 +1,6 @@
 """Whole tables in every format."""
 
-from bench_runner.suites.suite import Suite
+from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
     name="tabular",
@@ -14,6 +14,11 @@ SUITE = Suite(
         "duckdb-table, hdf5-pytables, sqlite-table": "tables of a database, which nobody opens to read all: the suite "
         "access has them; spelled in full they can be measured here too",
     },
+    quick=Quick(
+        rows=QUICK_TABLE_ROWS,
+        datasets=("eq", "core"),
+        reason="20,000 rows of a uniform and of a realistic table; without the four tables of mostly one kind",
+    ),
     reasons={
         "eq, int, float, bool, str": "the thesis's five presets (table 4.2): one kind of column dominates each",
         "core": "uniform random data flatters some formats and hurts others as real data does not",

@@ -3,7 +3,7 @@
 Two suites, because one is about formats and the other about storages; who runs the first runs both.
 """
 
-from bench_runner.suites.suite import ACCESS, Suite
+from bench_runner.suites.suite import ACCESS, QUICK_IMAGES, Quick, Suite
 
 BATCHES = (
     "batches[rows=64,order=shuffled]",
@@ -40,6 +40,7 @@ TABLES = Suite(
         "hdf5-fixed, hdf5-table": "hold no vectors in pandas' layout",
         "pickle": "is read whole for each row",
     },
+    quick=Quick(rows=3_500, reason="3,500 vectors, and 5,000 images: as many as have no pilot round"),
     reasons={
         "25,000 vectors": "102 MB, which is handed out twice and kept until every batch is verified",
         "batches of 64": "what many train with; other sizes can be spelled",
@@ -62,6 +63,7 @@ IMAGES = Suite(
     images=True,
     beside=False,
     fallbacks_once=True,
+    quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={
         "the storages": "all that training loops read from; Base64 and WebP by --formats",
         "order=buffer": "a shuffle buffer of 1,000 before a stream is how WebDataset is used: the measure beside it "

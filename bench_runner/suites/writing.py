@@ -1,6 +1,6 @@
 """What a writer and a reader hold in memory, against the size of the unit in which they work."""
 
-from bench_runner.suites.suite import ACCESS, Suite
+from bench_runner.suites.suite import ACCESS, Quick, Suite
 
 SUITE = Suite(
     name="writing",
@@ -48,6 +48,13 @@ SUITE = Suite(
     left_out={
         "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold all of a table while they write it",
     },
+    quick=Quick(
+        rows=50_000,
+        datasets=("events",),
+        without=("parquet[engine=pyarrow,codec=none,row_group_rows=131072]", "f3[codec=none,row_group_rows=131072]"),
+        reason="50,000 rows of events; without vectors, which have 4 KB a row, and without row groups of 131,072 rows, "
+        "which would be one",
+    ),
     reasons={
         "save and read": "the same table at once: what its being in memory costs, and which layout a stream gives",
         "8,192 rows a batch": "less than any unit but the smallest: what is held is the writer's choice",

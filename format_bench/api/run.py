@@ -24,7 +24,7 @@ from bench_runner.results.records import Run
 from bench_runner.run.known import costs
 from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.measuring import machine_name, measure, new_folder
-from bench_runner.run.session import Options, Watcher
+from bench_runner.run.session import QUICK_BUDGET_S, Options, Watcher
 from bench_runner.suites import SUITES
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from format_bench.api.own_table import takes_tables
@@ -133,8 +133,9 @@ def run(
     its own; so are `networks` between who asks and a copy that services have ('one-process', 'loopback', '1000mbit';
     none: the suite's). These services are 'warm' or 'fresh'.
 
-    How: `rounds` for every cell, or `quick`, which is one, and of some suites on fewer rows; `budget_s` are seconds for
-    all of it from `began_ns` on (a moment of bench_runner.clock; None: now), with one round of everything at least;
+    How: `rounds` for every cell, or `quick`, which is one, of a part of each suite and on fewer rows; it ends within
+    three minutes on two cores, and what is named here is measured all the same. `budget_s` are seconds for all of it
+    from `began_ns` on (a moment of bench_runner.clock; None: now), with one round of everything at least;
     `timeout_s` seconds for one operation. `seed` orders the rounds; `isolate` is 'forkserver' or 'spawn'; `fidelity`
     tries every kind of column. What is known of that, of imports and of the memory probe from earlier runs on this
     machine is taken over, unless `fresh`.
@@ -178,7 +179,7 @@ def run(
     how = Options(
         rounds=at_least("--rounds", rounds, 1),
         quick=quick,
-        budget_s=None if budget_s is None else above_zero("--budget", budget_s, "seconds"),
+        budget_s=_budget_s(budget_s, quick=quick),
         timeout_s=above_zero("--timeout", timeout_s, "seconds"),
         seed=at_least("--seed", seed, 0),
         isolate=one_of("--isolate", isolate, ("forkserver", "spawn")),
@@ -193,7 +194,7 @@ def run(
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
     # Of a run that goes on nobody knows how much is left of it.
-    if not resume and (told := length_text(run_length(plan, how), how.budget_s)):
+    if not resume and (told := length_text(run_length(plan, how), budget_s)):
         watcher.note(f"this run: {told}")
     try:
         asked = command or [call_text(run, suites, given)]
@@ -208,6 +209,12 @@ def run(
         watcher.stage("report")
         files_of(measured, folder, csv=False, pdf=True)
     return Measured(measured, folder, failed)
+
+
+def _budget_s(asked_s: float | None, *, quick: bool) -> float | None:
+    if asked_s is None:
+        return QUICK_BUDGET_S if quick else None
+    return above_zero("--budget", asked_s, "seconds")
 
 
 def run_length(plan: Plan, options: Options) -> Length:

@@ -35,6 +35,7 @@ def _suites() -> Iterator[str]:
         yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
         for choice, reason in suite.reasons.items():
             yield from _paragraph(choice, reason)
+        yield from _paragraph("--quick", suite.quick.reason)
         for name, trait in TRAITS.items() if suite.operations_over_data else ():
             yield from _paragraph(f"--over {name}", f"{trait.meaning}: {', '.join(trait.points)}")
         left_out = names_left_out(suite)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from numbers import Integral
 from types import TracebackType
 from typing import Literal
 
@@ -59,13 +60,13 @@ def open_file(
         raise F3Error(f"verify: {verify!r} is none of 'units', 'file', 'none'")
     if prefer not in ("native", "wasm"):
         raise F3Error(f"prefer: {prefer!r} is none of 'native', 'wasm'")
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+    if not isinstance(threads, Integral) or isinstance(threads, bool) or threads < 1:
         raise F3Error(f"threads: {threads!r} is no number from 1 on")
     source = io.open_source(path)
     # In the sandbox threads take turns.
     in_sandbox = prefer == "wasm" or native.library() is None
     alone = in_sandbox or coding is not None or not source.shared_by_threads
-    count = 1 if alone else threads
+    count = 1 if alone else int(threads)
     try:
         with Placed(source.name):
             return File(Contents(source, verify, prefer, default_coding() if coding is None else coding), count)
@@ -117,22 +118,25 @@ class File:
             schema, nodes = self._chosen(columns)
             picked = pick(rows, self._group_starts)
             if not nodes:
-                return _rows_alone(schema, picked.count)
+                return shredding.rows_alone(schema, picked.count)
             arrays = Plan(self._contents, nodes, picked.groups).arrays(picked, self._threads)
             made = [pa.chunked_array(each, field.type) for each, field in zip(arrays, schema, strict=True)]
             return pa.Table.from_arrays(made, schema=schema)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """All rows of some columns, an EncUnit's at a time, in memory that does not grow with their number: of a local
-        file what is held are these units, else the IOUnits that they lie in.
+        file what is held are these units, else the IOUnits that they lie in. Without columns a batch is a row group.
 
         Raises F3Error like `read`, when the batch is due.
         """
         with self._placed():
             schema, nodes = self._chosen(columns)
         held: Held = {}
-        for group, rows in enumerate(self._contents.footer.row_counts if nodes else ()):
+        for group, rows in enumerate(self._contents.footer.row_counts):
             if rows == 0:
+                continue
+            if not nodes:
+                yield from shredding.rows_alone(schema, rows).to_batches()
                 continue
             with self._placed():
                 plan = Plan(self._contents, nodes, (group,))
@@ -255,12 +259,6 @@ class File:
         if shredding.may_push_down(field.type) and self._contents.footer.kind(place) == pushed:
             return shredding.pushed_down(field, column)
         return shredding.node_of(field, column)
-
-
-def _rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
-    """A table without columns still has rows."""
-    nothing = pa.Array.from_buffers(pa.struct([]), rows, [None])
-    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)], schema=schema)
 
 
 def _faults(node: Node, stored: Sequence[StoredColumn]) -> list[str]:

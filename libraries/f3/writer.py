@@ -18,7 +18,8 @@ import pyarrow as pa
 import xxhash
 
 from libraries.f3.columns import dictionaries
-from libraries.f3.columns.shredding import Node, Piece, node_of, shred
+from libraries.f3.columns.shredding import Node, Piece, node_of, rows_alone, shred
+from libraries.f3.columns.texts import check_texts
 from libraries.f3.container import io, metadata
 from libraries.f3.container.compression import CODECS
 from libraries.f3.container.layout import Postscript
@@ -121,10 +122,11 @@ class Writer:
         Raises F3Error for a type that cannot be stored and for a parameter that cannot be, OSError where the file
         cannot be written.
         """
-        _check("rows_per_unit", rows_per_unit, MOST_UNIT_ROWS)
-        _check("unit_bytes", unit_bytes, MOST_UNIT_BYTES - 1)
-        _check("row_group_rows", 1 if row_group_rows is None else row_group_rows, _MOST_GROUP_ROWS)
-        _check("scope_rows", scope_rows, 2**31)
+        self._rows_per_unit = _checked("rows_per_unit", rows_per_unit, MOST_UNIT_ROWS)
+        unit_bytes = _checked("unit_bytes", unit_bytes, MOST_UNIT_BYTES - 1)
+        group_rows = _MOST_GROUP_ROWS if row_group_rows is None else row_group_rows
+        self._row_group_rows = _checked("row_group_rows", group_rows, _MOST_GROUP_ROWS)
+        self._scope_rows = _checked("scope_rows", scope_rows, 2**31)
         if not isinstance(schema, pa.Schema):
             raise F3Error(f"schema: {type(schema).__name__} is no Arrow schema; pa.schema(...) makes one")
         if codec not in tuple(CODECS):
@@ -137,15 +139,12 @@ class Writer:
         for field in schema:
             self._nodes.append(node_of(field, first))
             first = self._nodes[-1].numbers.stop
-        self._rows_per_unit = rows_per_unit
-        self._row_group_rows = row_group_rows or _MOST_GROUP_ROWS
         self._scope = dictionary
-        self._scope_rows = scope_rows
         self._encoder = UnitEncoder(default_coding() if coding is None else coding, codec)
         self._pending: list[pa.Table] = []
         self._pending_rows = 0
         self._open_scope_rows = 0
-        self._group_rows = 0
+        self._group_rows = self._closed_rows = 0
         self._group_start = 0
         self._groups: list[tuple[int, Section, list[bytes]]] = []
         self._parts: list[pa.Array] = []
@@ -191,7 +190,8 @@ class Writer:
                 count = self._next_unit_rows()
                 self._write_unit(rows.slice(done, count))
                 done += count
-            self._wait(rows.slice(done))
+            # The length is given because pyarrow (26) slices a table without columns wrongly where it is not.
+            self._wait(rows.slice(done, rows.num_rows - done))
         except BaseException:
             self._out.abort()
             raise
@@ -203,8 +203,9 @@ class Writer:
             self._pending_rows += rows.num_rows
 
     def _took_pending(self) -> pa.Table:
-        pending, self._pending, self._pending_rows = self._pending, [], 0
-        return pa.concat_tables(pending)
+        pending, count = self._pending, self._pending_rows
+        self._pending, self._pending_rows = [], 0
+        return pa.concat_tables(pending) if self._nodes else rows_alone(self._schema, count)
 
     def close(self) -> None:
         """Complete the file. Without it, or after an error, there is none."""
@@ -237,7 +238,9 @@ class Writer:
             self._write_unit(table.slice(half))
             return
         for node, column in zip(self._nodes, table.columns, strict=True):
-            for piece in shred(node, _contiguous(column)):
+            rows = _contiguous(column)
+            for piece in shred(node, rows):
+                check_texts(node, piece, rows, self._closed_rows + self._group_rows)
                 self._columns[piece.node.column].add(piece, self._scope)
         self._group_rows += table.num_rows
         self._open_scope_rows += table.num_rows
@@ -284,6 +287,7 @@ class Writer:
         data = Section(self._group_start, self._out.position - self._group_start)
         self._groups.append((self._group_rows, data, described))
         self._group_start = self._out.position
+        self._closed_rows += self._group_rows
         self._group_rows = 0
 
     def _finish(self) -> None:
@@ -461,8 +465,10 @@ def _told(schema: pa.Schema) -> str:
     return ", ".join(told[:8]) + (f" and {len(told) - 8} more" if len(told) > 8 else "")
 
 
-def _check(name: str, value: int, most: int) -> None:
+def _checked(name: str, value: int, most: int) -> int:
+    """Return a parameter as Python's int: numpy's integers overflow where rows are counted with them."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise F3Error(f"{name}: {value!r:.60} is no whole number")
     if not 1 <= value <= most:
         raise F3Error(f"{name}: {value} does not lie between 1 and {most}")
+    return int(value)

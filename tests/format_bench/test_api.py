@@ -16,7 +16,7 @@ import pytest
 import format_bench
 from bench_runner.clock import now_ns
 from bench_runner.results.records import RecordError, changed, read_run
-from bench_runner.run.session import Options
+from bench_runner.run.session import QUICK_BUDGET_S, Options
 from format_bench import cli, compare, recommend, report, run
 from format_bench.api import run as running
 from format_bench.api.request import UNSAID, call_text, requested, result_folder
@@ -199,6 +199,19 @@ def test_a_run_is_told_whole_and_leaves_its_files(
     assert "some cells failed" in repr(measured)
     assert len(repr(measured)) < 200
     assert "<table" in measured._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("how", "budget_s"),
+    [({"quick": True}, QUICK_BUDGET_S), ({"quick": True, "budget_s": 9}, 9.0), ({}, None)],
+)
+def test_a_quick_run_has_a_budget_of_its_own(
+    how: dict[str, Any], budget_s: float | None, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was not counted is measured again, which on a restless machine would take three times as long."""
+    asked = fake_measure(monkeypatch, lambda folder: (read_run(stored), False))
+    run("tabular", formats="csv", rows=1000, out=tmp_path / "out", **how)
+    assert [options.budget_s for options in asked] == [budget_s]
 
 
 def test_an_interrupted_run_says_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

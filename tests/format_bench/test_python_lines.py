@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -19,7 +18,6 @@ from format_bench.python_lines import OWN_CODE, lines_of, part_lines_of
 TABLE = pa.table({"i": [1, 2, 3], "f": [0.5, 1.5, -2.0], "b": [True, False, True], "s": ["a", "b", "c d"]})
 LARGER = pa.table({"i": range(40), "f": [n / 2 for n in range(40)], "s": [f"{'ab'[n % 2]} {n}" for n in range(40)]})
 """Without null: what a condition on one means is said elsewhere."""
-IMAGES = [np.arange(48, dtype=np.uint8).reshape(4, 4, 3), np.arange(16, dtype=np.uint8).reshape(4, 4)]
 MORE = [
     "csv[engine=pandas,keep_default_na=false,codec=gzip,level=1]",
     "json[engine=pandas,double_precision=15,codec=zstd]",
@@ -54,9 +52,8 @@ CONDITIONS = {
 }
 """The column that each kind of condition is about, and the rows that meet it."""
 EXAMPLE = Path(__file__).parents[1] / "contracts" / "example"
-FORMATS, STORAGES, *_ = REGISTRIES
+FORMATS = REGISTRIES[0]
 TABULAR = [*(engine().variant for name in FORMATS for engine in FORMATS.engines(name)), *MORE]
-STORAGE = [engine().variant for name in STORAGES for engine in STORAGES.engines(name)]
 
 
 @pytest.fixture
@@ -137,15 +134,6 @@ def test_the_lines_of_a_third_partys_format_of_records_run(
     finally:
         monkeypatch.undo()
         FORMATS.__dict__.pop("entries", None)
-
-
-@pytest.mark.parametrize("variant", [name for name in STORAGE if not name.startswith("image-raw-io")])
-def test_the_lines_of_a_storage_run(variant: str, folder: Path) -> None:
-    names: dict[str, object] = {"arrays": IMAGES, "labels": [3, 7]}
-    exec(lines_of(variant, "images").text(), names)
-    read = names["images"]
-    assert read.labels == [3, 7]  # type: ignore[attr-defined]
-    assert [image.shape for image in read.arrays] == [(4, 4, 3), (4, 4)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("variant", TABULAR)

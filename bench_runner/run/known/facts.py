@@ -315,7 +315,9 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
     session.warn(
         f"{part} of {len(variants)} variant{'' if len(variants) == 1 else 's'} {LEFT_OUT}: "
         "the rounds, which come first, have used it up",
-        "the same command without --budget finds it; with --out and --resume added it measures what is missing",
+        "the same command without --quick finds it"
+        if session.options.quick
+        else "the same command without --budget finds it; with --out and --resume added it measures what is missing",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -46,17 +47,9 @@ class Picked:
 
 def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
     """The rows that are asked for, in their row groups. Raises F3Error for rows that there are none of."""
-    count = int(group_starts[-1])
-    wanted = _wanted(rows, count)
+    wanted = _wanted(rows, int(group_starts[-1]))
     if len(wanted) == 0:
         return Picked((), range(0))
-    if isinstance(wanted, range):
-        lowest, highest = wanted[0], wanted[-1]
-    else:
-        lowest, highest = int(wanted.min()), int(wanted.max())
-    if lowest < 0 or highest >= count:
-        asked = f"row {highest} is" if lowest == highest else f"rows {lowest} to {highest} are"
-        raise F3Error(f"{asked} asked for; there are {count}, counted from 0")
     if isinstance(wanted, range):
         first, after = _reach(wanted, group_starts)
         base = int(group_starts[first])
@@ -66,19 +59,46 @@ def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
 
 
 def _wanted(rows: Rows | None, count: int) -> Places:
+    """The row numbers, all of which there are."""
     if rows is None:
         return range(count)
     if isinstance(rows, slice):
         rows = range(count)[rows]
     if isinstance(rows, range):
-        return rows if rows.step == 1 else np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
+        if not rows:
+            return range(0)
+        _check_reach(min(rows[0], rows[-1]), max(rows[0], rows[-1]), count)
+        # Neither its end nor its step need fit into 64 bits.
+        return rows if rows.step == 1 else np.fromiter(rows, np.int64, len(rows))
+    numbers = _numbers(rows)
+    if len(numbers):
+        # Before they become int64, which turns numbers from 2^63 on into negative ones.
+        _check_reach(int(numbers.min()), int(numbers.max()), count)
+    return numbers.astype(np.int64)
+
+
+def _numbers(rows: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Whole numbers of any size, in one dimension."""
     try:
         numbers = np.asarray(rows)
     except ValueError:
         raise F3Error(f"rows: {type(rows).__name__} of unequal parts is no list of row numbers") from None
-    if numbers.ndim != 1 or (len(numbers) and numbers.dtype.kind not in "iu"):
-        raise F3Error(f"rows: {type(rows).__name__} of {numbers.dtype} is no slice, range or list of row numbers")
-    return numbers.astype(np.int64)
+    if numbers.ndim == 1 and (len(numbers) == 0 or numbers.dtype.kind in "iu"):
+        return numbers
+    # numpy makes floats of uint64 next to signed numbers, which are not exact, and objects of larger numbers.
+    if numbers.ndim == 1 and numbers.dtype.kind in "fO" and all(map(_is_whole, rows)):
+        return np.array(rows, object)
+    raise F3Error(f"rows: {type(rows).__name__} of {numbers.dtype} is no slice, range or list of row numbers")
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _check_reach(lowest: int, highest: int, count: int) -> None:
+    if lowest < 0 or highest >= count:
+        asked = f"row {highest} is" if lowest == highest else f"rows {lowest} to {highest} are"
+        raise F3Error(f"{asked} asked for; there are {count}, counted from 0")
 
 
 def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:

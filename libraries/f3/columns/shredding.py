@@ -179,6 +179,13 @@ def _rebased(array: pa.Array) -> tuple[int, pa.Array]:
 # --- putting together ----------------------------------------------------------------------------------------------
 
 
+def rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
+    """Return a table without columns, which has rows all the same. pa.concat_tables and pa.Table.from_arrays lose
+    them."""
+    nothing = pa.Array.from_buffers(pa.struct([]), rows, [None])
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)], schema=schema)
+
+
 def validity_of(present: pa.Array) -> pa.Buffer | None:
     """The bitmap that a Boolean column is; None where all are true. Raises F3Error for one that has nulls itself."""
     if present.null_count:

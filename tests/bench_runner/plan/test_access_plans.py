@@ -115,19 +115,6 @@ def test_zipf_is_refused_without_a_cache() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("asked", "rows"), [({}, 1_000_000), ({"quick": True}, 50_000), ({"quick": True, "rows": 700}, 700)]
-)
-def test_a_quick_look_at_access_is_on_rows_that_need_no_pilot_round(asked: dict[str, int], rows: int) -> None:
-    (dataset,) = plan("access", formats=("orc",), **asked).datasets.values()
-    assert dataset.rows == rows
-
-
-def test_a_quick_round_of_another_suite_has_all_its_rows() -> None:
-    whole, quick = (plan("tabular", formats=("orc",), datasets=("^eq$",), quick=quick).datasets for quick in (0, 1))
-    assert whole["eq"].rows == quick["eq"].rows > 50_000
-
-
 def test_what_shows_in_one_process_goes_over_networks_where_they_are_named() -> None:
     request = {"datasets": ("snowset",), "rows": 1_000_000, "formats": ("parquet",), "operations": ("query",)}
     special = ("technique=", "footers=", "row_group_rows=")

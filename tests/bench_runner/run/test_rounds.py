@@ -190,6 +190,15 @@ def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(execute
     assert len(executed) == len(CHAINS)
 
 
+def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tuple[str, int, int]]) -> None:
+    """It would be half of what there is to do."""
+    for quick in (True, False):
+        run = session(None, quick=quick)
+        run.datasets["eq"].size_bytes = 40_000_000
+        assert set(rounds.pilot_round(run)) == set(CHAINS)
+        assert len(executed) == (0 if quick else len(CHAINS))
+
+
 @pytest.mark.parametrize(("asked", "budget_s", "slow", "before"), [(5, 100.0, 6, 15), (9, 40.0, 6, 15)])
 def test_slow_variants_have_their_round_when_all_others_are_done(
     asked: int,

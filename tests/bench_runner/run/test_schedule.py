@@ -310,6 +310,9 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
     assert not is_small(50_001, 10**6)
     assert is_small(2_000, 16 * 10**6)
     assert not is_small(2_000, 16 * 10**6 + 1)
+    assert is_small(50_000, 50 * 10**6, quick=True)
+    assert not is_small(50_001, 10**6, quick=True)
+    assert not is_small(2_000, 50 * 10**6 + 1, quick=True)
 
 
 def test_a_race_goes_on_for_whoever_is_let_run() -> None:

@@ -193,9 +193,35 @@ def test_tables_of_next_to_nothing_come_back(rows, dictionary):
     assert sum(batch.num_rows for batch in file.batches()) == rows
 
 
-def test_a_table_without_columns_keeps_its_schema():
+@pytest.mark.parametrize("how", [{}, {"row_group_rows": 3}, {"rows_per_unit": 2}, {"dictionary": "shared"}])
+def test_a_table_without_columns_keeps_its_rows(how):
+    # pyarrow loses the rows in other calls that make such tables: replace_schema_metadata, to_batches after select([]).
+    table = shredding.rows_alone(pa.schema([], metadata={"of": "rows alone"}), 10)
+    (batch,) = table.to_batches()
+    for data in (table, batch, pa.RecordBatchReader.from_batches(batch.schema, [batch.slice(0, 4), batch.slice(4, 6)])):
+        file = opened(stored(data, **how))
+        assert (file.num_rows, file.describe().rows) == (10, 10)
+        assert (file.read().num_rows, file.read().schema.metadata) == (10, {b"of": b"rows alone"})
+        assert file.read(rows=[9, 0, 9]).num_rows == 3
+        assert file.read(rows=slice(4, 100)).num_rows == 6
+        assert sum(batch.num_rows for batch in file.batches()) == 10
+        with pytest.raises(f3.F3Error, match="row 10 is asked for; there are 10"):
+            file.read(rows=[10])
+
+
+def test_a_table_without_columns_may_come_piece_by_piece():
+    table = TABLE.select([])
+    out = io.BytesIO()
+    with f3.Writer(out, table.schema, rows_per_unit=400, coding=plain_coding) as writer:
+        for rows in (1, 399, 400, 0, 401):
+            writer.write_table(table.slice(0, rows))
+    assert opened(out).read().num_rows == 1201
+
+
+def test_no_columns_of_a_table_have_its_rows():
     table = pa.table({})
     assert opened(stored(table)).read().equals(table)
+    assert [batch.num_rows for batch in opened(stored(TABLE, row_group_rows=600)).batches([])] == [600, 400]
     assert opened(stored(TABLE)).read([]).num_rows == len(TABLE)
     assert opened(stored(TABLE)).read([], rows=slice(0, 5)).num_rows == 5
 
@@ -231,10 +257,45 @@ def test_rows_that_there_are_none_of_are_refused(rows):
         opened(stored(TABLE)).read(rows=rows)
 
 
-@pytest.mark.parametrize("rows", [[1.5], [True, False], [[1], [2]], [[1], [2, 3]], ["a"], 7])
+@pytest.mark.parametrize(
+    ("rows", "asked"),
+    [
+        (np.array([2**63], np.uint64), f"row {2**63} is"),
+        (np.array([2**64 - 1, 3], np.uint64), f"rows 3 to {2**64 - 1} are"),
+        ([2**63], f"row {2**63} is"),
+        ([2, 2**64 - 1], f"rows 2 to {2**64 - 1} are"),
+        ([-1, 2**64], f"rows -1 to {2**64} are"),
+        (pa.array([2**64 - 1], pa.uint64()), f"row {2**64 - 1} is"),
+        (range(0, 2**64, 2**63), f"rows 0 to {2**63} are"),
+        (range(2**64), f"rows 0 to {2**64 - 1} are"),
+        (range(2**64, -1, -1), f"rows 0 to {2**64} are"),
+    ],
+)
+def test_errors_name_rows_beyond_64_bits_as_they_were_asked_for(rows, asked):
+    with pytest.raises(f3.F3Error, match=f"{asked} asked for; there are 1000, counted from 0"):
+        opened(stored(TABLE)).read(rows=rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([5, 2], np.uint64), [np.uint64(5), 2], [np.uint64(5), np.int64(2)], np.array([5, 2], object),
+        range(5, 2, -3 - 2**64), range(5, 1, -3), slice(np.uint64(5), np.uint64(6)), slice(5, 6, 2**64),
+    ],
+)  # fmt: skip
+def test_row_numbers_may_be_of_any_type_of_whole_numbers(rows):
+    wanted = [5, 2] if not isinstance(rows, slice) and len(rows) == 2 else [5]
+    assert opened(stored(TABLE)).read(["int"], rows=rows).equals(TABLE.select(["int"]).take(wanted))
+
+
+@pytest.mark.parametrize("rows", [[1.5], [2.0], [None], {1}, [True, False], [[1], [2]], [[1], [2, 3]], ["a"], 7])
 def test_rows_that_are_no_numbers_are_refused(rows):
     with pytest.raises(f3.F3Error, match=r"is no (slice, range or )?list of row numbers"):
         opened(stored(TABLE)).read(rows=rows)
+
+
+def test_a_number_of_threads_may_be_one_of_numpy():
+    assert opened(stored(TABLE), threads=np.uint64(2)).read().equals(TABLE)
 
 
 @pytest.mark.parametrize("parameter", [{"verify": "all"}, {"prefer": "fast"}])

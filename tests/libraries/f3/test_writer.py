@@ -180,6 +180,13 @@ def test_parameters_that_cannot_be_are_refused(parameter):
         stored(NUMBERS, **parameter)
 
 
+@pytest.mark.parametrize("name", ["rows_per_unit", "row_group_rows", "scope_rows"])
+def test_a_number_of_rows_may_be_one_of_numpy(name):
+    """A sum of np.uint8 overflows, which would count rows wrongly."""
+    file = stored(NUMBERS, **{name: np.uint8(200)}, dictionary="shared")
+    assert file.getvalue() == stored(NUMBERS, **{name: 200}, dictionary="shared").getvalue()
+
+
 @pytest.mark.parametrize("data", [None, {"a": [1]}, [1, 2], "table.csv"])
 def test_what_is_no_table_is_told(data, tmp_path):
     with pytest.raises(f3.F3Error, match=r"^data: .* is no Arrow table"):

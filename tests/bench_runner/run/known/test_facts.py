@@ -109,10 +109,11 @@ def session(tmp_path: Path, *, warnings: Sequence[RunWarning] = (), **options: A
 EVERY = [("csv", "pandas"), ("csv", "arrow"), ("pickle", "pandas"), ("pickle", "arrow")]
 
 
+@pytest.mark.parametrize(("quick", "option"), [(False, "--budget"), (True, "--quick")])
 def test_losses_are_looked_for_until_the_budget_is_spent(
-    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
+    quick: bool, option: str, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
 ) -> None:
-    run = session(tmp_path, budget_s=60.0, brief=True)
+    run = session(tmp_path, budget_s=60.0, brief=True, quick=quick)
     known = taken(run)
     assert known.missing
     clock.seconds = 50
@@ -120,7 +121,7 @@ def test_losses_are_looked_for_until_the_budget_is_spent(
     assert asked == EVERY[:3]
     (warning,) = run.info.warnings
     assert warning.text.startswith("fidelity of 1 variant left out to keep the budget")
-    assert "without --budget" in warning.remedy
+    assert f"without {option}" in warning.remedy
 
 
 @pytest.mark.parametrize("budget_s", [None, 600.0])

@@ -1,0 +1,24 @@
+"""What one quick round measures of a suite: the suite with less of everything that the user did not name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bench_runner.plan.request import Request
+from bench_runner.suites import Suite
+
+
+def quickly(suite: Suite, request: Request) -> Suite:
+    """Return the suite as one quick round has it; as it is where no quick round is asked for."""
+    if not request.quick:
+        return suite
+    quick = suite.quick
+    return replace(
+        suite,
+        rows=quick.rows or suite.rows,
+        datasets=suite.datasets if request.datasets else quick.datasets or suite.datasets,
+        operations=suite.operations if request.operations else quick.operations or suite.operations,
+        networks=quick.networks or suite.networks,
+        threads=quick.threads or suite.threads,
+        variants=tuple(each for each in suite.variants if request.formats or each not in quick.without),
+    )
