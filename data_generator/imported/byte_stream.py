@@ -11,15 +11,30 @@ import gzip
 import io
 import lzma
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from data_generator.imported.refusal import Refused
 
-PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-"""Endings of the names of compressed files."""
+UNPACKING: Mapping[str, str] = {
+    ".gz": "gunzip -k",
+    ".bz2": "bunzip2 -k",
+    ".xz": "xz -dk",
+    ".zst": "zstd -d",
+    ".zip": "unzip",
+}
+"""Ending of a compressed file's name -> the command that unpacks it and leaves it there."""
+
+_MAGIC: Mapping[str, bytes] = {
+    ".gz": b"\x1f\x8b",
+    ".bz2": b"BZh",
+    ".xz": b"\xfd7zXZ\x00",
+    ".zst": b"\x28\xb5\x2f\xfd",
+    ".zip": b"PK\x03\x04",
+}
+"""How compressed files begin."""
 
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
@@ -33,7 +48,12 @@ _TEXT_BLOCK_BYTES = 1 << 20
 def packing_of(name: str) -> str:
     """The ending of a compressed file's name, such as '.gz'; empty for one that is not compressed."""
     lowered = name.lower()
-    return next((ending for ending in PACKED if lowered.endswith(ending)), "")
+    return next((ending for ending in UNPACKING if lowered.endswith(ending)), "")
+
+
+def packing_in(beginning: bytes) -> str:
+    """The ending that a compressed file should have which begins so; empty for other files."""
+    return next((ending for ending, magic in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
 class ByteStream:

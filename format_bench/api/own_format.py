@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from data_generator.errors import DataError
+from data_generator.imported.byte_stream import packing_of
 from data_generator.imported.images import image_input
 from data_generator.imported.tables import table_input
 
@@ -27,7 +28,8 @@ OF_TABLES: Mapping[str, str] = {
 }
 PLAIN_JSON_LINES = "json-lines[engine=msgspec]"
 """Of documents: what they are received as."""
-GZIPPED_CSV = "csv[engine=pandas,codec=gzip]"
+CODECS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+"""Ending of a compressed file -> the codec by which pandas writes such a one."""
 OF_IMAGES: Mapping[str, str] = {
     ".png": "png[engine=pillow]",
     ".jpg": "jpeg[engine=pillow]",
@@ -46,5 +48,6 @@ def plain_call(data: Path, *, images: bool) -> str | None:
     if images:
         variants = {OF_IMAGES.get(Path(file.name).suffix.lower()) for file in found.files}
         return variants.pop() if len(variants) == 1 else None
-    gzipped = found.kind == table_input.CSV and found.files[0].name.lower().endswith(".gz")
-    return GZIPPED_CSV if gzipped else OF_TABLES[found.kind]
+    codec = CODECS.get(packing_of(found.files[0].name))
+    plain = OF_TABLES[found.kind]
+    return f"{plain.removesuffix(']')},codec={codec}]" if codec else plain

@@ -10,7 +10,7 @@ from pandas.io.excel._util import get_default_engine
 
 from bench_runner.registries import build_unloaded, engine_of
 from data_generator.imported.tables.table_input import SUFFIXES
-from format_bench.api.own_format import GZIPPED_CSV, OF_IMAGES, OF_TABLES, PLAIN_CSV, plain_call
+from format_bench.api.own_format import CODECS, OF_IMAGES, OF_TABLES, PLAIN_CSV, plain_call
 
 
 def found(folder: Path, *names: str, images: bool = False) -> str | None:
@@ -25,7 +25,9 @@ def found(folder: Path, *names: str, images: bool = False) -> str | None:
     [
         ("sales.csv", PLAIN_CSV),
         ("sales.tsv", PLAIN_CSV),
-        ("sales.csv.gz", GZIPPED_CSV),
+        ("sales.csv.gz", "csv[engine=pandas,codec=gzip]"),
+        ("sales.jsonl.zst", "json[engine=pandas,codec=zstd]"),
+        ("sales.csv.zip", PLAIN_CSV),
         ("sales.jsonl", "json[engine=pandas]"),
         ("sales.parquet", "parquet[engine=pandas,codec=snappy]"),
         ("sales.feather", "feather[engine=pandas,codec=lz4]"),
@@ -42,7 +44,8 @@ def test_a_folder_of_parquet_files_is_parquet(tmp_path: Path) -> None:
 
 def test_every_kind_that_is_taken_has_one_and_each_is_spelled_as_it_is_measured() -> None:
     assert set(OF_TABLES) == set(SUFFIXES.values())
-    for variant in (*OF_TABLES.values(), *OF_IMAGES.values(), GZIPPED_CSV):
+    packed = [f"{plain}[engine=pandas,codec={codec}]" for plain in ("csv", "json") for codec in CODECS.values()]
+    for variant in (*OF_TABLES.values(), *OF_IMAGES.values(), *packed):
         engine, settings = engine_of(variant)
         assert engine(settings).variant == variant
 

@@ -13,12 +13,12 @@ Nothing here knows of caches or data sets.
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
+from data_generator.imported.byte_stream import ByteStream
 from data_generator.imported.documents import line_check
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
 from data_generator.imported.refusal import Refused
@@ -45,11 +45,15 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     """The letters and contents that answer a task (`path`, `files`, `rows`, `key`), without the end. Raises Refused."""
     (file,) = task["files"]
     progress.at(task["path"])
-    with opened(file["path"]) as stream:
-        _check_beginning(stream, task["path"])
+    with opened(file["path"]) as raw:
+
+        def content() -> ByteStream:
+            return ByteStream(raw.fileno(), task["path"], file["size_bytes"])
+
+        _check_beginning(content(), task["path"])
         input_rows = 0
         first = None
-        for lines in _parts(stream, task["path"], progress):
+        for lines in _parts(content(), task["path"], progress):
             first = first or next(iter(lines), None)
             input_rows += len(lines)
             yield ROWS, json.dumps(input_rows).encode()
@@ -66,7 +70,7 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
             "numbered": numbered,
         }
         yield FACTS, json.dumps(facts).encode()
-        yield from _sample(stream, task, progress, blocks, numbered)
+        yield from _sample(content(), task, progress, blocks, numbered)
 
 
 def _has_usual_key(first: _Line, path: str) -> bool:
@@ -80,11 +84,8 @@ def _at(refused: Refused, path: str, number: int) -> Refused:
     return Refused(refused.reason, refused.step, f"{path}, line {number:,}")
 
 
-def _check_beginning(stream: IO[bytes], path: str) -> None:
-    beginning = stream.read(1 << 16)
-    if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Refused("is UTF-16, and UTF-8 is read", "write it again: iconv -f UTF-16 -t UTF-8", f"{path}, line 1")
-    if beginning.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
+def _check_beginning(stream: ByteStream, path: str) -> None:
+    if stream.read(1 << 16).lstrip().startswith(b"["):
         raise Refused(
             "begins with '[': it is one JSON array, and an object a line is read (JSON Lines)",
             "write it again: jq -c '.[]' FILE > NEW",
@@ -92,11 +93,8 @@ def _check_beginning(stream: IO[bytes], path: str) -> None:
         )
 
 
-def _parts(stream: IO[bytes], path: str, progress: Progress) -> Iterator[list[_Line]]:
+def _parts(stream: ByteStream, path: str, progress: Progress) -> Iterator[list[_Line]]:
     """The lines of the file that are not empty, those of a block together. Raises Refused for one that is too long."""
-    stream.seek(0)
-    if stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-        stream.seek(0)
     rest, number = b"", 1
     while part := stream.read(BLOCK_BYTES):
         lines = (rest + part).split(b"\n")
@@ -117,7 +115,7 @@ def _filled(lines: Sequence[bytes], first: int) -> list[_Line]:
 
 
 def _sample(
-    stream: IO[bytes], task: Task, progress: Progress, blocks: Sequence[sampling.Block], numbered: bool
+    stream: ByteStream, task: Task, progress: Progress, blocks: Sequence[sampling.Block], numbered: bool
 ) -> Iterator[tuple[bytes, Any]]:
     """The documents of the sample, checked, block by block of the file."""
     seen: dict[line_check.Key, int] = {}

@@ -14,9 +14,10 @@ from data_generator.imported.refusal import printable
 from data_generator.imported.tables import table_input
 from data_generator.imported.user_files import UserInput, input_file, located
 
-TAKEN = "documents are taken as JSON Lines: a file with an object a line (.jsonl, .ndjson, .json)"
-_PACKED = {".gz": "gunzip -k", ".zst": "zstd -d", ".xz": "xz -dk", ".bz2": "bunzip2 -k", ".zip": "unzip"}
-"""The end of a compressed file's name -> what unpacks it, and leaves it there."""
+TAKEN = (
+    "documents are taken as JSON Lines: a file with an object a line (.jsonl, .ndjson, .json; also as .gz, .bz2, .xz, "
+    ".zst or .zip)"
+)
 
 
 def find(given: Path) -> UserInput:
@@ -27,9 +28,6 @@ def find(given: Path) -> UserInput:
         raise DataError(f"{shown}: is a folder\n  {TAKEN}; of several files make one: cat *.jsonl > ALL.jsonl")
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"{shown}: is no regular file, and is read more than once\n  {TAKEN}")
-    unpack = _PACKED.get(path.suffix.lower())
-    if unpack is not None:
-        raise DataError(f"{shown}: is compressed\n  unpack it first: {unpack} {printable(path.name)}; {TAKEN}")
     kind = table_input.kind_of(path.name)
     if kind is None:
         raise DataError(f"{shown}: its name does not say that it holds documents\n  {TAKEN}")

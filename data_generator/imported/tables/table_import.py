@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import msgspec
 
+from data_generator.imported.byte_stream import packing_in, packing_of
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
@@ -40,7 +41,6 @@ _MAGIC = (
 )
 """How files begin that say what they are; text does not."""
 _FEATHER_1 = b"FEA1"
-_GZIP = b"\x1f\x8b"
 
 
 _READERS: Mapping[str, str] = {
@@ -94,9 +94,12 @@ def _check_beginning(stream: IO[bytes], task: Task) -> None:
     found = next((known for magic, known in _MAGIC if beginning.startswith(magic)), None)
     if beginning.startswith(_FEATHER_1):
         raise Refused("is Feather of version 1", "write it again by pandas: read_feather(FILE).to_feather(NEW)")
-    if beginning.startswith(_GZIP) and not task["path"].lower().endswith(".gz"):
-        raise Refused("is packed by gzip, and its name does not say so", "call a packed CSV file .csv.gz")
-    if found == kind or (found is None and kind in (CSV, JSON)):
+    packing = packing_of(task["path"])
+    packed = packing_in(beginning) if kind in (CSV, JSON) and found != AVRO else ""
+    if packed != packing:
+        said = f"is packed as {packed}" if packed else "is not packed"
+        raise Refused(f"{said}, and its name does not say so", "give it the right name, such as FILE.csv.gz")
+    if packing or found == kind or (found is None and kind in (CSV, JSON)):
         return
     if found is None:
         raise Refused(f"is no {kind} file: it begins with {beginning[:6]!r}", "repair it, or give it the right name")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from data_generator.errors import DataError
+from data_generator.imported.byte_stream import UNPACKING, packing_of
 from data_generator.imported.images.image_input import DEPTH, IMAGE_SUFFIXES
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import printable
@@ -22,9 +24,7 @@ CSV, JSON, PARQUET, ARROW, ORC, EXCEL, AVRO = "CSV", "JSON Lines", "Parquet", "A
 
 SUFFIXES: Mapping[str, str] = {
     ".csv": CSV,
-    ".csv.gz": CSV,
     ".tsv": CSV,
-    ".tsv.gz": CSV,
     ".json": JSON,
     ".jsonl": JSON,
     ".ndjson": JSON,
@@ -50,8 +50,8 @@ TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
 """Kind of file -> the options of ReadOptions that its reader follows; the others say themselves what they hold."""
 
 TAKEN = (
-    "a table is taken as CSV (.csv, .tsv, .csv.gz), JSON Lines, Parquet, Feather/Arrow, ORC, Excel, Avro, or a folder "
-    "of Parquet files"
+    "a table is taken as CSV or JSON Lines (also as .gz, .bz2, .xz, .zst or .zip), Parquet, Feather/Arrow, ORC, Excel, "
+    "Avro, or a folder of Parquet files"
 )
 _IMAGES = "images go with run image --data PATH"
 
@@ -71,6 +71,10 @@ def find(given: Path) -> UserInput:
         raise DataError(f"{printable(path)}: is an image, and the suite is about tables\n  {_IMAGES}")
     kind = kind_of(path.name)
     if kind is None:
+        packing = packing_of(path.name)
+        if packing and kind_of(path.name.lower().removesuffix(packing)) is not None:
+            command = f"{UNPACKING[packing]} {shlex.quote(path.name)}"
+            raise DataError(f"{printable(path)}: is compressed, which is taken of CSV and JSON\n  unpack it: {command}")
         raise DataError(f"{printable(path)}: its name does not say what it holds\n  {TAKEN}")
     if about.st_size == 0:
         raise DataError(f"{printable(path)}: is empty (0 bytes)\n  name a file with a table in it")
@@ -87,9 +91,11 @@ def check_options(found: UserInput, options: ReadOptions) -> None:
 
 
 def kind_of(name: str) -> str | None:
-    """What a file holds, by the end of its name; None where that does not say it."""
-    lowered = name.lower()
-    return next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
+    """What a file holds, by the end of its name; None where that does not say it. Text may be compressed."""
+    packing = packing_of(name)
+    lowered = name.lower().removesuffix(packing)
+    kind = next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
+    return kind if not packing or kind in (CSV, JSON) else None
 
 
 def _parquet_files(path: Path) -> list[InputFile]:

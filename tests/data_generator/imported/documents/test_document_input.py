@@ -16,8 +16,7 @@ LINE = b'{"id": 1}\n'
 @pytest.mark.parametrize(
     ("name", "content", "told", "step"),
     [
-        ("a.jsonl.gz", LINE, "is compressed", "unpack it first: gunzip -k a.jsonl.gz"),
-        ("a.zst", LINE, "is compressed", "zstd -d a.zst"),
+        ("a.zst", LINE, "does not say that it holds documents", "also as .gz, .bz2"),
         ("a.jsonl", b"", "is empty (0 bytes)", "a file with documents in it"),
         ("a.txt", LINE, "does not say that it holds documents", "documents are taken as JSON Lines"),
         ("a.csv", b"a\n1\n", "is CSV, which holds a table", "a table goes with run tabular --data PATH"),

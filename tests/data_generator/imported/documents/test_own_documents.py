@@ -17,6 +17,7 @@ from data_generator.imported.documents import document_import, document_worker
 from data_generator.imported.documents.line_check import MAX_DEPTH
 from data_generator.imported.documents.line_check import key_of as key_in
 from data_generator.imported.refusal import Refused
+from tests.data_generator.imported.tables.test_csv_values import PACKERS
 
 Write = Callable[..., Path]
 
@@ -111,7 +112,6 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
         (({"a": 1}, {"id": 1}), "line 2: has a field 'id', which others have not"),
         (('[{"id": 1}]',), "line 1: begins with '['"),
         (("", " "), "holds no documents"),
-        ((b"\xff\xfe{\x00}\x00",), "is UTF-16"),
     ],
 )
 def test_what_is_no_document_is_refused_with_its_line(lines: tuple[Any, ...], told: str, write: Write) -> None:
@@ -133,7 +133,7 @@ def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
 ) -> None:
     monkeypatch.setattr(document_import, "BLOCK_BYTES", 1 << 10)
     path = write({"id": 1}, {"id": 2, "a": "x" * 5_000})
-    task = {"path": str(path), "files": [{"path": str(path)}], "rows": 10, "key": ""}
+    task = {"path": str(path), "files": [{"path": str(path), "size_bytes": path.stat().st_size}], "rows": 10, "key": ""}
 
     class Nowhere:
         def at(self, where: str) -> None:
@@ -143,6 +143,20 @@ def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
         list(document_import.frames(task, Nowhere()))  # type: ignore[arg-type]
     assert "is longer than" in caught.value.reason
     assert caught.value.where.endswith("line 2")
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_compressed_documents_are_those_of_the_plain_file(ending: str, tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"id": number, "a": "x" * number}) + "\n" for number in range(20))
+    (tmp_path / "plain.jsonl").write_text(lines)
+    (tmp_path / f"packed.jsonl{ending}").write_bytes(PACKERS[ending](lines.encode()))
+    plain, packed = own(tmp_path / "plain.jsonl"), own(tmp_path / f"packed.jsonl{ending}")
+    assert list(packed.batches()) == list(plain.batches())
+
+
+def test_documents_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+    (tmp_path / "marked.jsonl").write_bytes('{"id": 1, "a": "čaj"}\n'.encode("utf-16"))
+    assert own(tmp_path / "marked.jsonl").rows == 1
 
 
 def test_what_is_no_file_of_lines_is_refused(tmp_path: Path) -> None:

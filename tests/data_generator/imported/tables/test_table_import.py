@@ -102,7 +102,9 @@ def test_a_wrong_name_is_told(content: str, name: str, tmp_path: Path) -> None:
 
 def test_a_packed_file_whose_name_does_not_say_so_is_refused(tmp_path: Path) -> None:
     path = write(numbered(10), tmp_path / "table.csv.gz").rename(tmp_path / "table.csv")
-    assert "is packed by gzip" in refusal(path)
+    assert "is packed as .gz, and its name does not say so" in refusal(path)
+    path = write(numbered(10), tmp_path / "table.csv").rename(tmp_path / "other.csv.gz")
+    assert "is not packed, and its name does not say so" in refusal(path)
 
 
 def test_what_pandas_has_written_into_a_schema_decides_nothing(tmp_path: Path) -> None:
