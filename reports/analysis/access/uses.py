@@ -27,8 +27,7 @@ NO_VERDICT = "?"
 """Stands behind what may be chance."""
 USES_MEANING = (
     "2.10: so many times as long as the fastest; =: cannot be told from it; "
-    f"{NO_VERDICT}: under {FEWEST_ROUNDS} rounds in common, no verdict; 5 of 7 counted: "
-    "the others have no figure, because the machine was busy"
+    f"{NO_VERDICT}: under {FEWEST_ROUNDS} rounds in common, no verdict"
 )
 IN_PLACE = {"rewrite": "saving all anew with", "save-all": "gathering all with"}
 """What stands for a call that an engine does not have, in words, where it is not reading all."""
