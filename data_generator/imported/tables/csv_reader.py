@@ -10,7 +10,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -21,13 +21,14 @@ import pyarrow.csv
 import pyarrow.types as pt
 
 from data_generator.imported.byte_stream import ByteStream, first_bytes
-from data_generator.imported.refusal import Refused, printable
+from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.csv_layout import Layout, delimiter_name, found_layout
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
 from data_generator.imported.tables.text_types import column_notes
 from data_generator.imported.tables.text_types.column_notes import Note
-from data_generator.imported.tables.text_types.conversion import NotOfType, converted
+from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
+from data_generator.imported.tables.text_types.distinct_texts import missing_text
 from data_generator.imported.tables.text_types.inference import Column, inferred, refuse_encoding
 from data_generator.imported.tables.text_types.numbers import NUMBER
 
@@ -203,7 +204,7 @@ def read(source: Source) -> Reading:
     file = _File(source, layout)
     record = file.first_record
     names = table_types.named(record) if layout.has_header else file.keys
-    _check_columns(source.options.columns, names)
+    check_columns(source.options.columns, names)
     input_rows, newlines = yield from _counted(file)
     blocks = chosen_blocks(input_rows, source.rows)
     texts = yield from _texts(file, blocks, input_rows)
@@ -242,14 +243,6 @@ def read(source: Source) -> Reading:
     return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
 
 
-def _check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raises Refused for a type that is asked of a column that is not there."""
-    for name in wanted:
-        if name not in names:
-            few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
-            raise Refused(f"has no column {name!r}, which --column names", f"its columns are {few}")
-
-
 def _typed(name: str, texts: pa.ChunkedArray, source: Source, wheres: column_notes.Wheres) -> Column:
     kind = source.options.columns.get(name)
     if kind is None:
@@ -258,11 +251,7 @@ def _typed(name: str, texts: pa.ChunkedArray, source: Source, wheres: column_not
         return converted(texts, kind, source.options)
     except NotOfType as unfit:
         where = wheres([unfit.place]).get(unfit.place, "")
-        raise Refused(
-            f"column {name!r} holds {printable(unfit.value)[:60]!r}, which --column {name}={kind} does not take",
-            "name another type, or repair the value",
-            f"{source.path}, {where}" if where else source.path,
-        ) from None
+        raise not_taken(name, kind, unfit, f"{source.path}, {where}" if where else source.path) from None
 
 
 def _occurs(text: str, column: pa.ChunkedArray) -> bool:
@@ -292,9 +281,7 @@ def _missing_text(columns: Sequence[Column]) -> str:
     spelled: Counter[str] = Counter()
     for column in columns:
         spelled.update(column.missing)
-    return (
-        ", ".join(f"{rows:,} {text!r}" if text else f"{rows:,} empty" for text, rows in spelled.most_common()) or "none"
-    )
+    return missing_text(spelled)
 
 
 def _counted(file: _File) -> Generator[int, None, tuple[int, int]]:

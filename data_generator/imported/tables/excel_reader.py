@@ -1,22 +1,29 @@
-"""Excel: the first sheet, whose first row has the names; cells have types of their own, and a column has one.
+"""Excel: the first row of a sheet has the names; cells have types of their own, and a column has one.
 
-A sheet is in memory as a whole: it has at most 1,048,576 rows. This module knows no other kind of file.
+A sheet is in memory as a whole: it has at most 1,048,576 rows. This module depends on no other kind of file.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-import python_calamine
+import pyarrow.types as pt
 
-from data_generator.imported.refusal import Refused
+from data_generator.imported.refusal import printable
 from data_generator.imported.tables import sampling, table_types
+from data_generator.imported.tables.excel import odd_cells, sheets
+from data_generator.imported.tables.excel.odd_cells import DIGITS, ERROR, FINE, FORMULA, STALE, letters
+from data_generator.imported.tables.excel.sheets import Sheet
+from data_generator.imported.tables.sampling import Block
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
-from data_generator.imported.tables.text_columns import MISSING, Misfit, misfit_remarks
+from data_generator.imported.tables.text_types.column_notes import Note, column_option
+from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
+from data_generator.imported.tables.text_types.distinct_texts import MISSING, missing_text
 
 _KINDS: Mapping[type, str] = {
     bool: "boolean",
@@ -30,59 +37,185 @@ _KINDS: Mapping[type, str] = {
 }
 _EXACT = 1 << 53
 """A cell holds a float64: integers are exact below."""
+_WORDS = frozenset(MISSING) - {""}
+
+_SAVED = "open the file in Excel or LibreOffice, save it, and read it again"
+_ODD = {
+    ERROR: ("errors in {} cells are missing values", "repair the formulas, if a value is meant"),
+    FORMULA: ("formulas without a stored value in {} cells are missing values", _SAVED),
+    STALE: ("formulas in {} cells have values that the file asks to compute again when it is opened", _SAVED),
+    FINE: ("times with fractions of a millisecond in {} cells are rounded to milliseconds", "store them as text"),
+    DIGITS: ("integers with more digits than a cell holds in {} cells are rounded", "store them as text"),
+}
+"""What is odd about cells -> what is said of them, and the next step."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The chosen rows of a sheet."""
+
+    source: Source
+    sheet: Sheet
+    names: list[str]
+    blocks: tuple[Block, ...]
+    rows: list[list[Any]]
+    missing: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def first_row(self) -> int:
+        """The row of the sheet, counted from 0, behind the header."""
+        return self.sheet.row + self.source.options.header
+
+    def cell(self, column: int, place: int) -> str:
+        """The name of a cell, by the place of its row in the sample."""
+        return f"cell {letters(self.sheet.column + column)}{self.first_row + sampling.row_at(self.blocks, place) + 1}"
 
 
 def read(source: Source) -> Reading:
-    """The sample of the first sheet. Raises Refused."""
+    """The sample of a sheet. Raises Refused."""
     source.progress.at(source.path)
-    rows = _cells(source)
-    if not rows:
-        raise Refused("holds no rows in its first sheet", "name a file with a table in it", source.path)
-    names = table_types.named([_text(value) or "" for value in rows.pop(0)])
+    workbook = sheets.opened(source)
+    sheet = yield from sheets.chosen(workbook, source)
+    workbook.close()
+    header, rows = (sheet.cells[0], sheet.cells[1:]) if source.options.header else (None, sheet.cells)
+    names = _names(header, len(rows[0]))
+    check_columns(source.options.columns, names)
     yield len(rows)
     blocks = chosen_blocks(len(rows), source.rows)
     chosen = [row for block in blocks for row in rows[block.start : block.end]]
-    misfits: list[Misfit] = []
-    columns = [_column(name, [row[place] for row in chosen], misfits) for place, name in enumerate(names)]
-    table = pa.table(columns, names=names)
-    schema = table_types.kept_schema(table.schema)
+    table = _Table(source, sheet, names, blocks, chosen)
+    remarks = [*sheet.remarks(), *_header_remarks(table, header), *_row_remarks(table)]
+    columns = []
+    for place in range(len(names)):
+        array, notes = _column(table, place)
+        columns.append(array)
+        remarks += [note.remark(table.cell(place, note.place)) for note in notes]
+        yield len(rows)
+    moments = [sheet.column + place for place, array in enumerate(columns) if _has_time(array.type)]
+    odd = yield from odd_cells.found(source.stream, sheet.name, table.first_row, moments, len(rows))
+    for place in range(len(names)):
+        remarks += _odd_remarks(table, place, odd)
+    made = pa.table(columns, names=names)
+    schema = table_types.kept_schema(made.schema)
+    understood = {
+        "sheet": sheet.shown(),
+        "header": f"row {sheet.row + 1}" if header is not None else "none: columns are called '0', '1', ..",
+        "missing values": missing_text(table.missing),
+    }
+    if source.path.lower().endswith((".xls", ".xlsb", ".ods")) and "" in table.missing:
+        understood["missing values"] += "; errors and formulas without a value look like empty cells in this format"
+    return Found(
+        len(rows),
+        blocks,
+        schema,
+        as_batches(made.cast(schema)),
+        [*table_types.name_remarks(names), *remarks],
+        understood,
+    )
 
-    def lines_of(places: Sequence[int]) -> dict[int, int]:
-        # Behind the header, and counted from 1, as the program shows it.
-        return {place: sampling.row_at(blocks, place) + 2 for place in places}
 
-    remarks = misfit_remarks(misfits, lines_of, "row")
-    return Found(len(rows), blocks, schema, as_batches(table.cast(schema)), remarks)
-
-
-def _cells(source: Source) -> list[list[Any]]:
-    """The rows of the first sheet, without those at its end and those columns at its right that are empty."""
-    workbook = python_calamine.CalamineWorkbook.from_filelike(source.stream)
-    if not workbook.sheet_names:
-        raise Refused("holds no sheet", "name a file with a table in it", source.path)
-    rows = workbook.get_sheet_by_index(0).to_python(skip_empty_area=False)
-    while rows and all(value == "" for value in rows[-1]):
-        rows.pop()
-    width = max((place for row in rows for place, value in enumerate(row, start=1) if value != ""), default=0)
-    return [row[:width] for row in rows]
+def _names(header: Sequence[Any] | None, width: int) -> list[str]:
+    if header is None:
+        return [str(place) for place in range(width)]
+    return table_types.named([_text(value) or "" for value in header])
 
 
-def _column(name: str, cells: Sequence[Any], misfits: list[Misfit]) -> pa.Array:
-    values = [None if isinstance(cell, str) and cell in MISSING else cell for cell in cells]
+def _header_remarks(table: _Table, header: Sequence[Any] | None) -> Iterator[str]:
+    if header is None:
+        return
+    number = table.sheet.row + 1
+    unnamed = header.count("")
+    first = next(place for place, value in enumerate(header) if value != "")
+    shown = printable(_text(header[first]))[:60]
+    where = f"cell {letters(table.sheet.column + first)}{number}: {shown!r}"
+    if unnamed:
+        yield (
+            f"row {number} is taken as the names of the columns and has none for {unnamed:,} of {len(header):,} "
+            f"({where})\nif it is a title, take it and the rows above the names away"
+        )
+    elif not any(isinstance(value, str) for value in header):
+        yield (
+            f"row {number} is taken as the names of the columns, and holds values other than text ({where})\n"
+            "--no-header reads it as the first row"
+        )
+
+
+def _row_remarks(table: _Table) -> Iterator[str]:
+    empty = [place for place, row in enumerate(table.rows) if all(cell == "" for cell in row)]
+    if empty:
+        row = table.first_row + sampling.row_at(table.blocks, empty[0]) + 1
+        yield (
+            f"{len(empty):,} empty rows are rows without values (the first: row {row:,})\n"
+            "take them away in the file if they are not meant"
+        )
+    merged = sum(last >= table.first_row for _, last in table.sheet.merged)
+    if merged:
+        row = next(first for first, last in table.sheet.merged if last >= table.first_row)
+        yield (
+            f"{merged:,} ranges of merged cells: only the first cell of each has the value (the first: row {row + 1:,})"
+            "\nunmerge them and fill in the values, if all rows are meant to have them"
+        )
+
+
+def _odd_remarks(table: _Table, place: int, odd: odd_cells.Found) -> Iterator[str]:
+    for what, (said, step) in _ODD.items():
+        cells = odd.get((table.sheet.column + place, what))
+        if cells is not None:
+            note = Note(table.names[place], 0, cells.text, said.format(f"{cells.count:,}"), step)
+            yield note.remark(f"the first: cell {letters(table.sheet.column + place)}{cells.row + 1}")
+
+
+def _column(table: _Table, place: int) -> tuple[pa.Array, Sequence[Note]]:
+    """The column in the type that all of its cells have, or that the user names. Raises Refused."""
+    name, cells = table.names[place], [row[place] for row in table.rows]
+    kind = table.source.options.columns.get(name)
+    if kind is not None:
+        return _as_named(table, place, cells, kind), ()
+    values = [None if cell == "" or (isinstance(cell, str) and cell in _WORDS) else cell for cell in cells]
+    words = [(at, cell) for at, cell in enumerate(cells) if values[at] is None and cell != ""]
+    table.missing.update(cell for cell in cells if isinstance(cell, str) and (cell == "" or cell in _WORDS))
     kinds = Counter(_KINDS[type(value)] for value in values if value is not None)
+    notes = []
+    if words and (len(kinds) > 1 or kinds.keys() == {"text"}):
+        said = f"text; a word for missing in {len(words):,} cells"
+        notes.append(Note(name, *words[0], said, f"{column_option(name, 'text')} keeps them as text"))
     if len(kinds) > 1:
-        most = kinds.most_common(1)[0][0]
-        place = next(at for at, value in enumerate(values) if value is not None and _KINDS[type(value)] != most)
-        misfits.append(Misfit(name, place, str(values[place]), most))
-        return pa.array(map(_text, values), pa.string())
-    (kind,) = kinds or ("text",)
+        return pa.array(map(_text, values), pa.string()), [*notes, _mixed(name, values, kinds)]
     if not kinds:
-        return pa.nulls(len(values))
-    if kind == "number":
-        return _numbers(values)
-    if kind == "date":
-        return _dates(values)
-    return pa.array(values, {"time": pa.time64("us"), "duration": pa.duration("us")}.get(kind))
+        return pa.nulls(len(values)), notes
+    (found,) = kinds
+    if found == "number":
+        return _numbers(values), notes
+    if found == "date":
+        return _dates(values), notes
+    return pa.array(values, {"time": pa.time64("us"), "duration": pa.duration("us")}.get(found)), notes
+
+
+def _mixed(name: str, values: Sequence[Any], kinds: Counter[str]) -> Note:
+    most, *_ = listed = kinds.most_common()
+    place = next(at for at, value in enumerate(values) if value is not None and _KINDS[type(value)] != most[0])
+    said = "mixed, stays text: " + ", ".join(f"{kind} ({count:,})" for kind, count in listed)
+    step = f"repair the file; {column_option(name, 'text')} says that text is meant"
+    return Note(name, place, str(_text(values[place])), said, step)
+
+
+def _as_named(table: _Table, place: int, cells: Sequence[Any], kind: str) -> pa.Array:
+    name = table.names[place]
+    texts = pa.array([None if cell == "" else _text(cell) for cell in cells], pa.string())
+    if kind in ("text", "category"):
+        table.missing.update({"": texts.null_count} if texts.null_count else {})
+        return texts if kind == "text" else texts.dictionary_encode()
+    try:
+        column = converted(pa.chunked_array([texts.fill_null("")]), kind, table.source.options)
+    except NotOfType as unfit:
+        where = f"{table.source.path}, {table.cell(place, unfit.place)}"
+        raise not_taken(name, kind, unfit, where) from None
+    table.missing.update(column.missing)
+    return column.values
+
+
+def _has_time(kind: pa.DataType) -> bool:
+    return pt.is_timestamp(kind) or pt.is_time(kind) or pt.is_duration(kind)
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:

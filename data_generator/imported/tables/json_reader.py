@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data_generator.imported.refusal import Refused, printable
+from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.json_lines import records as json_records
 from data_generator.imported.tables.json_lines.columns import MOST_LEVELS, Column, Limit, Path, TooDeep
@@ -21,7 +21,7 @@ from data_generator.imported.tables.json_lines.values import is_sound, record_of
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
 from data_generator.imported.tables.text_types import column_notes
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
-from data_generator.imported.tables.text_types.conversion import NotOfType, converted
+from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
 from data_generator.imported.tables.text_types.distinct_texts import MISSING
 
 _MOST_AT_ONCE = 10_000
@@ -114,10 +114,8 @@ def _gathered(source: Source, chosen: Sequence[Record], input_rows: int) -> Gene
         as_text |= mixed
     if not root.fields:
         raise Refused("holds objects without names", "name a file with a table in it", source.path)
-    for name in named:
-        if name not in root.fields:
-            few = ", ".join(list(root.fields)[:12]) + (", .." if len(root.fields) > 12 else "")
-            raise Refused(f"has no column {name!r}, which --column names", f"its columns are {few}", source.path)
+    source.progress.at(source.path)
+    check_columns(named, list(root.fields))
     return _Gathered(root.fields, lengths)
 
 
@@ -162,7 +160,7 @@ def _as_named(
     """A column of text as the type that the user names. Raises Refused, with the line."""
     kind = source.options.columns[name]
     if kind in ("text", "category"):
-        return values
+        return values if kind == "text" else values.dictionary_encode()
     is_missing = pc.fill_null(pc.is_in(values, value_set=pa.array(MISSING)), False)
     if count := pc.sum(is_missing).as_py():
         place = pc.index(is_missing, True).as_py()
@@ -171,8 +169,4 @@ def _as_named(
     try:
         return pa.chunked_array([converted(pc.fill_null(values, ""), kind, source.options).values])
     except NotOfType as unfit:
-        raise Refused(
-            f"column {name!r} holds {printable(unfit.value)[:60]!r}, which --column {name}={kind} does not take",
-            "name another type, or repair the value",
-            f"{source.path}, line {lines[unfit.place]:,}",
-        ) from None
+        raise not_taken(name, kind, unfit, f"{source.path}, line {lines[unfit.place]:,}") from None

@@ -38,6 +38,7 @@ SUFFIXES: Mapping[str, str] = {
     ".xlsb": EXCEL,
     ".xlsm": EXCEL,
     ".xlsx": EXCEL,
+    ".ods": EXCEL,
     ".avro": AVRO,
 }
 """The end of a file's name -> what it holds."""

@@ -210,8 +210,8 @@ class Column:
             if kind is not _NULL:
                 counted[KINDS[kind]] += count
         listed = counted.most_common()
-        said = ", ".join(f"{count:,} {kind}" for kind, count in listed)
-        return [self._note(listed[1][0], f"mixed, stays text (JSON); its values are {said}")]
+        said = ", ".join(f"{kind} ({count:,})" for kind, count in listed)
+        return [self._note(listed[1][0], f"mixed, stays text (JSON): {said}")]
 
     def _note(self, kind: str, said: str) -> Note:
         return Note(shown(self.path), *self.first[kind], said, self._step)

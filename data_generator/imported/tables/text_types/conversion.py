@@ -10,7 +10,7 @@ import datetime
 import re
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from data_generator.imported.read_options import ReadOptions, decimal_digits
+from data_generator.imported.refusal import Refused, printable
 from data_generator.imported.tables.text_types import points_in_time
 from data_generator.imported.tables.text_types.distinct_texts import MISSING, DistinctTexts
 from data_generator.imported.tables.text_types.inference import Column, iso
@@ -46,6 +47,23 @@ class NotOfType(Exception):
         """`place` is counted from 0."""
         super().__init__(value)
         self.place, self.value = place, value
+
+
+def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
+    """Raises Refused for a type that is asked of a column that is not there."""
+    for name in wanted:
+        if name not in names:
+            few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
+            raise Refused(f"has no column {name!r}, which --column names", f"its columns are {few}")
+
+
+def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:
+    """The refusal of a value that the named type does not hold."""
+    return Refused(
+        f"column {name!r} holds {printable(unfit.value)[:60]!r}, which --column {name}={kind} does not take",
+        "name another type, or repair the value",
+        where,
+    )
 
 
 def converted(texts: pa.ChunkedArray, kind: str, options: ReadOptions) -> Column:

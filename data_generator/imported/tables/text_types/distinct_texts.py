@@ -5,6 +5,7 @@ This module does not know what the text means.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,3 +83,10 @@ class DistinctTexts:
     def texts(self) -> pa.Array:
         """The column as text, missing where it has no value."""
         return self.spread(self.values)
+
+
+def missing_text(spelled: Counter[str]) -> str:
+    """How often which spelling stands for a missing value: "12 empty, 3 'NA'"."""
+    return (
+        ", ".join(f"{rows:,} {text!r}" if text else f"{rows:,} empty" for text, rows in spelled.most_common()) or "none"
+    )

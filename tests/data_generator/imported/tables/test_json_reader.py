@@ -110,9 +110,9 @@ CHANGED = [
     (("0.5", "0.1234567890123456789"), pa.float64(), [0.5, 0.12345678901234568], "1 value had more digits"),
     (("0.5", "1e-400"), pa.float64(), [0.5, 0.0], "1 value had more digits"),
     (("9007199254740993", "NaN"), pa.string(), ["9007199254740993", "NaN"], "NaN among integers"),
-    (("1.50", '"x"'), pa.string(), ["1.50", "x"], "its values are 1 number, 1 text"),
-    (("[1]", '{"x": 1e5}'), pa.string(), ["[1]", '{"x": 1e5}'], "its values are 1 list, 1 object"),
-    (("true", "1"), pa.string(), ["true", "1"], "its values are 1 boolean, 1 number"),
+    (("1.50", '"x"'), pa.string(), ["1.50", "x"], "mixed, stays text (JSON): number (1), text (1)"),
+    (("[1]", '{"x": 1e5}'), pa.string(), ["[1]", '{"x": 1e5}'], "mixed, stays text (JSON): list (1), object (1)"),
+    (("true", "1"), pa.string(), ["true", "1"], "mixed, stays text (JSON): boolean (1), number (1)"),
     (('"2024-01-02"', '"soon"'), pa.string(), ["2024-01-02", "soon"], "neither dates nor points in time in 1 of 2"),
     (
         ('"2024-01-02T10:00Z"', '"2024-01-02T10:00"'),
@@ -165,7 +165,7 @@ def test_parts_of_the_file_make_no_difference(parts: int, lines, monkeypatch: py
         {"number": 3.0, "mixed": '{"x": 1}', "nested": None, "list": [second, None], "late": None},
     ]
     (remark,) = taken.remarks
-    assert "its values are 1 number, 1 text, 1 object (line 3: 'x')" in remark
+    assert "mixed, stays text (JSON): number (1), text (1), object (1) (line 3: 'x')" in remark
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_only_what_varies_within_objects_and_lists_becomes_text(
     taken = take(lines(*rows))
     assert taken.table["a"].to_pylist() == expected
     (remark,) = taken.remarks
-    assert remark.startswith(f"column '{path}': mixed, stays text (JSON); its values are")
+    assert remark.startswith(f"column '{path}': mixed, stays text (JSON): ")
     assert f"(line 2: {example})" in remark
 
 

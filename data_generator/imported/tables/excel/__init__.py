@@ -1,0 +1,1 @@
+"""Excel workbooks: which sheet is the table, and what its cells hold beyond their values."""

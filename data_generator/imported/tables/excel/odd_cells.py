@@ -1,0 +1,200 @@
+"""Cells of an .xlsx or .xlsm sheet of which the values that calamine gives are not the whole truth: errors and formulas
+that nobody computed, which it gives as empty cells, and digits that it drops.
+
+They are found in the sheet's XML, which is parsed for them only where it has formulas, errors or long integers at all.
+This module depends on no values and no types.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import IO, Any
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+ERROR, FORMULA, STALE = "error", "formula without a value", "formula that is to be computed"
+DIGITS, FINE = "integer with more digits", "fraction of a millisecond"
+
+_AT_ONCE_BYTES = 1 << 20
+_MAY_BE_ODD = re.compile(rb"""<(?:\w+:)?f[\s/>]|\bt=["']e["']|<(?:\w+:)?v>-?[0-9]{16}""")
+_OVERLAP_BYTES = 64
+_LONGEST_ROW_BYTES = 16 << 20
+_MS_PER_DAY = 86_400_000
+_ROUNDING_MS = 0.002
+"""Of a point in time that is written with 16 digits, as days."""
+_REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
+
+
+@dataclass
+class OddCells:
+    """Cells of one column that are odd in the same way: how many, and row (counted from 0) and text of the first."""
+
+    count: int
+    row: int
+    text: str
+
+
+Found = dict[tuple[int, str], OddCells]
+"""Number of a column, counted from 0, and what is odd -> the cells."""
+
+
+def letters(column: int) -> str:
+    """The letters of a column that is counted from 0: 'A', 'AA'."""
+    return (letters(column // 26 - 1) if column >= 26 else "") + chr(ord("A") + column % 26)
+
+
+def found(
+    stream: IO[bytes], sheet: str, first_row: int, moments: Sequence[int], rows: int
+) -> Generator[int, None, Found]:
+    """Return the odd cells of the sheet from `first_row` on, counted from 0; none for a file that is not laid out as
+    .xlsx is. `moments` are the columns that hold times. Yields `rows` again and again, to say that work goes on."""
+    odd: Found = {}
+    stream.seek(0)
+    if not zipfile.is_zipfile(stream):
+        return odd
+    with zipfile.ZipFile(stream) as archive:
+        part, is_to_compute = _part(archive, sheet)
+        if part is None:
+            return odd
+        fine = _Fine(first_row, moments, odd)
+        may_be_odd, rest = False, b""
+        for chunk in _chunks(archive, part):
+            may_be_odd = may_be_odd or _MAY_BE_ODD.search(rest + chunk) is not None
+            rest = chunk[-_OVERLAP_BYTES:]
+            fine.add(chunk)
+            yield rows
+        scan = _Scan(first_row, is_to_compute, odd)
+        for chunk in _chunks(archive, part) if may_be_odd else ():
+            scan.parser.Parse(chunk, False)
+            yield rows
+    return odd
+
+
+def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    with archive.open(part) as content:
+        while chunk := content.read(_AT_ONCE_BYTES):
+            yield chunk
+
+
+class _Fine:
+    """Looks for fractions of a millisecond in columns with times, which are numbers of days in the file."""
+
+    def __init__(self, first_row: int, columns: Sequence[int], odd: Found) -> None:
+        self._first_row, self._odd = first_row, odd
+        self._columns = {letters(column).encode(): column for column in columns}
+        names = b"|".join(self._columns)
+        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"[^>]*><v>(-?\d+\.\d{6,})</v>' % names)
+        self._rest = b""
+
+    def add(self, chunk: bytes) -> None:
+        """Look at the rows that end in the next part of the XML."""
+        if not self._columns:
+            return
+        text = self._rest + chunk
+        end = text.rfind(b"</row>")
+        self._rest = text[max(end, 0) :][-_LONGEST_ROW_BYTES:]
+        for match in self._cell.finditer(text, 0, max(end, 0)):
+            days, row = float(match[3]), int(match[2]) - 1
+            milliseconds = days * _MS_PER_DAY
+            if row >= self._first_row and abs(milliseconds - round(milliseconds)) > _ROUNDING_MS:
+                key = self._columns[match[1]], FINE
+                self._odd.setdefault(key, OddCells(0, row, match[3].decode())).count += 1
+
+
+def _part(archive: zipfile.ZipFile, sheet: str) -> tuple[str | None, bool]:
+    """The name of the sheet's part, and whether the workbook asks to compute its formulas when it is opened."""
+    try:
+        workbook = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+        relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    except (KeyError, ElementTree.ParseError):
+        return None, False
+    targets = {relation.get("Id"): relation.get("Target", "") for relation in relations}
+    is_to_compute = any(
+        element.get("fullCalcOnLoad") in ("1", "true") for element in workbook.iter() if _local(element.tag) == "calcPr"
+    )
+    for element in workbook.iter():
+        if _local(element.tag) == "sheet" and element.get("name") == sheet:
+            target = targets.get(element.get(_RELATION) or element.get(_STRICT_RELATION), "")
+            name = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
+            return (name if name in archive.namelist() else None), is_to_compute
+    return None, False
+
+
+def _local(tag: Any) -> str:
+    return str(tag).rpartition("}")[2]
+
+
+class _Scan:
+    """Handlers for the events of a sheet's XML."""
+
+    def __init__(self, first_row: int, is_to_compute: bool, odd: Found) -> None:
+        self._first_row, self._is_to_compute, self._odd = first_row, is_to_compute, odd
+        self._row, self._column = -1, -1
+        self._kind = ""
+        self._has_formula = self._has_value = False
+        self._text: list[str] = []
+        self.parser = expat.ParserCreate(namespace_separator="}")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = _local(tag)
+        if name == "c":
+            self._begin_cell(attributes)
+        elif name == "f":
+            self._has_formula = True
+        elif name == "v":
+            self._has_value = True
+            self.parser.CharacterDataHandler = self._text.append
+        elif name == "row":
+            self._row = int(attributes["r"]) - 1 if attributes.get("r", "").isdigit() else self._row + 1
+            self._column = -1
+
+    def _begin_cell(self, attributes: dict[str, str]) -> None:
+        # Cells without a reference follow each other.
+        self._column += 1
+        if match := _REFERENCE.fullmatch(attributes.get("r", "")):
+            self._column = -1
+            for letter in match[1]:
+                self._column = (self._column + 1) * 26 + ord(letter) - ord("A")
+            self._row = int(match[2]) - 1
+        self._kind = attributes.get("t", "n")
+        self._has_formula = self._has_value = False
+        self._text.clear()
+
+    def _end(self, tag: str) -> None:
+        name = _local(tag)
+        if name == "v":
+            self.parser.CharacterDataHandler = None
+        elif name == "c" and self._row >= self._first_row:
+            text = "".join(self._text)
+            what = self._oddness(text)
+            if what is not None:
+                self._odd.setdefault((self._column, what), OddCells(0, self._row, text)).count += 1
+
+    def _oddness(self, text: str) -> str | None:
+        if self._kind == "e":
+            return ERROR
+        if self._has_formula:
+            # An empty text is what a formula with the value "" has.
+            is_empty_text = self._kind == "str" and self._has_value
+            if not text and not is_empty_text:
+                return FORMULA
+            return STALE if self._is_to_compute else None
+        return DIGITS if self._kind == "n" and len(text) > 15 and not _is_float64(text) else None
+
+
+def _is_float64(text: str) -> bool:
+    """Whether float64 holds the number, or its 17 digits are those of the number that is held."""
+    try:
+        written, number = Decimal(text), float(text)
+    except (InvalidOperation, ValueError):
+        return True
+    return written in (Decimal(number), Decimal(repr(number)), Decimal(f"{number:.17g}"))

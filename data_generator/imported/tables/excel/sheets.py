@@ -1,0 +1,157 @@
+"""Which sheet of a workbook is the table, and its cells without what is empty around them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import python_calamine
+from python_calamine import CalamineWorkbook, SheetMetadata, SheetTypeEnum, SheetVisibleEnum
+
+from data_generator.imported.refusal import Refused, printable
+from data_generator.imported.tables.table_reading import Source
+
+Cells = list[list[Any]]
+
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_AT_ONCE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The sheet that is read. `cells` begin at `row` and `column`, counted from 0; `merged` are the ranges of merged
+    cells, each with its first and last row."""
+
+    name: str
+    number: int
+    of_sheets: int
+    others: tuple[str, ...]
+    is_named: bool
+    cells: Cells
+    row: int
+    column: int
+    merged: tuple[tuple[int, int], ...]
+
+    def shown(self) -> str:
+        """The sheet for the user: "'Data' (2 of 3)"."""
+        return f"{printable(self.name)!r} ({self.number} of {self.of_sheets})"
+
+    def remarks(self) -> list[str]:
+        """Which other sheets hold rows, unless the user has named this one."""
+        if not self.others or self.is_named:
+            return []
+        few = ", ".join(repr(printable(name)) for name in self.others[:3]) + (", .." if len(self.others) > 3 else "")
+        return [
+            f"sheet {self.shown()} is read; others hold rows too: {few}\n"
+            "name another by --sheet; for all of them put their rows into one sheet"
+        ]
+
+
+def opened(source: Source) -> CalamineWorkbook:
+    """The workbook. Raises Refused for one that needs a password."""
+    source.stream.seek(0)
+    try:
+        return CalamineWorkbook.from_filelike(source.stream)
+    except python_calamine.CalamineError:
+        if not _is_encrypted(source):
+            raise
+        step = "save a copy without it: in Excel, File, Info, Protect Workbook, Encrypt with Password"
+        raise Refused("is protected by a password", step, source.path) from None
+
+
+def _is_encrypted(source: Source) -> bool:
+    """Whether the file is a compound file with the stream into which Excel encrypts a workbook."""
+    source.stream.seek(0)
+    rest = b""
+    while part := source.stream.read(_AT_ONCE_BYTES):
+        if _ENCRYPTED in rest + part:
+            return True
+        rest = part[-len(_ENCRYPTED) :]
+    return False
+
+
+def chosen(workbook: CalamineWorkbook, source: Source) -> Generator[int, None, Sheet]:
+    """Return the sheet to read; yields 0 for each sheet that is looked at. Raises Refused.
+
+    It is the one that the user names, or the first visible work sheet with a header and a row, or the first hidden one.
+    """
+    sheets = list(workbook.sheets_metadata)
+    work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]
+    named = _named(sheets, source)
+    if named is not None and named not in work:
+        raise Refused(
+            f"sheet {printable(sheets[named].name)!r} is no work sheet, but a chart or macros",
+            f"name one of {_listed(sheets[place].name for place in work)} by --sheet",
+            source.path,
+        )
+    found: tuple[int, Cells, int, int] | None = None
+    others = []
+    least = 2 if source.options.header else 1
+    for place in sorted(work, key=lambda place: (place != named, sheets[place].visible != SheetVisibleEnum.Visible)):
+        yield 0
+        if found is not None:
+            others += [place] if _holds_rows(workbook, place, least) else []
+            continue
+        cells, row, column = _cells(workbook, place)
+        if len(cells) >= least:
+            found = place, cells, row, column
+        elif place == named:
+            raise Refused(f"sheet {printable(sheets[place].name)!r} holds no rows", "name another", source.path)
+    if found is None:
+        sheet_names = _listed(sheet.name for sheet in sheets)
+        raise Refused(f"holds no rows in its sheets: {sheet_names}", "name a file with a table in it", source.path)
+    place, cells, row, column = found
+    merged = workbook.get_sheet_by_index(place).merged_cell_ranges or []
+    names = tuple(sheets[other].name for other in sorted(others))
+    ranges = tuple((first[0], last[0]) for first, last in merged)
+    return Sheet(sheets[place].name, place + 1, len(sheets), names, named is not None, cells, row, column, ranges)
+
+
+def _named(sheets: Sequence[SheetMetadata], source: Source) -> int | None:
+    wanted = source.options.sheet
+    if wanted is None:
+        return None
+    for place, sheet in enumerate(sheets):
+        if sheet.name == wanted:
+            return place
+    if wanted.isdigit() and 1 <= int(wanted) <= len(sheets):
+        return int(wanted) - 1
+    names = _listed(sheet.name for sheet in sheets)
+    raise Refused(f"has no sheet {printable(wanted)!r}, which --sheet names", f"its sheets are {names}", source.path)
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = [repr(printable(name)) for name in names]
+    return ", ".join(quoted[:12]) + (", .." if len(quoted) > 12 else "") if quoted else "none"
+
+
+def _holds_rows(workbook: CalamineWorkbook, place: int, least: int) -> bool:
+    rows = 0
+    sheet = workbook.get_sheet_by_index(place)
+    if sheet.height == 0:
+        return False
+    for row in sheet.iter_rows():
+        rows += any(cell != "" for cell in row)
+        if rows >= least:
+            return True
+    return False
+
+
+def _cells(workbook: CalamineWorkbook, place: int) -> tuple[Cells, int, int]:
+    """The cells without empty rows and columns around them, and where they begin."""
+    sheet = workbook.get_sheet_by_index(place)
+    if sheet.height == 0:
+        return [], 0, 0
+    rows = sheet.to_python(skip_empty_area=False)
+    while rows and _is_empty(rows[-1]):
+        rows.pop()
+    first = next((number for number, row in enumerate(rows) if not _is_empty(row)), 0)
+    rows = rows[first:]
+    width = max((at for row in rows for at, cell in enumerate(row, start=1) if cell != ""), default=0)
+    left = min((next(at for at, cell in enumerate(row) if cell != "") for row in rows if not _is_empty(row)), default=0)
+    return [row[left:width] for row in rows], first, left
+
+
+def _is_empty(row: Sequence[Any]) -> bool:
+    return all(cell == "" for cell in row)
