@@ -10,31 +10,22 @@ import codecs
 import gzip
 import io
 import lzma
+import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from data_generator.imported.refusal import Refused
 
-UNPACKING: Mapping[str, str] = {
-    ".gz": "gunzip -k",
-    ".bz2": "bunzip2 -k",
-    ".xz": "xz -dk",
-    ".zst": "zstd -d",
-    ".zip": "unzip",
-}
-"""Ending of a compressed file's name -> the command that unpacks it and leaves it there."""
+PACKED = {".gz": "gunzip -k", ".bz2": "bunzip2 -k", ".xz": "xz -dk", ".zst": "zstd -d", ".zip": "unzip"}
+"""Endings of the names of compressed files -> the command that unpacks one, and leaves it there."""
 
-_MAGIC: Mapping[str, bytes] = {
-    ".gz": b"\x1f\x8b",
-    ".bz2": b"BZh",
-    ".xz": b"\xfd7zXZ\x00",
-    ".zst": b"\x28\xb5\x2f\xfd",
-    ".zip": b"PK\x03\x04",
-}
-"""How compressed files begin."""
+_MAGIC = ((b"\x1f\x8b", ".gz"), (b"\xfd7zXZ\0", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"), (b"PK\x03\x04", ".zip"))
+_BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+_OF_MACOS = "__MACOSX/"
+"""Where archives of macOS have what its file system notes of each file."""
 
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
@@ -48,12 +39,16 @@ _TEXT_BLOCK_BYTES = 1 << 20
 def packing_of(name: str) -> str:
     """The ending of a compressed file's name, such as '.gz'; empty for one that is not compressed."""
     lowered = name.lower()
-    return next((ending for ending in UNPACKING if lowered.endswith(ending)), "")
+    return next((ending for ending in PACKED if lowered.endswith(ending)), "")
 
 
-def packing_in(beginning: bytes) -> str:
-    """The ending that a compressed file should have which begins so; empty for other files."""
-    return next((ending for ending, magic in _MAGIC.items() if beginning.startswith(magic)), "")
+def check_packing(name: str, beginning: bytes) -> None:
+    """Raise Refused for a text file that begins as a compressed one does, and whose name does not say so."""
+    found = next((ending for magic, ending in _MAGIC if beginning.startswith(magic)), "")
+    found = found or (".bz2" if _BZIP2.match(beginning) else "")
+    if found and not packing_of(name):
+        what = "a zip archive, or an Excel workbook," if found == ".zip" else f"compressed ({found.removeprefix('.')})"
+        raise Refused(f"is {what} and its name does not say so", f"give it a name that ends with {found}, or unpack it")
 
 
 class ByteStream:
@@ -106,6 +101,7 @@ class ByteStream:
     def _only_member(self, opened: str) -> Any:
         archive = zipfile.ZipFile(opened)
         members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [member for member in members if not member.filename.startswith(_OF_MACOS)]
         if len(members) != 1:
             names = ", ".join(member.filename for member in members[:4])
             raise Refused(

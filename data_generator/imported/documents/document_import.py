@@ -14,15 +14,18 @@ Nothing here knows of caches or data sets.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
+from data_generator.imported import byte_stream
 from data_generator.imported.byte_stream import ByteStream
 from data_generator.imported.documents import line_check
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling
+from data_generator.imported.tables.json_lines.records import is_over_lines
 
 ROWS, FACTS, BATCH = b"p", b"n", b"b"
 
@@ -45,15 +48,12 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     """The letters and contents that answer a task (`path`, `files`, `rows`, `key`), without the end. Raises Refused."""
     (file,) = task["files"]
     progress.at(task["path"])
-    with opened(file["path"]) as raw:
-
-        def content() -> ByteStream:
-            return ByteStream(raw.fileno(), task["path"], file["size_bytes"])
-
-        _check_beginning(content(), task["path"])
+    with opened(file["path"]) as stream:
+        documents = _Documents(stream, task["path"], file["size_bytes"], progress)
+        documents.check_beginning()
         input_rows = 0
         first = None
-        for lines in _parts(content(), task["path"], progress):
+        for lines in documents.parts():
             first = first or next(iter(lines), None)
             input_rows += len(lines)
             yield ROWS, json.dumps(input_rows).encode()
@@ -70,7 +70,7 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
             "numbered": numbered,
         }
         yield FACTS, json.dumps(facts).encode()
-        yield from _sample(content(), task, progress, blocks, numbered)
+        yield from _sample(documents, task, blocks, numbered)
 
 
 def _has_usual_key(first: _Line, path: str) -> bool:
@@ -84,29 +84,53 @@ def _at(refused: Refused, path: str, number: int) -> Refused:
     return Refused(refused.reason, refused.step, f"{path}, line {number:,}")
 
 
-def _check_beginning(stream: ByteStream, path: str) -> None:
-    if stream.read(1 << 16).lstrip().startswith(b"["):
-        raise Refused(
-            "begins with '[': it is one JSON array, and an object a line is read (JSON Lines)",
-            "write it again: jq -c '.[]' FILE > NEW",
-            f"{path}, line 1",
-        )
+@dataclass(frozen=True)
+class _Documents:
+    """One file; `path` is how messages name it."""
 
+    stream: IO[bytes]
+    path: str
+    size_bytes: int
+    progress: Progress
 
-def _parts(stream: ByteStream, path: str, progress: Progress) -> Iterator[list[_Line]]:
-    """The lines of the file that are not empty, those of a block together. Raises Refused for one that is too long."""
-    rest, number = b"", 1
-    while part := stream.read(BLOCK_BYTES):
-        lines = (rest + part).split(b"\n")
-        rest = lines.pop()
-        yield _filled(lines, number)
-        number += len(lines)
-        progress.at(f"{path}, line {number:,}")
-        if len(rest) > BLOCK_BYTES:
+    def check_beginning(self) -> None:
+        """Raises Refused for what is not an object a line."""
+        byte_stream.check_packing(self.path, os.pread(self.stream.fileno(), 16, 0))
+        beginning = byte_stream.first_bytes(self._content()).decode("utf-8", "replace")
+        if beginning.lstrip().startswith("["):
             raise Refused(
-                f"is longer than {BLOCK_BYTES >> 20} MB", "leave it out, or divide it", f"{path}, line {number:,}"
+                "begins with '[': it is one JSON array, and an object a line is read (JSON Lines)",
+                "write it again: jq -c '.[]' FILE > NEW",
+                f"{self.path}, line 1",
             )
-    yield _filled([rest], number)
+        if is_over_lines(beginning):
+            raise Refused(
+                "begins with an object over several lines, and an object a line is read (JSON Lines)",
+                "write it again: jq -c . FILE > NEW",
+                f"{self.path}, line 1",
+            )
+
+    def _content(self) -> ByteStream:
+        return ByteStream(self.stream.fileno(), self.path, self.size_bytes)
+
+    def parts(self) -> Iterator[list[_Line]]:
+        """The lines of the file that are not empty, those of a block together. Raises Refused for one that is too
+        long."""
+        content = self._content()
+        rest, number = b"", 1
+        while part := content.read(BLOCK_BYTES):
+            lines = (rest + part).split(b"\n")
+            rest = lines.pop()
+            yield _filled(lines, number)
+            number += len(lines)
+            self.progress.at(f"{self.path}, line {number:,}")
+            if len(rest) > BLOCK_BYTES:
+                raise Refused(
+                    f"is longer than {BLOCK_BYTES >> 20} MB",
+                    "leave it out, or divide it",
+                    f"{self.path}, line {number:,}",
+                )
+        yield _filled([rest], number)
 
 
 def _filled(lines: Sequence[bytes], first: int) -> list[_Line]:
@@ -115,12 +139,12 @@ def _filled(lines: Sequence[bytes], first: int) -> list[_Line]:
 
 
 def _sample(
-    stream: ByteStream, task: Task, progress: Progress, blocks: Sequence[sampling.Block], numbered: bool
+    documents: _Documents, task: Task, blocks: Sequence[sampling.Block], numbered: bool
 ) -> Iterator[tuple[bytes, Any]]:
     """The documents of the sample, checked, block by block of the file."""
     seen: dict[line_check.Key, int] = {}
     row = 0
-    for lines in _parts(stream, task["path"], progress):
+    for lines in documents.parts():
         chosen = [line for part in sampling.overlaps(blocks, row, len(lines)) for line in lines[part.start : part.end]]
         if chosen:
             taken = [_taken(line, task, seen, numbered) for line in chosen]

@@ -15,8 +15,8 @@ from data_generator.imported.tables import table_input
 from data_generator.imported.user_files import UserInput, input_file, located
 
 TAKEN = (
-    "documents are taken as JSON Lines: a file with an object a line (.jsonl, .ndjson, .json; also as .gz, .bz2, .xz, "
-    ".zst or .zip)"
+    "documents are taken as JSON Lines: a file with an object a line (.jsonl, .ndjson, .json), also compressed "
+    "(.jsonl.gz, .bz2, .xz, .zst, .zip)"
 )
 
 

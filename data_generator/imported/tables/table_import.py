@@ -22,11 +22,11 @@ from typing import IO, Any
 
 import msgspec
 
-from data_generator.imported.byte_stream import packing_in, packing_of
+from data_generator.imported.byte_stream import check_packing, packing_of
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
-from data_generator.imported.tables.table_input import ARROW, AVRO, CSV, EXCEL, JSON, ORC, PARQUET
+from data_generator.imported.tables.table_input import ARROW, AVRO, CSV, EXCEL, JSON, ORC, PACKED_KINDS, PARQUET
 
 ROWS, FACTS, SCHEMA, CATEGORIES, BATCH = b"p", b"n", b"s", b"c", b"b"
 
@@ -94,12 +94,10 @@ def _check_beginning(stream: IO[bytes], task: Task) -> None:
     found = next((known for magic, known in _MAGIC if beginning.startswith(magic)), None)
     if beginning.startswith(_FEATHER_1):
         raise Refused("is Feather of version 1", "write it again by pandas: read_feather(FILE).to_feather(NEW)")
-    packing = packing_of(task["path"])
-    packed = packing_in(beginning) if kind in (CSV, JSON) and found != AVRO else ""
-    if packed != packing:
-        said = f"is packed as {packed}" if packed else "is not packed"
-        raise Refused(f"{said}, and its name does not say so", "give it the right name, such as FILE.csv.gz")
-    if packing or found == kind or (found is None and kind in (CSV, JSON)):
+    if kind in PACKED_KINDS:
+        check_packing(task["path"], beginning)
+        found = None if packing_of(task["path"]) else found
+    if found == kind or (found is None and kind in PACKED_KINDS):
         return
     if found is None:
         raise Refused(f"is no {kind} file: it begins with {beginning[:6]!r}", "repair it, or give it the right name")

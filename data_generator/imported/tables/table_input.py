@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from data_generator.errors import DataError
-from data_generator.imported.byte_stream import UNPACKING, packing_of
+from data_generator.imported.byte_stream import PACKED, packing_of
 from data_generator.imported.images.image_input import DEPTH, IMAGE_SUFFIXES
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import printable
@@ -41,7 +41,9 @@ SUFFIXES: Mapping[str, str] = {
     ".ods": EXCEL,
     ".avro": AVRO,
 }
-"""The end of a file's name -> what it holds."""
+"""The end of a file's name -> what it holds. Of text it may be followed by an ending of byte_stream.PACKED."""
+PACKED_KINDS = (CSV, JSON)
+"""What may be compressed as a whole; the others compress within themselves."""
 
 TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
     CSV: ("columns", "delimiter", "decimal", "encoding", "header", "day_first"),
@@ -51,8 +53,8 @@ TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
 """Kind of file -> the options of ReadOptions that its reader follows; the others say themselves what they hold."""
 
 TAKEN = (
-    "a table is taken as CSV or JSON Lines (also as .gz, .bz2, .xz, .zst or .zip), Parquet, Feather/Arrow, ORC, Excel, "
-    "Avro, or a folder of Parquet files"
+    "a table is taken as CSV (.csv, .tsv), JSON (.json, .jsonl, .ndjson), each also as .csv.gz and the like, Parquet, "
+    "Feather/Arrow, ORC, Excel, Avro, or a folder of Parquet files"
 )
 _IMAGES = "images go with run image --data PATH"
 
@@ -71,11 +73,8 @@ def find(given: Path) -> UserInput:
     if path.suffix.lower() in IMAGE_SUFFIXES:
         raise DataError(f"{printable(path)}: is an image, and the suite is about tables\n  {_IMAGES}")
     kind = kind_of(path.name)
+    _check_packing(path, kind)
     if kind is None:
-        packing = packing_of(path.name)
-        if packing and kind_of(path.name.lower().removesuffix(packing)) is not None:
-            command = f"{UNPACKING[packing]} {shlex.quote(path.name)}"
-            raise DataError(f"{printable(path)}: is compressed, which is taken of CSV and JSON\n  unpack it: {command}")
         raise DataError(f"{printable(path)}: its name does not say what it holds\n  {TAKEN}")
     if about.st_size == 0:
         raise DataError(f"{printable(path)}: is empty (0 bytes)\n  name a file with a table in it")
@@ -92,11 +91,31 @@ def check_options(found: UserInput, options: ReadOptions) -> None:
 
 
 def kind_of(name: str) -> str | None:
-    """What a file holds, by the end of its name; None where that does not say it. Text may be compressed."""
+    """What a file holds, by the end of its name; None where that does not say it."""
     packing = packing_of(name)
-    lowered = name.lower().removesuffix(packing)
-    kind = next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
-    return kind if not packing or kind in (CSV, JSON) else None
+    kind = _kind_inside(name)
+    return kind if not packing or kind in PACKED_KINDS else None
+
+
+def _kind_inside(name: str) -> str | None:
+    """What a file holds once it is unpacked."""
+    lowered = name.lower().removesuffix(packing_of(name))
+    return next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
+
+
+def _check_packing(path: Path, kind: str | None) -> None:
+    """Raises DataError for a compressed file that is not read as it is."""
+    packing = packing_of(path.name)
+    if not packing or kind is not None:
+        return
+    unpack = f"{PACKED[packing]} {shlex.quote(printable(path.name))}"
+    inside = _kind_inside(path.name)
+    if inside is not None:
+        raise DataError(f"{printable(path)}: is compressed {inside}, which is read uncompressed\n  {unpack}")
+    raise DataError(
+        f"{printable(path)}: is compressed, and its name does not say what it holds\n  call it .csv{packing} or "
+        f".jsonl{packing} if it is that, or unpack it: {unpack}"
+    )
 
 
 def _parquet_files(path: Path) -> list[InputFile]:
@@ -140,6 +159,8 @@ def _walk(root: Path, folder: Path, depth: int) -> Iterator[InputFile]:
                 f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
                 "there, or remove the link"
             )
+        elif packing_of(entry.name) and _kind_inside(entry.name) == PARQUET:
+            _check_packing(Path(entry.path), None)
         elif kind_of(entry.name) == PARQUET and not entry.name.startswith("_"):
             yield taken_file(root, entry, "Parquet")
 

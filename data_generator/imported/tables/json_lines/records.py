@@ -206,7 +206,7 @@ def found(source: Source) -> Records:
             shapes.refuse_arrays(source.path)
         shapes.refuse_array(beginning, source.path)
         return Records(source, Layout.ARRAY, content.encoding, beginning)
-    layout = Layout.OBJECTS if _is_over_lines(beginning) else Layout.LINES
+    layout = Layout.OBJECTS if is_over_lines(beginning) else Layout.LINES
     return Records(source, layout, content.encoding, beginning)
 
 
@@ -216,7 +216,7 @@ def _has_arrays(beginning: str) -> bool:
     return len(lines) > 1 and lines[1].lstrip().startswith("[") and _ends(lines[0])
 
 
-def _is_over_lines(beginning: str) -> bool:
+def is_over_lines(beginning: str) -> bool:
     """Whether an object begins in the first line and ends in another, or behind the beginning."""
     text = beginning.lstrip(_WHITE)
     line, newline, _ = text.partition("\n")

@@ -16,7 +16,7 @@ LINE = b'{"id": 1}\n'
 @pytest.mark.parametrize(
     ("name", "content", "told", "step"),
     [
-        ("a.zst", LINE, "does not say that it holds documents", "also as .gz, .bz2"),
+        ("a.zst", LINE, "does not say that it holds documents", "documents are taken as JSON Lines"),
         ("a.jsonl", b"", "is empty (0 bytes)", "a file with documents in it"),
         ("a.txt", LINE, "does not say that it holds documents", "documents are taken as JSON Lines"),
         ("a.csv", b"a\n1\n", "is CSV, which holds a table", "a table goes with run tabular --data PATH"),
@@ -43,7 +43,8 @@ def test_what_holds_no_documents_is_told_in_words_of_documents(
     assert "a table is taken as" not in str(refused.value)
 
 
-def test_lines_are_found(tmp_path: Path) -> None:
-    (tmp_path / "a.NDJSON").write_bytes(LINE)
-    found = document_input.find(tmp_path / "a.NDJSON")
-    assert [(file.name, file.size_bytes) for file in found.files] == [("a.NDJSON", len(LINE))]
+@pytest.mark.parametrize("name", ["a.NDJSON", "a.json", "a.jsonl.gz", "a.JSON.ZST", "a.ndjson.bz2", "a.json.zip"])
+def test_lines_are_found(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(LINE)
+    found = document_input.find(tmp_path / name)
+    assert [(file.name, file.size_bytes) for file in found.files] == [(name, len(LINE))]

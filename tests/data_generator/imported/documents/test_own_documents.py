@@ -1,6 +1,7 @@
 """The user's own documents: taken as they stand, once; what is no document is refused with its line."""
 
 import codecs
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from data_generator.imported.documents import document_import, document_worker
 from data_generator.imported.documents.line_check import MAX_DEPTH
 from data_generator.imported.documents.line_check import key_of as key_in
 from data_generator.imported.refusal import Refused
-from tests.data_generator.imported.tables.test_csv_values import PACKERS
+from tests.data_generator.imported import packed
 
 Write = Callable[..., Path]
 
@@ -48,6 +49,20 @@ def test_lines_are_kept_as_they_stand_and_empty_ones_are_none(write: Write) -> N
     dataset = own(path)
     assert text(dataset).splitlines() == [b'{"id": 1, "a": 1.0}', b'{"a":-0.0,"id":2}', '{"id":3,"b":"日"}'.encode()]
     assert (dataset.rows, key_of(dataset.schema), dataset.remarks) == (3, "id", ())
+
+
+@pytest.mark.parametrize("ending", packed.ENDINGS)
+def test_compressed_documents_are_those_of_the_file(ending: str, tmp_path: Path) -> None:
+    dataset = own(packed.write(b'{"id": 1}\r\n\n{"id": 2, "a": [1.0]}', tmp_path / f"own.jsonl{ending}"))
+    assert text(dataset) == b'{"id": 1}\n{"id": 2, "a": [1.0]}\n'
+    path = packed.write(b'{"id": 1}\n{"id": }', tmp_path / f"broken.jsonl{ending}")
+    with pytest.raises(DataError, match="line 2: is no JSON"):
+        own(path)
+
+
+def test_documents_in_utf16_are_read_where_a_mark_says_so(tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_bytes('{"id": 1, "a": "日"}'.encode("utf-16"))
+    assert text(own(tmp_path / "own.jsonl")) == '{"id": 1, "a": "日"}\n'.encode()
 
 
 def test_a_byte_order_mark_before_the_first_line_is_passed_over(write: Write) -> None:
@@ -112,6 +127,8 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
         (({"a": 1}, {"id": 1}), "line 2: has a field 'id', which others have not"),
         (('[{"id": 1}]',), "line 1: begins with '['"),
         (("", " "), "holds no documents"),
+        (("{", '"id": 1', "}"), "line 1: begins with an object over several"),
+        ((gzip.compress(b'{"id": 1}'),), "is compressed (gz) and its name does not say so"),
     ],
 )
 def test_what_is_no_document_is_refused_with_its_line(lines: tuple[Any, ...], told: str, write: Write) -> None:
@@ -133,7 +150,8 @@ def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
 ) -> None:
     monkeypatch.setattr(document_import, "BLOCK_BYTES", 1 << 10)
     path = write({"id": 1}, {"id": 2, "a": "x" * 5_000})
-    task = {"path": str(path), "files": [{"path": str(path), "size_bytes": path.stat().st_size}], "rows": 10, "key": ""}
+    file = {"path": str(path), "size_bytes": path.stat().st_size}
+    task = {"path": str(path), "files": [file], "rows": 10, "key": ""}
 
     class Nowhere:
         def at(self, where: str) -> None:
@@ -143,20 +161,6 @@ def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
         list(document_import.frames(task, Nowhere()))  # type: ignore[arg-type]
     assert "is longer than" in caught.value.reason
     assert caught.value.where.endswith("line 2")
-
-
-@pytest.mark.parametrize("ending", PACKERS)
-def test_compressed_documents_are_those_of_the_plain_file(ending: str, tmp_path: Path) -> None:
-    lines = "".join(json.dumps({"id": number, "a": "x" * number}) + "\n" for number in range(20))
-    (tmp_path / "plain.jsonl").write_text(lines)
-    (tmp_path / f"packed.jsonl{ending}").write_bytes(PACKERS[ending](lines.encode()))
-    plain, packed = own(tmp_path / "plain.jsonl"), own(tmp_path / f"packed.jsonl{ending}")
-    assert list(packed.batches()) == list(plain.batches())
-
-
-def test_documents_with_a_byte_order_mark_are_read(tmp_path: Path) -> None:
-    (tmp_path / "marked.jsonl").write_bytes('{"id": 1, "a": "čaj"}\n'.encode("utf-16"))
-    assert own(tmp_path / "marked.jsonl").rows == 1
 
 
 def test_what_is_no_file_of_lines_is_refused(tmp_path: Path) -> None:

@@ -17,11 +17,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from data_generator.errors import DataError
 from data_generator.imported import byte_stream
 from data_generator.imported.byte_stream import ByteStream
 from data_generator.imported.refusal import Refused
-from data_generator.imported.tables import table_input
 from tests.data_generator.imported.tables.table_files import refusal, take
 
 Make = Callable[..., Path]
@@ -404,12 +402,3 @@ def test_an_archive_of_several_files_is_refused(content: bytes, said: str, csv: 
     with path.open("rb") as file, pytest.raises(Refused) as refused:
         ByteStream(file.fileno(), str(path), path.stat().st_size)
     assert said in refused.value.reason
-
-
-@pytest.mark.parametrize(
-    ("name", "command"), [("a.parquet.gz", "gunzip -k"), ("a.arrow.zst", "zstd -d"), ("a.xlsx.zip", "unzip")]
-)
-def test_what_is_compressed_and_no_text_is_refused_with_the_command(name: str, command: str, csv: Make) -> None:
-    with pytest.raises(DataError) as refused:
-        table_input.find(csv(b"x", name))
-    assert f"is compressed, which is taken of CSV and JSON\n  unpack it: {command} {name}" in str(refused.value)

@@ -14,6 +14,7 @@ import pytest
 
 from data_generator.imported.tables import json_reader, table_types
 from data_generator.imported.tables.json_lines import records
+from tests.data_generator.imported import packed
 from tests.data_generator.imported.tables.table_files import Taken, refusal, take
 
 
@@ -331,3 +332,16 @@ def test_the_line_of_a_warning_is_that_of_the_file_in_a_sample_too(lines) -> Non
 
 def test_objects_without_names_are_refused(lines) -> None:
     assert "holds objects without names" in refusal(lines({}, {}))
+
+
+@pytest.mark.parametrize("ending", packed.ENDINGS)
+def test_compressed_json_is_read_as_it_is_uncompressed(ending: str, tmp_path: Path) -> None:
+    path = packed.write(b'{"a": 1}\r\n{"a": 2}', tmp_path / f"table.jsonl{ending}")
+    assert take(path).table["a"].to_pylist() == [1, 2]
+    path = packed.write('[{"a": "é"},\n{"a": "x"}]'.encode("utf-16"), tmp_path / f"table.json{ending}")
+    assert take(path).table["a"].to_pylist() == ["é", "x"]
+    path = packed.write(b'{"a": {"0": 1}, "b": {"0": 2}}', tmp_path / f"table.JSON{ending}")
+    assert "is one JSON object, not a row" in refusal(path)
+    path = packed.write(b'{"a": 1}\n' * 99_999, tmp_path / f"cut.ndjson{ending}")
+    path.write_bytes(path.read_bytes()[:-30])
+    assert f"cannot be unpacked as {ending[1:]}" in refusal(path)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_generator.imported.tables import table_types
+from tests.data_generator.imported import packed
 from tests.data_generator.imported.tables.table_files import KINDS, numbered, refusal, take, write
 
 pytest.importorskip("fastavro")
@@ -100,11 +101,11 @@ def test_a_wrong_name_is_told(content: str, name: str, tmp_path: Path) -> None:
     assert "by its content, and" in refusal(wrong)
 
 
-def test_a_packed_file_whose_name_does_not_say_so_is_refused(tmp_path: Path) -> None:
-    path = write(numbered(10), tmp_path / "table.csv.gz").rename(tmp_path / "table.csv")
-    assert "is packed as .gz, and its name does not say so" in refusal(path)
-    path = write(numbered(10), tmp_path / "table.csv").rename(tmp_path / "other.csv.gz")
-    assert "is not packed, and its name does not say so" in refusal(path)
+@pytest.mark.parametrize("name", ["table.csv", "table.jsonl"])
+@pytest.mark.parametrize("ending", packed.ENDINGS)
+def test_a_packed_file_whose_name_does_not_say_so_is_refused(ending: str, name: str, tmp_path: Path) -> None:
+    path = packed.write(b'{"a": 1}\n', tmp_path / f"{name}{ending}").rename(tmp_path / name)
+    assert f"its name does not say so\n  give it a name that ends with {ending}, or unpack it" in refusal(path)
 
 
 def test_what_pandas_has_written_into_a_schema_decides_nothing(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from data_generator.errors import DataError
+from data_generator.imported.byte_stream import PACKED
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables import csv_reader, table_input, table_worker
 from data_generator.imported.tables.json_lines import records as json_records
 from data_generator.imported.tables.own_table import MOST_ROWS
 from data_generator.imported.tables.sampling import BLOCKS
-from data_generator.imported.tables.table_input import CSV, PARQUET, SUFFIXES, find
+from data_generator.imported.tables.table_input import CSV, JSON, PARQUET, SUFFIXES, find
 
 PAGE = (Path(__file__).parents[4] / "docs/table-data.md").read_text()
 
@@ -40,8 +41,30 @@ def test_the_suffix_says_what_a_file_holds(suffix: str, tmp_path: Path) -> None:
     assert [file.name for file in found.files] == [found.path.name]
 
 
+@pytest.mark.parametrize("ending", PACKED)
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_text_may_be_compressed_and_other_files_are_refused_with_what_unpacks_them(
+    ending: str, suffix: str, tmp_path: Path
+) -> None:
+    path = filled(tmp_path / f"My Table{suffix}{ending.upper()}")
+    if SUFFIXES[suffix] in (CSV, JSON):
+        assert find(path).kind == SUFFIXES[suffix]
+    else:
+        refused(path, f"is compressed {SUFFIXES[suffix]}, which is read uncompressed\n  {PACKED[ending]} 'My Table")
+
+
+def test_a_compressed_file_of_any_name_and_in_a_folder_is_refused(tmp_path: Path) -> None:
+    refused(
+        filled(tmp_path / "a.zip"), "its name does not say what it holds\n  call it .csv.zip or .jsonl.zip .* unzip a"
+    )
+    refused(filled(tmp_path / "data.txt.gz"), "its name does not say what it holds")
+    filled(tmp_path / "parts/a.parquet")
+    filled(tmp_path / "parts/b.parquet.gz")
+    refused(tmp_path / "parts", "b.parquet.gz: is compressed Parquet")
+
+
 def test_the_page_names_every_suffix_and_number() -> None:
-    assert set(re.findall(r"`(\.[a-z.]+)`", PAGE)) >= set(SUFFIXES)
+    assert set(re.findall(r"`(\.[a-z0-9.]+)`", PAGE)) >= {*SUFFIXES, *PACKED}
     said = " ".join(PAGE.split())
     assert f"{MOST_ROWS:,} rows" in said
     assert f"{BLOCKS} blocks" in said
