@@ -148,6 +148,24 @@ store._give(pa.table({"id": np.arange(10_000_000)}), None)
 """
 
 
+def test_views_of_text_are_printed(ask: Ask, tmp_path: Path) -> None:
+    """pyarrow's CSV has none; files of arrow-rs, as of tpchgen-cli, hold them."""
+    table = pa.table(
+        {
+            "mode": pa.array(["TRUCK", None, "a longer one than fits a view"], pa.string_view()),
+            "bytes": pa.array([b"x", b"y", None], pa.binary_view()),
+        }
+    )
+    pq.write_table(table, tmp_path / "views.parquet")
+    ask("put", "views", tmp_path / "views.parquet")
+    for way in ("v1", "v2"):
+        found = ask("query", "SELECT * FROM views WHERE mode LIKE 'T%'", "--way", way)
+        assert (found.code, found.out) == (0, '"mode","bytes"\n"TRUCK","x"\n')
+        out = tmp_path / f"{way}.parquet"
+        assert ask("query", "SELECT * FROM views", "--way", way, "--out", out).code == 0
+        assert pq.read_table(out).equals(table)
+
+
 def test_ctrl_c_ends_the_printing_of_an_answer_at_once(tmp_path: Path) -> None:
     """In one call that writes all of it Python hears of no signal until the end."""
     file = tmp_path / "answer.csv"

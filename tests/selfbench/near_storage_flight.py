@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable
@@ -33,11 +34,12 @@ from libraries.near_storage.serving import security
 from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.protocol import Statistics
+from tests.libraries.near_storage.serving.crowd import beside_a_good_one, tables
 from tests.libraries.near_storage.serving.processes import ROOT, Processes, processes
 
 GROUP_ROWS = 125_000
-REQUEST_BYTES = 64 << 20
-"""What a node may hold of a row group for one request, here: so little that going beyond would show."""
+MEMORY_BYTES = 500_000_000
+"""What a node may hold, here: so little that going beyond would show."""
 
 BARE = """
 import sys
@@ -205,22 +207,59 @@ def crowded(served: Processes, clients: int, rows: int, at_start: Statistics) ->
     good = set(counts) <= {"answered", "told to come again"} and after.most_at_once <= Limits().requests
     click.echo(f"{'ok  ' if good else 'MISS'} {clients} clients at once: {counts} in {taken_s:.0f} s, at most ")
     click.echo(f"     {after.most_at_once} at once (limit {Limits().requests})")
-    grown, most = after.peak_bytes - at_start.peak_bytes, Limits().requests * REQUEST_BYTES
+    grown, most = after.peak_bytes - at_start.peak_bytes, MEMORY_BYTES
     shown("... memory of a node, MB beyond its start", grown / 1e6, f"<= {most / 1e6:.0f}", grown <= most)
+
+
+def hostile(folder: Path, clients: int, queries: int) -> None:
+    """Queries that ask for as much as they can, beside a good client's, at the limits that nodes have by themselves."""
+    limits = Limits()
+    folder.mkdir()
+    with processes(folder, batch_bytes=limits.batch_bytes) as served, connect(served.uri, served.token) as client:
+        for name, path in tables(folder).items():
+            client.put(name, path)
+        lineitem(client, folder)
+        outcome = beside_a_good_one(served, client, clients, queries)
+    good = not outcome.dead and not outcome.wrong and sum(outcome.hostile.values()) == queries
+    click.echo(f"{'ok  ' if good else 'MISS'} {queries} hostile queries of {clients} clients: {outcome.hostile} in")
+    told = f"{len(outcome.good_s)} good ones meanwhile, {outcome.wrong} wrong, dead: {outcome.dead}"
+    click.echo(f"     {outcome.taken_s:.0f} s; {told}")
+    slowest_s, median_s = max(outcome.good_s), statistics.median(outcome.good_s)
+    shown(f"... slowest good one, s (median {median_s:.3f})", slowest_s, "<= 2", slowest_s <= 2)
+    grown, most = max(outcome.grown_bytes.values()), limits.memory_bytes
+    shown("... memory of a node, MB beyond its start", grown / 1e6, f"<= {most / 1e6:.0f}", grown <= most)
+
+
+def lineitem(client: Client, folder: Path) -> None:
+    """A filter over views of text, as tpchgen-cli writes them: the first query after the table was put."""
+    program = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
+    if not program.exists():
+        click.echo("     no TPC-H: tpchgen-cli is not installed")
+        return
+    made = ["parquet", "-s", "0.1", "--tables=lineitem", "--parts=4", f"--output-dir={folder}"]
+    subprocess.run([str(program), *made], check=True, capture_output=True)
+    client.put("lineitem", folder / "lineitem")
+    began = time.perf_counter()
+    found = client.query("SELECT * FROM lineitem WHERE l_shipmode LIKE 'TR%' LIMIT 2")
+    taken_s = time.perf_counter() - began
+    right = found["l_shipmode"].to_pylist() == ["TRUCK"] * 2
+    shown("s: SELECT * FROM lineitem WHERE l_shipmode LIKE 'TR%' LIMIT 2", taken_s, "<= 1", right and taken_s <= 1)
 
 
 @click.command()
 @click.option("--megabytes", default=240, show_default=True, help="size of the large table")
 @click.option("--clients", default=500, show_default=True)
 @click.option("--rounds", default=15, show_default=True)
-def main(megabytes: int, clients: int, rounds: int) -> None:
+@click.option("--hostile-queries", default=200, show_default=True)
+def main(megabytes: int, clients: int, rounds: int, hostile_queries: int) -> None:
     """Print what was measured beside what is wanted."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        hostile(folder / "hostile", 8, hostile_queries)
         large = written(folder / "large", 4, megabytes * 10**6 // 80 // 4, GROUP_ROWS)
         tiny = written(folder / "small", 640, 1, 1)
         with (
-            processes(folder, batch_bytes=Limits().batch_bytes, request_bytes=REQUEST_BYTES) as served,
+            processes(folder, batch_bytes=Limits().batch_bytes, memory_bytes=MEMORY_BYTES) as served,
             connect(served.uri, served.token) as client,
         ):
             at_start = used(served.secret, served.addresses["node0"])

@@ -102,7 +102,8 @@ def batches(
     rest = [leaf for leaf in needed if leaf not in set(first)]
     known = dict(zip(groups, all_match, strict=True)) if all_match is not None else {}
     asked = footer.leaves.of(columns)
-    nothing = forms.working_schema(pa.schema([footer.schema.field(name) for name in columns])).empty_table()
+    schema = forms.working_schema(pa.schema([footer.schema.field(name) for name in columns]))
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
     for together, fitting in stretches(footer.metadata, groups, needed, batch_rows, batch_bytes):
         chunks.hold(together)
         decoder.forget()
@@ -113,7 +114,7 @@ def batches(
             found = stretch.matching(first, rest, where)
         for batch in found:
             if not batch.num_rows:
-                yield from nothing.to_batches()
+                yield nothing
                 continue
             yield from slices(batch.select(columns), 2 * batch_bytes)
 

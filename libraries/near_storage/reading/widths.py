@@ -26,6 +26,9 @@ SMALL_BYTES = 4 << 20
 COARSE_BYTES = 64 << 20
 """Row groups that are no larger before compression are taken to need all of that for pages, without a look at them."""
 
+ROUNDED = 1.25
+"""A batch may be so many times as wide as the least that is possible."""
+
 COPIES = 3
 """Of a batch at a time: pyarrow's buffers grow by doubling, a cast or filter makes another, and what is sent one."""
 
@@ -96,7 +99,9 @@ def reading(
         else:
             texts.append(text)
     rows = max(1, min(rows, sum(counts)))
-    while (width := _widest(texts, per_row, rows)) > WIDE_BYTES and rows > 1:
+    # One row may already take all of a page, where nothing tells how long its values are: fewer rows would not help.
+    most = max(WIDE_BYTES, ROUNDED * _widest(texts, per_row, 1))
+    while (width := _widest(texts, per_row, rows)) > most and rows > 1:
         rows //= 2
     return Reading(rows, held + page_bytes + COPIES * (width + apart))
 

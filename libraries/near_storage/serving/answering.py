@@ -24,7 +24,7 @@ from libraries.near_storage.reading.columns import leaves_of
 from libraries.near_storage.reading.decoding import Claim, slices, stretches
 from libraries.near_storage.reading.footers import FooterCache, ParsedFooter
 from libraries.near_storage.serving import batches, clock
-from libraries.near_storage.serving.limits import Limits, Request
+from libraries.near_storage.serving.limits import FOOTERS_SHARE, Limits, Request
 from libraries.near_storage.serving.protocol import Note, Piece, Position, Totals, encode, from_runs
 from libraries.near_storage.serving.tickets import Grant, Wish
 from libraries.near_storage.storing.describing import PartitionInfo
@@ -35,8 +35,6 @@ ALIVE_S = 1.0
 """After so many seconds without a batch a node that gets on says so."""
 WHOLE = -1
 """In place of a row group and a column: bytes of the file as they lie (its footer, or all of it)."""
-FOOTER_CACHE_SHARE = 1 / 8
-"""Of a node's memory, for parsed footers; requests have the rest."""
 PARTS_MERGED = 16
 """So many parts of aggregates are held before they are merged."""
 MERGED_BYTES = 4 << 20
@@ -72,7 +70,7 @@ class Answering:
     def __init__(self, store: PartitionStore, limits: Limits) -> None:
         self._store = store
         self._limits = limits
-        self._footers = FooterCache(int(FOOTER_CACHE_SHARE * limits.memory_bytes))
+        self._footers = FooterCache(int(FOOTERS_SHARE * limits.memory_bytes))
         self.sent = Sent()
 
     def stream(self, grant: Grant, wish: Wish, request: Request) -> Stream:

@@ -20,7 +20,7 @@ from libraries.near_storage.errors import (
 )
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security, usage
-from libraries.near_storage.serving.answering import FOOTER_CACHE_SHARE, Answering, Stream
+from libraries.near_storage.serving.answering import Answering, Stream
 from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import GuardedServer, from_flight
 from libraries.near_storage.serving.limits import Gate, Limits, Request
@@ -39,6 +39,7 @@ from libraries.near_storage.serving.protocol import (
     decode,
     encode,
 )
+from libraries.near_storage.serving.resident import Resident
 from libraries.near_storage.serving.security import Tls
 from libraries.near_storage.serving.tickets import open_ticket, sign_receipt
 from libraries.near_storage.storing.partitions import PartitionStore
@@ -75,7 +76,7 @@ class StorageNode(GuardedServer):
         self._store = store
         self._secret = secret
         self._limits = limits or Limits()
-        self.gate = Gate(self._limits, int((1 - FOOTER_CACHE_SHARE) * self._limits.memory_bytes))
+        self.gate = Gate(self._limits, Resident(self._limits.memory_bytes).tidy)
         # Of their own: who stops in the middle of an upload keeps its place, and shall keep no query out.
         self._uploads = Gate(self._limits)
         self._answering = Answering(store, self._limits)

@@ -29,7 +29,7 @@ from libraries.near_storage.storing.uploads import Node
 
 FEW_BYTES = 1 << 20
 """An answer of at most so many bytes comes by V1."""
-HELD_SHARE = 1 / 2
+HELD_SHARE = 1 / 4
 """Row groups whose chunks are a larger share of a node's memory are not decoded there: they need as much again."""
 MOST_PIECES = 10_000
 """Partitions of one endpoint: a ticket of four times as many is longer than a node takes."""

@@ -10,7 +10,7 @@ import pytest
 
 from libraries.near_storage.errors import DamagedError, RequestError
 from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import And, Comparison, Constant, IsNull, Literal, Not
+from libraries.near_storage.predicates.tree import And, Comparison, Constant, IsNull, Literal, Not, Prefix
 from libraries.near_storage.reading import by_parquet
 from tests.libraries.near_storage.reading.stored import Stored, stored
 
@@ -105,7 +105,49 @@ def test_rows_without_columns_are_counted(path, where):
     with stored(path) as file:
         found, _ = read(file, [], predicate, batch_rows=90)
     assert sum(batch.num_rows for batch in found) == matching(test, ["number"]).num_rows
-    assert all(batch.num_rows for batch in found)
+
+
+def test_a_batch_without_rows_comes_where_none_of_many_match(path):
+    """So that whoever reads can do something else meanwhile, or stop."""
+    with stored(path) as file:
+        for columns in ([], ["number"], ["nested", "word"]):
+            chunks = by_parquet.StoredChunks(file.fd, file.compact, file.digests)
+            nothing = compare("==", "word", "no such word", pa.string())
+            found = list(by_parquet.batches(chunks, file.footer, [0, 1], columns, nothing, batch_rows=50))
+            assert len(found) > 5
+            assert {(batch.num_rows, *batch.schema.names) for batch in found} == {(0, *columns)}
+
+
+def test_columns_beside_each_other_are_cut_each_by_its_own_width(tmp_path):
+    """pyarrow's reader has one number of rows for all of its batches, whatever columns they are of."""
+    path = tmp_path / "wide.parquet"
+    texts = pa.array(["a" * 100_000, "b" * 100_000])
+    wide = texts.take(pa.array([row % 2 for row in range(4_000)]))
+    pq.write_table(pa.table({"id": range(4_000), "wide": wide.dictionary_encode()}), path, store_schema=False)
+    assert path.stat().st_size < 100_000
+    claimed = []
+    for where, columns, expected in (
+        (Prefix("wide", "b"), ["id"], 2_000),
+        (compare("==", "id", 3_999), ["wide"], 1),
+        (None, ["id", "wide"], 4_000),
+    ):
+        with stored(path) as file:
+            chunks = by_parquet.StoredChunks(file.fd, file.compact, file.digests)
+            before = pa.total_allocated_bytes()
+            most = rows = 0
+            claim = lambda nbytes, what: claimed.append(nbytes)  # noqa: E731
+            for batch in by_parquet.batches(chunks, file.footer, [0], columns, where, claim=claim):
+                most = max(most, pa.total_allocated_bytes() - before)
+                rows += batch.num_rows
+        assert rows == expected
+        assert most < max(claimed) < 150_000_000
+
+
+def test_a_limit_decodes_no_more_than_its_rows(path):
+    with stored(path) as file:
+        chunks = by_parquet.StoredChunks(file.fd, file.compact, file.digests)
+        first = next(by_parquet.batches(chunks, file.footer, [0, 1], ["number"], limit=3))
+    assert first.num_rows == 3
 
 
 def test_batches_are_bounded(path):

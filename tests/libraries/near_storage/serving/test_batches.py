@@ -9,6 +9,7 @@ import pyarrow.flight as flight
 import pytest
 
 from libraries.near_storage.errors import DamagedError
+from libraries.near_storage.reading import forms
 from libraries.near_storage.serving import batches
 from libraries.near_storage.serving.answering import empty_batch
 
@@ -76,12 +77,23 @@ def test_rows_come_back_as_they_were(echo, name):
     plain = batches.plain_schema(whole.schema)
     for start, rows in ((0, ROWS), (0, 0), (3, 10), (8, 64), (13, 200), (ROWS - 1, 1)):
         batch = whole.slice(start, rows)
-        sent = batches.settled(batches.to_plain(batch, plain))
+        sent = batches.sealed(batches.to_plain(batch, forms.working_schema(plain)), plain)
+        assert sent.schema.equals(plain)
         came, digest = echo.travel(sent, batches.digest_of(sent))
         batches.check(came, digest)
         back = batches.from_plain(came, whole.schema)
         assert back.schema.equals(whole.schema)
         assert back.to_pylist() == batch.to_pylist()
+
+
+def test_views_are_sent_with_their_own_bytes_alone():
+    """What they were cut from would go with each of them."""
+    texts = pa.array([f"{number:030}" for number in range(10_000)], pa.string_view())
+    lists = pa.array([[number] * 9 for number in range(10_000)], pa.list_view(pa.int64()))
+    whole = pa.record_batch({"text": texts, "list": lists})
+    sent = batches.sealed(forms.working(whole).slice(5_000, 10), whole.schema)
+    assert sent.equals(whole.slice(5_000, 10))
+    assert sent.serialize().size < 4_000 < whole.slice(5_000, 10).serialize().size
 
 
 def test_rows_without_columns(echo):

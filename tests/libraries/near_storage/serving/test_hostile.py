@@ -297,11 +297,11 @@ def test_one_folder_one_server(served: Cluster):
 def test_row_groups_that_are_too_large_for_a_request(tmp_path: Path):
     """A node says so before it reads them; chunks as they lie need no memory of their own."""
     table = pa.table({"a": range(10_000), "b": range(10_000)})
-    with cluster(tmp_path, nodes=1, replicas=1, limits=Limits(memory_bytes=600_000, batch_bytes=10_000)) as small:
+    with cluster(tmp_path, nodes=1, replicas=1, limits=Limits(memory_bytes=900_000, batch_bytes=10_000)) as small:
         client = small.client()
         client.put("t", table)
         for sql in ("SELECT * FROM t", "SELECT sum(a), sum(b) FROM t", "SELECT a FROM t WHERE b > 5"):
-            with pytest.raises(RequestError, match=r"needs .* of memory, limit 525 kB"):
+            with pytest.raises(RequestError, match=r"needs .* of memory, limit 450 kB"):
                 client.query(sql, "v1")
         assert client.query("SELECT a FROM t", "v1").equals(table.select(["a"]))
         assert client.query("SELECT * FROM t", "v2").equals(table)

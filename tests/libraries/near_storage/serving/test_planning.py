@@ -20,12 +20,12 @@ def table() -> pa.Table:
 
 
 def test_what_no_node_holds_for_a_request_comes_as_chunks(tmp_path: Path, table: pa.Table):
-    with cluster(tmp_path, limits=Limits(memory_bytes=120_000, batch_bytes=10_000)) as served:
+    with cluster(tmp_path, limits=Limits(memory_bytes=200_000, batch_bytes=10_000)) as served:
         client = served.client()
         client.put("t", table)
         answer = client.answer("SELECT * FROM t WHERE key = 7")
         assert answer.plan.way == "v2"
-        assert "too many to decode in 120,000 of memory" in answer.plan.reason
+        assert "too many to decode in 200,000 of memory" in answer.plan.reason
         assert answer.table.equals(table.slice(7, 1))
         total = client.query("SELECT sum(key) AS total FROM t")
         assert total["total"].to_pylist() == [ROWS * (ROWS - 1) // 2]
