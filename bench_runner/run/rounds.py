@@ -195,8 +195,8 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
     number = 0
     while True:
         number += 1
-        # Again when the first round has shown what was not known before it.
-        if number <= 2 and not slow and deadline_ns is not None and race is None:
+        # Again when the first round has shown what was not known before it; a quick run has no other.
+        if number <= (1 if session.options.quick else 2) and not slow and deadline_ns is not None and race is None:
             slow = late(costs_s, session.options.budget_s or 0)
             schedule.hold_back(slow)
             ends_ns = deadline_ns - _reserved_ns(slow, costs_s, deadline_ns)

@@ -62,8 +62,8 @@ SUITE = Suite(
     of_whole_data={"merges=late": "so few documents may be one component, and nothing waits to become one"},
     settings_of={"way": ("ask", "range")},
     quick=Quick(
-        rows=2_000,
-        datasets=("tweets",),
+        rows=5_000,
+        datasets=("bluesky-events",),
         operations=(
             "save",
             "read",
@@ -76,7 +76,7 @@ SUITE = Suite(
             "document-store[layout=amax,way=columns]",
             *(f"document-store[layout={layout},way=rows]" for layout in ("vector", "open")),
         ),
-        reason="2,000 tweets, which are sparse and deep; without the other data sets and their questions, without "
+        reason="5,000 events; without the other data sets, four of five questions, "
         "indexes, fields of all documents and interpretation",
     ),
     reasons={

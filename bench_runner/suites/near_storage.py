@@ -70,13 +70,18 @@ SUITE = Suite(
             "query[groups=1.0]",
             "query[groups=0.25]",
             "query[groups=0.0]",
-            "query[groups=0.25,place=scattered]",
-            "query[groups=0.25,values=100,columns=1]",
             "aggregate[groups=0.25,values=100]",
         ),
         networks=("", "loopback"),
-        reason="4 blocks of 10,000 rows; without 10 and 1 % of the blocks, which are no whole one of so few, without "
-        "the metadata of 640 files, and without the network of 1,000 Mbit/s",
+        without=(
+            f"{_ENGINE}ranges,technique=groups]",
+            f"{_ENGINE}parquet,technique=groups]",
+            f"{_ENGINE}parquet,footers=parsed,row_group_rows=550]",
+            f"{_ENGINE}ranges,row_group_rows=550]",
+        ),
+        reason="4 blocks of 10,000 rows in one file; without scattered blocks, and 10 and 1 % of them, which are no "
+        "whole one of so few; without row groups of 550 rows, technique=groups, the metadata of 640 files, and the "
+        "network of 1,000 Mbit/s",
     ),
     reasons={
         "snowset": "the table of the thesis, by its columns; of each share of its blocks the answer is known",

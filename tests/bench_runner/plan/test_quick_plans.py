@@ -83,7 +83,7 @@ def test_a_condition_that_the_user_names_is_measured(option: str, given: object)
         ("tabular", {}, 20_000),
         ("tabular", {"rows": 700}, 700),
         ("access", {}, 50_000),
-        ("documents", {}, 2_000),
+        ("documents", {}, 5_000),
     ],
 )
 def test_rows_are_few_unless_the_user_says_how_many(suite: str, asked: dict[str, object], rows: int) -> None:

@@ -199,6 +199,24 @@ def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tupl
         assert len(executed) == (0 if quick else len(CHAINS))
 
 
+@pytest.mark.parametrize(("budget_s", "again"), [(6.0, []), (100.0, [2, 3])])
+def test_a_quick_run_on_a_restless_machine_keeps_its_budget(
+    budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One round of everything, slow or not; what was not counted has two more where they fit."""
+
+    def unsettled(session: Any, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
+        executed.append((of.variant, round_number, rows))
+        wall = 20 * SECOND if of.variant.startswith("csv") else SECOND
+        return samples(of, (wall, wall), round_number, unsettled=True)
+
+    monkeypatch.setattr(rounds, "_execution", unsettled)
+    monkeypatch.setattr(rounds, "now_ns", lambda: sum(20 if name == "csv" else 1 for name, _, _ in executed) * SECOND)
+    unknown = {each: without_pilot({"save": 0, "read": 0}, 1000) for each in CHAINS}
+    rounds.count_rounds(session(None, quick=True, budget_s=budget_s), unknown)
+    assert {each: ran(executed, each) for each in ("feather", "csv")} == {"feather": [1, *again], "csv": [1, *again]}
+
+
 @pytest.mark.parametrize(("asked", "budget_s", "slow", "before"), [(5, 100.0, 6, 15), (9, 40.0, 6, 15)])
 def test_slow_variants_have_their_round_when_all_others_are_done(
     asked: int,
