@@ -241,7 +241,8 @@ def test_a_sample_of_ones_own_table_is_measured_and_said(tmp_path: Path, environ
     assert (facts.rows, facts.input_rows, facts.sampled_rows, facts.blocks) == (20_000, 40_000, 20_000, 16)
     assert {sample.fidelity for sample in run.samples if sample.operation == "read"} == {"exact"}
     (warning,) = [warning for warning in run.info.warnings if warning.text.startswith("table: ")]
-    assert "'share' is mixed and stays text: line 26,002 holds '?', which is no number" in warning.text
+    assert "'share': mixed, stays text; no number in 1 of 20,000 values (line 26,002: '?')" in warning.text
+    assert (facts.columns, facts.understood["delimiter"]) == ({"word": "text", "share": "text"}, "comma")
 
 
 def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -250,8 +251,8 @@ def test_a_broken_table_is_two_lines_and_code_2(tmp_path: Path, environment: dic
     done = format_bench("run", "tabular", "--data", str(path), environment=environment)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        f"error: {path}, line 3: has 1 column, and the header 2",
-        "  repair the line, or leave it out",
+        f"error: {path}, line 3: has 1 column and the header 2, divided by comma",
+        "  repair the line, or name another delimiter by --delimiter",
     ]
 
 
