@@ -11,6 +11,7 @@ from typing import Any
 from format_bench.thread_variables import make_readable
 
 _OFFERED = {
+    "ReadOptions": "data_generator.imported.read_options",
     "compare": "format_bench.api.compare",
     "document_store": "libraries.document_store",
     "f3": "libraries.f3",
@@ -21,7 +22,7 @@ _OFFERED = {
     "run": "format_bench.api.run",
 }
 
-__all__ = ["compare", "document_store", "f3", "inspect", "near_storage", "recommend", "report", "run"]
+__all__ = ["ReadOptions", "compare", "document_store", "f3", "inspect", "near_storage", "recommend", "report", "run"]
 
 
 def __getattr__(name: str) -> Any:
