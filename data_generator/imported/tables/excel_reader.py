@@ -64,11 +64,13 @@ class _Table:
     @property
     def first_row(self) -> int:
         """The row of the sheet, counted from 0, behind the header."""
-        return self.sheet.row + self.source.options.header
+        return self.sheet.area.row + self.source.options.header
 
     def cell(self, column: int, place: int) -> str:
         """The name of a cell, by the place of its row in the sample."""
-        return f"cell {letters(self.sheet.column + column)}{self.first_row + sampling.row_at(self.blocks, place) + 1}"
+        return (
+            f"cell {letters(self.sheet.area.column + column)}{self.first_row + sampling.row_at(self.blocks, place) + 1}"
+        )
 
 
 def read(source: Source) -> Reading:
@@ -77,7 +79,7 @@ def read(source: Source) -> Reading:
     workbook = sheets.opened(source)
     sheet = yield from sheets.chosen(workbook, source)
     workbook.close()
-    header, rows = (sheet.cells[0], sheet.cells[1:]) if source.options.header else (None, sheet.cells)
+    header, rows = (sheet.area.cells[0], sheet.area.cells[1:]) if source.options.header else (None, sheet.area.cells)
     names = _names(header, len(rows[0]))
     check_columns(source.options.columns, names)
     yield len(rows)
@@ -91,7 +93,7 @@ def read(source: Source) -> Reading:
         columns.append(array)
         remarks += [note.remark(table.cell(place, note.place)) for note in notes]
         yield len(rows)
-    moments = [sheet.column + place for place, array in enumerate(columns) if _has_time(array.type)]
+    moments = [sheet.area.column + place for place, array in enumerate(columns) if _has_time(array.type)]
     odd = yield from odd_cells.found(source.stream, sheet.name, table.first_row, moments, len(rows))
     for place in range(len(names)):
         remarks += _odd_remarks(table, place, odd)
@@ -99,7 +101,7 @@ def read(source: Source) -> Reading:
     schema = table_types.kept_schema(made.schema)
     understood = {
         "sheet": sheet.shown(),
-        "header": f"row {sheet.row + 1}" if header is not None else "none: columns are called '0', '1', ..",
+        "header": f"row {sheet.area.row + 1}" if header is not None else "none: columns are called '0', '1', ..",
         "missing values": missing_text(table.missing),
     }
     if source.path.lower().endswith((".xls", ".xlsb", ".ods")) and "" in table.missing:
@@ -123,11 +125,11 @@ def _names(header: Sequence[Any] | None, width: int) -> list[str]:
 def _header_remarks(table: _Table, header: Sequence[Any] | None) -> Iterator[str]:
     if header is None:
         return
-    number = table.sheet.row + 1
+    number = table.sheet.area.row + 1
     unnamed = header.count("")
     first = next(place for place, value in enumerate(header) if value != "")
     shown = printable(_text(header[first]))[:60]
-    where = f"cell {letters(table.sheet.column + first)}{number}: {shown!r}"
+    where = f"cell {letters(table.sheet.area.column + first)}{number}: {shown!r}"
     if unnamed:
         yield (
             f"row {number} is taken as the names of the columns and has none for {unnamed:,} of {len(header):,} "
@@ -148,9 +150,9 @@ def _row_remarks(table: _Table) -> Iterator[str]:
             f"{len(empty):,} empty rows are rows without values (the first: row {row:,})\n"
             "take them away in the file if they are not meant"
         )
-    merged = sum(last >= table.first_row for _, last in table.sheet.merged)
+    merged = sum(last >= table.first_row for _, last in table.sheet.area.merged)
     if merged:
-        row = next(first for first, last in table.sheet.merged if last >= table.first_row)
+        row = next(first for first, last in table.sheet.area.merged if last >= table.first_row)
         yield (
             f"{merged:,} ranges of merged cells: only the first cell of each has the value (the first: row {row + 1:,})"
             "\nunmerge them and fill in the values, if all rows are meant to have them"
@@ -159,10 +161,10 @@ def _row_remarks(table: _Table) -> Iterator[str]:
 
 def _odd_remarks(table: _Table, place: int, odd: odd_cells.Found) -> Iterator[str]:
     for what, (said, step) in _ODD.items():
-        cells = odd.get((table.sheet.column + place, what))
+        cells = odd.get((table.sheet.area.column + place, what))
         if cells is not None:
             note = Note(table.names[place], 0, cells.text, said.format(f"{cells.count:,}"), step)
-            yield note.remark(f"the first: cell {letters(table.sheet.column + place)}{cells.row + 1}")
+            yield note.remark(f"the first: cell {letters(table.sheet.area.column + place)}{cells.row + 1}")
 
 
 def _column(table: _Table, place: int) -> tuple[pa.Array, Sequence[Note]]:

@@ -11,7 +11,6 @@ import re
 import zipfile
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import IO, Any
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -21,6 +20,7 @@ DIGITS, FINE = "integer with more digits", "fraction of a millisecond"
 
 _AT_ONCE_BYTES = 1 << 20
 _MAY_BE_ODD = re.compile(rb"""<(?:\w+:)?f[\s/>]|\bt=["']e["']|<(?:\w+:)?v>-?[0-9]{16}""")
+_INTEGER = re.compile("-?[0-9]{1,400}")
 _OVERLAP_BYTES = 64
 _LONGEST_ROW_BYTES = 16 << 20
 _MS_PER_DAY = 86_400_000
@@ -131,53 +131,74 @@ def _local(tag: Any) -> str:
 
 
 class _Scan:
-    """Handlers for the events of a sheet's XML."""
+    """Handlers for the events of a sheet's XML. They are called for each cell: what is only needed of odd ones is left
+    until one is met."""
 
     def __init__(self, first_row: int, is_to_compute: bool, odd: Found) -> None:
         self._first_row, self._is_to_compute, self._odd = first_row, is_to_compute, odd
         self._row, self._column = -1, -1
+        self._reference: str | None = None
         self._kind = ""
         self._has_formula = self._has_value = False
         self._text: list[str] = []
-        self.parser = expat.ParserCreate(namespace_separator="}")
+        self._starts = {"c": self._start_cell, "f": self._start_formula, "v": self._start_value, "row": self._start_row}
+        self._ends = {"c": self._end_cell, "v": self._end_value}
+        self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = _local(tag)
-        if name == "c":
-            self._begin_cell(attributes)
-        elif name == "f":
-            self._has_formula = True
-        elif name == "v":
-            self._has_value = True
-            self.parser.CharacterDataHandler = self._text.append
-        elif name == "row":
-            self._row = int(attributes["r"]) - 1 if attributes.get("r", "").isdigit() else self._row + 1
-            self._column = -1
+        handler = self._starts.get(tag) or self._starts.get(tag.rpartition(":")[2])
+        if handler is not None:
+            handler(attributes)
 
-    def _begin_cell(self, attributes: dict[str, str]) -> None:
-        # Cells without a reference follow each other.
-        self._column += 1
-        if match := _REFERENCE.fullmatch(attributes.get("r", "")):
-            self._column = -1
-            for letter in match[1]:
-                self._column = (self._column + 1) * 26 + ord(letter) - ord("A")
-            self._row = int(match[2]) - 1
+    def _end(self, tag: str) -> None:
+        handler = self._ends.get(tag) or self._ends.get(tag.rpartition(":")[2])
+        if handler is not None:
+            handler()
+
+    def _start_row(self, attributes: dict[str, str]) -> None:
+        self._row = int(attributes["r"]) - 1 if attributes.get("r", "").isdecimal() else self._row + 1
+        self._column, self._reference = -1, None
+
+    def _start_cell(self, attributes: dict[str, str]) -> None:
+        reference = attributes.get("r")
+        if reference is None:
+            # Such a cell follows the one before it.
+            self._column = self._place() + 1
+        self._reference = reference
         self._kind = attributes.get("t", "n")
         self._has_formula = self._has_value = False
         self._text.clear()
 
-    def _end(self, tag: str) -> None:
-        name = _local(tag)
-        if name == "v":
-            self.parser.CharacterDataHandler = None
-        elif name == "c" and self._row >= self._first_row:
-            text = "".join(self._text)
-            what = self._oddness(text)
-            if what is not None:
-                self._odd.setdefault((self._column, what), OddCells(0, self._row, text)).count += 1
+    def _place(self) -> int:
+        """The column of the cell."""
+        match = _REFERENCE.fullmatch(self._reference or "")
+        if match is None:
+            return self._column
+        column = -1
+        for letter in match[1]:
+            column = (column + 1) * 26 + ord(letter) - ord("A")
+        return column
+
+    def _start_formula(self, attributes: dict[str, str]) -> None:
+        self._has_formula = True
+
+    def _start_value(self, attributes: dict[str, str]) -> None:
+        self._has_value = True
+        self.parser.CharacterDataHandler = self._text.append
+
+    def _end_value(self) -> None:
+        self.parser.CharacterDataHandler = None
+
+    def _end_cell(self) -> None:
+        if self._row < self._first_row:
+            return
+        text = "".join(self._text)
+        what = self._oddness(text)
+        if what is not None:
+            self._odd.setdefault((self._place(), what), OddCells(0, self._row, text)).count += 1
 
     def _oddness(self, text: str) -> str | None:
         if self._kind == "e":
@@ -188,13 +209,5 @@ class _Scan:
             if not text and not is_empty_text:
                 return FORMULA
             return STALE if self._is_to_compute else None
-        return DIGITS if self._kind == "n" and len(text) > 15 and not _is_float64(text) else None
-
-
-def _is_float64(text: str) -> bool:
-    """Whether float64 holds the number, or its 17 digits are those of the number that is held."""
-    try:
-        written, number = Decimal(text), float(text)
-    except (InvalidOperation, ValueError):
-        return True
-    return written in (Decimal(number), Decimal(repr(number)), Decimal(f"{number:.17g}"))
+        is_rounded = self._kind == "n" and len(text) > 15 and _INTEGER.fullmatch(text) and int(text) != float(text)
+        return DIGITS if is_rounded else None

@@ -19,27 +19,35 @@ _AT_ONCE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
+class Area:
+    """The cells of a sheet without what is empty around them.
+
+    They begin at `row` and `column`, counted from 0; `merged` are first and last rows of ranges of merged cells.
+    """
+
+    cells: Cells
+    row: int
+    column: int
+    merged: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Sheet:
-    """The sheet that is read. `cells` begin at `row` and `column`, counted from 0; `merged` are the ranges of merged
-    cells, each with its first and last row."""
+    """The sheet that is read; `others` hold rows too, and were not named either."""
 
     name: str
     number: int
     of_sheets: int
     others: tuple[str, ...]
-    is_named: bool
-    cells: Cells
-    row: int
-    column: int
-    merged: tuple[tuple[int, int], ...]
+    area: Area
 
     def shown(self) -> str:
         """The sheet for the user: "'Data' (2 of 3)"."""
         return f"{printable(self.name)!r} ({self.number} of {self.of_sheets})"
 
     def remarks(self) -> list[str]:
-        """Which other sheets hold rows, unless the user has named this one."""
-        if not self.others or self.is_named:
+        """Which other sheets hold rows."""
+        if not self.others:
             return []
         few = ", ".join(repr(printable(name)) for name in self.others[:3]) + (", .." if len(self.others) > 3 else "")
         return [
@@ -85,27 +93,26 @@ def chosen(workbook: CalamineWorkbook, source: Source) -> Generator[int, None, S
             f"name one of {_listed(sheets[place].name for place in work)} by --sheet",
             source.path,
         )
-    found: tuple[int, Cells, int, int] | None = None
-    others = []
     least = 2 if source.options.header else 1
-    for place in sorted(work, key=lambda place: (place != named, sheets[place].visible != SheetVisibleEnum.Visible)):
+    if named is not None:
+        area = _area(workbook, named)
+        if len(area.cells) < least:
+            raise Refused(f"sheet {printable(sheets[named].name)!r} holds no rows", "name another", source.path)
+        return Sheet(sheets[named].name, named + 1, len(sheets), (), area)
+    work.sort(key=lambda place: sheets[place].visible != SheetVisibleEnum.Visible)
+    for place in work:
         yield 0
-        if found is not None:
-            others += [place] if _holds_rows(workbook, place, least) else []
-            continue
-        cells, row, column = _cells(workbook, place)
-        if len(cells) >= least:
-            found = place, cells, row, column
-        elif place == named:
-            raise Refused(f"sheet {printable(sheets[place].name)!r} holds no rows", "name another", source.path)
-    if found is None:
-        sheet_names = _listed(sheet.name for sheet in sheets)
-        raise Refused(f"holds no rows in its sheets: {sheet_names}", "name a file with a table in it", source.path)
-    place, cells, row, column = found
-    merged = workbook.get_sheet_by_index(place).merged_cell_ranges or []
-    names = tuple(sheets[other].name for other in sorted(others))
-    ranges = tuple((first[0], last[0]) for first, last in merged)
-    return Sheet(sheets[place].name, place + 1, len(sheets), names, named is not None, cells, row, column, ranges)
+        area = _area(workbook, place)
+        if len(area.cells) >= least:
+            break
+    else:
+        names = _listed(sheet.name for sheet in sheets)
+        raise Refused(f"holds no rows in its sheets: {names}", "name a file with a table in it", source.path)
+    others = []
+    for other in sorted(work[work.index(place) + 1 :]):
+        yield 0
+        others += [sheets[other].name] if _holds_rows(workbook, other, least) else []
+    return Sheet(sheets[place].name, place + 1, len(sheets), tuple(others), area)
 
 
 def _named(sheets: Sequence[SheetMetadata], source: Source) -> int | None:
@@ -115,7 +122,7 @@ def _named(sheets: Sequence[SheetMetadata], source: Source) -> int | None:
     for place, sheet in enumerate(sheets):
         if sheet.name == wanted:
             return place
-    if wanted.isdigit() and 1 <= int(wanted) <= len(sheets):
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(sheets):
         return int(wanted) - 1
     names = _listed(sheet.name for sheet in sheets)
     raise Refused(f"has no sheet {printable(wanted)!r}, which --sheet names", f"its sheets are {names}", source.path)
@@ -138,11 +145,10 @@ def _holds_rows(workbook: CalamineWorkbook, place: int, least: int) -> bool:
     return False
 
 
-def _cells(workbook: CalamineWorkbook, place: int) -> tuple[Cells, int, int]:
-    """The cells without empty rows and columns around them, and where they begin."""
+def _area(workbook: CalamineWorkbook, place: int) -> Area:
     sheet = workbook.get_sheet_by_index(place)
     if sheet.height == 0:
-        return [], 0, 0
+        return Area([], 0, 0, ())
     rows = sheet.to_python(skip_empty_area=False)
     while rows and _is_empty(rows[-1]):
         rows.pop()
@@ -150,7 +156,8 @@ def _cells(workbook: CalamineWorkbook, place: int) -> tuple[Cells, int, int]:
     rows = rows[first:]
     width = max((at for row in rows for at, cell in enumerate(row, start=1) if cell != ""), default=0)
     left = min((next(at for at, cell in enumerate(row) if cell != "") for row in rows if not _is_empty(row)), default=0)
-    return [row[left:width] for row in rows], first, left
+    merged = tuple((begin[0], end[0]) for begin, end in sheet.merged_cell_ranges or ())
+    return Area([row[left:width] for row in rows], first, left, merged)
 
 
 def _is_empty(row: Sequence[Any]) -> bool:

@@ -23,8 +23,6 @@ _UTC = r"(?:Z|[+-]00(?::?00)?)$"
 _MORE_THAN_MICROSECONDS = r"\.\d{7,9}"
 _NEEDLESS_ZEROS = r"(\.\d{6})0+(Z|[+-][\d:]+)?$"
 _YEAR_1_US, _YEAR_9999_US = -62_135_596_800_000_000, 253_402_300_799_999_999
-_NO_TIME_NS = -(1 << 63)
-"""What numpy and pandas take for a missing point in time."""
 
 _MIXED_SHARE = 0.5
 """A column of text with at least this share of dates or points in time is mixed, and worth a warning."""
@@ -118,13 +116,12 @@ def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
         values = _without_zeros(texts).cast(kind)
     except pa.ArrowInvalid:
         return None
-    if pt.is_date32(kind):
+    # Nanoseconds lie within 1677 to 2262: pyarrow refuses what does not.
+    if pt.is_date32(kind) or kind.unit == "ns":
         return values
     limits = pc.min_max(values.cast(pa.int64())).as_py()
     if limits["min"] is None:
         return values
-    if kind.unit == "ns":
-        return values if limits["min"] > _NO_TIME_NS else None
     return values if limits["min"] >= _YEAR_1_US and limits["max"] <= _YEAR_9999_US else None
 
 

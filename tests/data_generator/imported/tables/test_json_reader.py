@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -345,3 +346,35 @@ def test_compressed_json_is_read_as_it_is_uncompressed(ending: str, tmp_path: Pa
     path = packed.write(b'{"a": 1}\n' * 99_999, tmp_path / f"cut.ndjson{ending}")
     path.write_bytes(path.read_bytes()[:-30])
     assert f"cannot be unpacked as {ending[1:]}" in refusal(path)
+
+
+NOON = datetime.datetime(2024, 1, 2, 12, 30, 0, 123_456)
+ROWS = [
+    {"i": 2**60, "f": 0.1, "s": "00123", "t": NOON, "d": NOON.date(), "b": True, "l": [1, None], "o": {"x": 1.5}},
+    {"i": None, "f": 1e300, "s": "", "t": None, "d": None, "b": False, "l": [], "o": {"x": None}},
+]
+
+
+def by_polars(path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.DataFrame(ROWS).write_ndjson(path)
+
+
+def by_duckdb(path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    duckdb.from_arrow(pa.Table.from_pylist(ROWS)).query("rows", f"COPY rows TO '{path}' (FORMAT json)")
+
+
+def by_pandas(path: Path) -> None:
+    frame = pd.DataFrame(ROWS).astype({"i": "Int64"})
+    for name in ("t", "d"):
+        frame[name] = frame[name].map(lambda value: None if pd.isna(value) else str(value))
+    frame.to_json(path, orient="records", lines=True, double_precision=15)
+
+
+@pytest.mark.parametrize("write", [by_polars, by_duckdb, by_pandas])
+def test_what_libraries_write_comes_back(write: Any, tmp_path: Path) -> None:
+    write(tmp_path / "table.jsonl")
+    taken = take(tmp_path / "table.jsonl")
+    assert taken.table.to_pylist() == ROWS
+    assert taken.remarks == []
