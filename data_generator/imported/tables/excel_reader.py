@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import printable
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.excel import odd_cells, sheets
-from data_generator.imported.tables.excel.odd_cells import DIGITS, ERROR, FINE, FORMULA, STALE, letters
+from data_generator.imported.tables.excel.odd_cells import DIGITS, EARLY, ERROR, FINE, FORMULA, STALE, letters
 from data_generator.imported.tables.excel.sheets import Sheet
 from data_generator.imported.tables.sampling import Block
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
@@ -45,6 +45,7 @@ _ODD = {
     FORMULA: ("formulas without a stored value in {} cells are missing values", _SAVED),
     STALE: ("formulas in {} cells have values that the file asks to compute again when it is opened", _SAVED),
     FINE: ("times with fractions of a millisecond in {} cells are rounded to milliseconds", "store them as text"),
+    EARLY: ("dates before 1900 in {} cells, which Excel does not have, are read as midnight", "store them as text"),
     DIGITS: ("integers with more digits than a cell holds in {} cells are rounded", "store them as text"),
 }
 """What is odd about cells -> what is said of them, and the next step."""

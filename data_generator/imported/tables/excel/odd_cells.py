@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 ERROR, FORMULA, STALE = "error", "formula without a value", "formula that is to be computed"
-DIGITS, FINE = "integer with more digits", "fraction of a millisecond"
+DIGITS, FINE, EARLY = "integer with more digits", "fraction of a millisecond", "before 1900"
 
 _AT_ONCE_BYTES = 1 << 20
 _MAY_BE_ODD = re.compile(rb"""<(?:\w+:)?f[\s/>]|\bt=["']e["']|<(?:\w+:)?v>-?[0-9]{16}""")
@@ -83,13 +83,16 @@ def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 class _Fine:
-    """Looks for fractions of a millisecond in columns with times, which are numbers of days in the file."""
+    """Looks for fractions of a millisecond, and for what lies before 1900, in columns with times.
+
+    They are numbers of days in the file.
+    """
 
     def __init__(self, first_row: int, columns: Sequence[int], odd: Found) -> None:
         self._first_row, self._odd = first_row, odd
         self._columns = {letters(column).encode(): column for column in columns}
         names = b"|".join(self._columns)
-        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"[^>]*><v>(-?\d+\.\d{6,})</v>' % names)
+        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"[^>]*><v>(-\d[\d.]*|\d+\.\d{6,})</v>' % names)
         self._rest = b""
 
     def add(self, chunk: bytes) -> None:
@@ -102,8 +105,9 @@ class _Fine:
         for match in self._cell.finditer(text, 0, max(end, 0)):
             days, row = float(match[3]), int(match[2]) - 1
             milliseconds = days * _MS_PER_DAY
-            if row >= self._first_row and abs(milliseconds - round(milliseconds)) > _ROUNDING_MS:
-                key = self._columns[match[1]], FINE
+            is_fine = abs(milliseconds - round(milliseconds)) > _ROUNDING_MS
+            if row >= self._first_row and (days < 0 or is_fine):
+                key = self._columns[match[1]], EARLY if days < 0 else FINE
                 self._odd.setdefault(key, OddCells(0, row, match[3].decode())).count += 1
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+import xlsxwriter
 
 from tests.data_generator.imported.tables.table_files import refusal, take
 
@@ -291,6 +292,14 @@ def test_formulas_whose_values_are_to_be_computed_are_told(tmp_path: Path) -> No
     (remark,) = take(written(tmp_path, cells, to_compute=True)).remarks
     assert "column 'b': formulas in 2 cells have values that the file asks to compute again" in remark
     assert "(the first: cell B2: '0')\nopen the file in Excel or LibreOffice, save it" in remark
+
+
+def test_dates_before_1900_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "early.xlsx"
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
+        book.add_worksheet().write_column(0, 0, ["a", datetime.date(1899, 1, 1), datetime.date(1899, 1, 2)])
+    (remark,) = take(path).remarks
+    assert "dates before 1900 in 2 cells, which Excel does not have, are read as midnight (the first: cell A2" in remark
 
 
 def test_fractions_of_a_millisecond_are_told(tmp_path: Path) -> None:
