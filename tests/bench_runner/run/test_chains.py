@@ -503,6 +503,7 @@ def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.Monke
     monkeypatch.setattr(rounds, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
     session = SimpleNamespace(
         plan=SimpleNamespace(chains=(small, huge)),
+        options=SimpleNamespace(quick=False),
         datasets={"test": SimpleNamespace(name="test", rows=10**6, size_bytes=10**8)},
         stage=lambda text: None,
         watcher=SimpleNamespace(step=lambda text, seconds_left: None),
