@@ -95,9 +95,9 @@ class DataSetInfo(Facts):
     sampled_rows: int | None = None
     blocks: int | None = None
     columns: dict[str, str] = {}
-    """Of a table of the user's: name and type of each column."""
+    """Name and type of each column of the user's own table."""
     understood: dict[str, str] = {}
-    """Of a file of the user's: how it was read, by subject, such as delimiter and encoding."""
+    """How the user's own file was read, by subject, such as delimiter and encoding."""
 
     @property
     def whole_rows(self) -> int | None:

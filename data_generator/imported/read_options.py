@@ -35,7 +35,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     sheet: str | None = None
     """Name of a sheet of an Excel workbook, or its number, counted from 1."""
     encoding: str | None = None
-    """Of a text file, as Python names encodings."""
+    """Encoding of a text file, as Python names it."""
     header: bool = True
     """Whether the first row has the names of the columns."""
     day_first: bool = False
