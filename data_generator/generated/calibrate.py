@@ -160,9 +160,7 @@ def _outside(got: ColumnStatistics, profile: TypeProfile) -> int:
     return sum(not getattr(profile, name)[0] <= getattr(got, name) <= getattr(profile, name)[4] for name in names)
 
 
-def _approached(
-    name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float
-) -> Found:
+def _approached(name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float) -> Found:
     """Start from windows that give so many slots to each value, and correct step by step."""
     rest_run_length = target.mean_run_length
     while True:

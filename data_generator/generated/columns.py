@@ -31,9 +31,7 @@ def booleans(bits: NDArray[np.uint8], rows: int, valid: Valid | None = None) -> 
     return pa.Array.from_buffers(pa.bool_(), rows, [bitmap, pa.py_buffer(packed)])
 
 
-def strings(
-    text: bytes | memoryview, lengths_bytes: NDArray[np.int64], valid: Valid | None = None
-) -> pa.Array:
+def strings(text: bytes | memoryview, lengths_bytes: NDArray[np.int64], valid: Valid | None = None) -> pa.Array:
     """A string array: `text` cut into pieces of these lengths. Missing values must have length 0."""
     offsets = np.zeros(len(lengths_bytes) + 1, dtype=np.int32)
     np.cumsum(lengths_bytes, out=offsets[1:])

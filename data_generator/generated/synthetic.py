@@ -49,9 +49,7 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, size in enumerate(batch_sizes(rows)):
-            arrays = [
-                _column(label, size, text, nulls_ratio, (name, label, VERSION, number)) for label in labels
-            ]
+            arrays = [_column(label, size, text, nulls_ratio, (name, label, VERSION, number)) for label in labels]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     return Dataset(name, rows, schema, VERSION, batches)

@@ -98,9 +98,7 @@ SCHEMA = pa.schema(
 """6 int64, 21 float64, 6 strings; the strings' names are the original's."""
 
 
-def build(
-    name: str, rows: int | None, parameters: Mapping[str, str], *, source: Path | None = None
-) -> Dataset:
+def build(name: str, rows: int | None, parameters: Mapping[str, str], *, source: Path | None = None) -> Dataset:
     """The user's file when there is one, `rows` of it at most; else the generated table."""
     if source is not None:
         return open_file(source, rows)
@@ -154,9 +152,7 @@ class _Faces:
     def _numbers(self) -> dict[str, pa.Array]:
         crowd = streams.integers(self._words("faces_count"), 1, 16)
         faces = np.where(crowd > 4, 1, crowd)
-        width = np.array([112, 112, 112, 250, 320, 480, 500, 640])[
-            streams.integers(self._words("image_width"), 0, 7)
-        ]
+        width = np.array([112, 112, 112, 250, 320, 480, 500, 640])[streams.integers(self._words("image_width"), 0, 7)]
         return {
             "face_index": columns.numbers(self.row % faces),
             "faces_count": columns.numbers(faces),
@@ -175,17 +171,12 @@ class _Faces:
         return {
             "bbox": _filled(
                 _BBOX,
-                [
-                    streams.integers(self._words("bbox", side), *tenths)
-                    for side, tenths in enumerate(_BBOX_TENTHS)
-                ],
+                [streams.integers(self._words("bbox", side), *tenths) for side, tenths in enumerate(_BBOX_TENTHS)],
             ),
             "db_id": database,
             "image_container_path": paths.take(pa.array(container - container[0])),
             "image_id": _filled(_IMAGE_ID, [self.row]),
-            "ipt_str": _filled(
-                _IPT, [streams.integers(self._words("ipt_str", point), 30, 45) for point in range(8)]
-            ),
+            "ipt_str": _filled(_IPT, [streams.integers(self._words("ipt_str", point), 30, 45) for point in range(8)]),
             "subject_id": _filled(_SUBJECT, [self._subject()]),
         }
 

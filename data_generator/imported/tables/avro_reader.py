@@ -8,6 +8,7 @@ other kind of file.
 from __future__ import annotations
 
 import decimal
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import fastavro
 import fastavro.read
 import pyarrow as pa
 
-from data_generator.imported.refusal import Refused
+from data_generator.imported.refusal import Refused, printable
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.table_reading import Found, Reading, Source, chosen_blocks
 
@@ -51,6 +52,9 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 }
 """Type and logical type (Avro 1.12) of what Arrow has a type for; decimals are apart."""
 
+_PAIRS = "format_bench_pairs"
+"""A logical type of our own."""
+
 _CODECS = "deflate, snappy, zstandard, bzip2 or xz"
 
 
@@ -66,7 +70,8 @@ class _Type:
 def read(source: Source) -> Reading:
     """The sample of an Avro file of records. Raises Refused."""
     source.progress.at(source.path)
-    columns = _columns(fastavro.block_reader(source.stream).writer_schema)
+    described = fastavro.block_reader(source.stream).writer_schema
+    columns = _columns(described)
     schema = table_types.kept_schema(pa.schema([(name, kind.kept) for name, kind in columns.items()]))
     input_rows = 0
     for block in _blocks(source):
@@ -76,7 +81,8 @@ def read(source: Source) -> Reading:
     blocks = chosen_blocks(input_rows, source.rows)
     special = {name: kind.special for name, kind in columns.items() if kind.special}
     remarks = [*table_types.name_remarks(schema.names), *table_types.remarks(schema, special)]
-    return Found(input_rows, blocks, schema, _batches(source, blocks, columns, schema), remarks)
+    decoder = fastavro.parse_schema(_with_pairs(described, itertools.count()))
+    return Found(input_rows, blocks, schema, _batches(source, blocks, decoder, columns, schema), remarks)
 
 
 def _blocks(source: Source) -> Iterator[Any]:
@@ -92,7 +98,11 @@ def _blocks(source: Source) -> Iterator[Any]:
 
 
 def _batches(
-    source: Source, blocks: Sequence[sampling.Block], columns: Mapping[str, _Type], schema: pa.Schema
+    source: Source,
+    blocks: Sequence[sampling.Block],
+    decoder: Any,
+    columns: Mapping[str, _Type],
+    schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     decoded = pa.schema([(name, kind.decoded) for name, kind in columns.items()])
     start = 0
@@ -102,7 +112,7 @@ def _batches(
         start += block.num_records
         if parts:
             with _plain_values():
-                records = list(block)
+                records = [fastavro.schemaless_reader(block.bytes_, decoder, None) for _ in range(block.num_records)]
             for part in parts:
                 for first in range(part.start, part.end, _ROWS_AT_ONCE):
                     rows = records[first : min(first + _ROWS_AT_ONCE, part.end)]
@@ -115,7 +125,7 @@ def _plain_values() -> Iterator[None]:
     readers = fastavro.read.LOGICAL_READERS
     before = dict(readers)
     readers.clear()
-    readers.update({"bytes-decimal": _decimal, "fixed-decimal": _decimal})
+    readers.update({"bytes-decimal": _decimal, "fixed-decimal": _decimal, f"array-{_PAIRS}": _checked_pairs})
     try:
         yield
     finally:
@@ -126,6 +136,31 @@ def _plain_values() -> Iterator[None]:
 def _decimal(content: Any, described: dict[Any, Any] | None, _: object = None) -> decimal.Decimal:
     unscaled = int.from_bytes(content, "big", signed=True)
     return decimal.Decimal(f"{unscaled}E-{(described or {}).get('scale', 0)}")
+
+
+def _with_pairs(described: Any, number: Iterator[int]) -> Any:
+    """The schema with maps as arrays of their keys and values, which are the same bytes (Avro 1.12, "Maps"): fastavro
+    makes dictionaries of maps, which keep the last of the values that a key has."""
+    if isinstance(described, list):
+        return [_with_pairs(part, number) for part in described]
+    if not isinstance(described, dict):
+        return described
+    if described.get("type") == "map":
+        fields = [{"name": "key", "type": "string"}, {"name": "value", "type": described["values"]}]
+        pair = {"type": "record", "name": f"{_PAIRS}_{next(number)}", "fields": fields}
+        described = {"type": "array", "items": pair, "logicalType": _PAIRS}
+    inner = {name: _with_pairs(described[name], number) for name in ("items", "fields", "type") if name in described}
+    # Readers of another schema need defaults; those of a map would not be ones of an array.
+    return {name: value for name, value in described.items() if name != "default"} | inner
+
+
+def _checked_pairs(pairs: list[dict[str, Any]], *_: object) -> list[dict[str, Any]]:
+    """The pairs of a map. Raises Refused where two have one key."""
+    keys = [pair["key"] for pair in pairs]
+    if len(set(keys)) < len(keys):
+        key = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise Refused(f"has a map with the key {printable(key)!r} twice", "keep one of its values")
+    return pairs
 
 
 def _columns(described: Any) -> dict[str, _Type]:

@@ -211,6 +211,32 @@ def test_maps_are_kept(tmp_path: Path) -> None:
     assert (made.type, made.to_pylist()) == (pa.map_(pa.string(), pa.int64()), [[("x", 1)]])
 
 
+def test_maps_hold_named_types_and_maps_and_have_defaults(tmp_path: Path) -> None:
+    point = {"type": "record", "name": "p", "namespace": "n", "fields": [{"name": "x", "type": "int"}]}
+    fields = [
+        {"name": "a", "type": {"type": "map", "values": point}, "default": {}},
+        {"name": "b", "type": ["null", {"type": "map", "values": {"type": "map", "values": "n.p"}}], "default": None},
+    ]
+    schema = {"type": "record", "name": "row", "namespace": "m", "fields": fields}
+    rows = [{"a": {"k": {"x": 1}}, "b": {"o": {"i": {"x": 2}}}}, {"a": {}, "b": None}]
+    with (tmp_path / "table.avro").open("wb") as file:
+        fastavro.writer(file, schema, rows)
+    taken = take(tmp_path / "table.avro").table
+    assert taken["a"].to_pylist() == [[("k", {"x": 1})], []]
+    assert taken["b"].to_pylist() == [[("o", [("i", {"x": 2})])], None]
+
+
+@pytest.mark.parametrize("values", ["long", {"type": "map", "values": "long"}], ids=["plain", "nested"])
+def test_a_map_that_has_a_key_twice_is_refused(values: Any, tmp_path: Path) -> None:
+    value = number(5) if values == "long" else number(1) + sized(b"in") + number(5) + b"\0"
+    twice = number(2) + sized(b"k") + value + sized(b"k") + value + b"\0"
+    said = refusal(by_hand(tmp_path, {"type": "map", "values": values}, twice))
+    assert "has a map with the key 'k' twice" in said
+    # Avro lets a map come in several blocks.
+    blocks = number(1) + sized(b"k") + value + number(1) + sized(b"k") + value + b"\0"
+    assert "twice" in refusal(by_hand(tmp_path, {"type": "map", "values": values}, blocks))
+
+
 def test_a_union_of_several_types_is_refused_by_column(tmp_path: Path) -> None:
     assert "column 'a' is ['long', 'string'], which is not measured" in refusal(avro(tmp_path, ["long", "string"], 1))
 
