@@ -28,6 +28,18 @@ _LEVELS = range(1, 10)
 _BLOSC = tuple(f"blosc:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
 _BLOSC2 = tuple(f"blosc2:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
 
+_OTHER_TYPES = (
+    "rows whose columns have other types cannot be added; with nulls=numpy a column of integers becomes one of floats "
+    "where values are missing"
+)
+_DOES_NOT_FIT = {
+    "Trying to store a string": "longer text than there is cannot be added",
+    "cannot match existing table structure": _OTHER_TYPES,
+    "because its data contents are not": _OTHER_TYPES,
+    "invalid combination of [values_axes]": _OTHER_TYPES,
+}
+"""A part of pandas' message -> why the rows are refused."""
+
 _OBJECTS_OF_NULLS_AS_TEXT = Loss(
     "columns of objects without any value become text",
     "all values are missing",
@@ -214,39 +226,42 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         return Handle(take=take, close=store.close)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Write rows behind the others. Text must fit into the bytes that the first rows have given it.
+        """Write rows behind the others. Text must fit into the bytes that the first rows have given it,
+        and columns have the types of those.
 
-        Raises RefusedData where it does not.
+        Raises RefusedData where they do not.
         """
-        with _refusing_longer_text():
+        with _refusing_what_does_not_fit():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
         """Write the rows of each batch behind the others, and nothing where none comes. Text must fit into the bytes
-        that the first batch has given it.
+        that the first batch has given it, and columns have the types of those.
 
-        Raises RefusedData where it does not.
+        Raises RefusedData where they do not.
         """
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         level: Any = self.values["level"]
         with (
             whole_or_nothing(location),
             self._pandas.HDFStore(str(location), mode="w", complib=codec, complevel=level) as store,
-            _refusing_longer_text(),
+            _refusing_what_does_not_fit(),
         ):
             for batch in batches:
                 store.append(_KEY, batch, format="table", index=False)
 
 
 @contextmanager
-def _refusing_longer_text() -> Iterator[None]:
-    """Turn what pandas says of text that does not fit into RefusedData."""
+def _refusing_what_does_not_fit() -> Iterator[None]:
+    """Turn what pandas says of rows that do not fit behind the others into RefusedData."""
     try:
         yield
     except ValueError as error:
-        if "Trying to store a string" not in str(error):
-            raise
-        raise RefusedData(f"longer text than there is cannot be added ({str(error).splitlines()[0]})") from error
+        said = str(error).splitlines()[0]
+        for part, reason in _DOES_NOT_FIT.items():
+            if part in said:
+                raise RefusedData(f"{reason} ({said})") from error
+        raise
 
 
 FIXED = (HdfFixed,)

@@ -41,7 +41,7 @@ def dataset_calls(name: str) -> dict[Kind, PartCall]:
 
 
 POLARS_TEXTS: Mapping[Kind, str] = {
-    Kind.RANGE: '(pl.col(column) >= low) & (pl.col(column) < high)',
+    Kind.RANGE: "(pl.col(column) >= low) & (pl.col(column) < high)",
     Kind.EQUAL: "pl.col(column) == value",
     Kind.IN: "pl.col(column).is_in(values)",
     Kind.NULL: "pl.col(column).is_null()",

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from adapters.contract import Can
+from adapters.errors import RefusedData
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import fidelity
@@ -52,6 +53,22 @@ def test_a_read_runs_what_somebody_wrote_into_an_attribute(tmp_path: Path) -> No
     assert mark.exists() is (Can.NO_PICKLE not in adapter.capabilities)
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (pd.DataFrame({"number": [3], "text": ["z"]}), r"other types.*integers.*floats"),
+        (pd.DataFrame({"number": [3.5], "text": ["longer"]}), "longer text"),
+    ],
+    ids=["type", "text"],
+)
+def test_rows_that_do_not_fit_behind_the_others_are_refused(more: pd.DataFrame, reason: str, tmp_path: Path) -> None:
+    adapter = FORMATS.build("hdf5-table")
+    adapter.load_library()
+    adapter.save(pd.DataFrame({"number": [1.5, None], "text": ["x", "y"]}), tmp_path / "table.h5")
+    with pytest.raises(RefusedData, match=reason):
+        adapter.append(more, tmp_path / "table.h5")
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", [Target("pandas", nulls="numpy"), Target("arrow", nulls="numpy")], ids=str)
@@ -60,9 +77,7 @@ def test_integers_with_nulls_go_through_numpy(name: str, target: Target, tmp_pat
     targets.apply_strings(target)
     adapter = FORMATS.build(name)
     adapter.load_library()
-    outcomes = {
-        (record.kind, record.nulls): record for record in fidelity.probe(adapter, target, tmp_path / "kinds")
-    }
+    outcomes = {(record.kind, record.nulls): record for record in fidelity.probe(adapter, target, tmp_path / "kinds")}
     record = outcomes["int64", True]
     wanted = ("exact", "") if target.kind == "pandas" else ("lossy", "integers with nulls become float64")
     assert (record.outcome, record.how) == wanted
