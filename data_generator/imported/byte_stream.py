@@ -13,7 +13,7 @@ import lzma
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 
@@ -34,6 +34,15 @@ table becomes 3 to 50 times its size."""
 
 _BEGINNING_BYTES = 1 << 20
 _TEXT_BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 8 << 20
+"""Of what is read as lines; one cannot be longer."""
+
+
+class Line(NamedTuple):
+    """One line without its end, and its number in the file, counted from 1."""
+
+    number: int
+    content: bytes
 
 
 def packing_of(name: str) -> str:
@@ -203,12 +212,29 @@ class ByteStream:
         text = io.TextIOWrapper(io.BufferedReader(_Raw(self)), "utf-8", errors, newline="")
         return iter(lambda: text.readline(longest_bytes), "")
 
+    def lines(self) -> Iterator[list[Line]]:
+        """The lines that are not blank, those of a block together. Raises Refused for one of more than a block."""
+        rest, number = b"", 1
+        while part := self.read(BLOCK_BYTES):
+            lines = (rest + part).split(b"\n")
+            rest = lines.pop()
+            yield _filled(lines, number)
+            number += len(lines)
+            if len(rest) > BLOCK_BYTES:
+                where = f"{self._path}, line {number:,}"
+                raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", "leave it out, or divide it", where)
+        yield _filled([rest], number)
+
     def close(self) -> None:
         """Leave the file open: it is the caller's."""
 
     def readable(self) -> bool:
         """As of a file."""
         return True
+
+
+def _filled(lines: list[bytes], first: int) -> list[Line]:
+    return [Line(number, line) for number, line in enumerate(lines, start=first) if line and not line.isspace()]
 
 
 class _Raw(io.RawIOBase):

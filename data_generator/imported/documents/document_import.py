@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from data_generator.imported import byte_stream
-from data_generator.imported.byte_stream import ByteStream
+from data_generator.imported.byte_stream import ByteStream, Line
 from data_generator.imported.documents import line_check
 from data_generator.imported.import_process import Progress, Reader, Task, opened, serve
 from data_generator.imported.refusal import Refused
@@ -29,19 +29,8 @@ from data_generator.imported.tables.json_lines.records import is_over_lines
 
 ROWS, FACTS, BATCH = b"p", b"n", b"b"
 
-BLOCK_BYTES = 8 << 20
-"""What is read at once; a line cannot be longer."""
-
 USUAL_KEY = "id"
 """The key where the user names none: a field of the documents, or one that is put in front, the number of the line."""
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One line with a document, and its number in the file."""
-
-    number: int
-    content: bytes
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
@@ -73,7 +62,7 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
         yield from _sample(documents, task, blocks, numbered)
 
 
-def _has_usual_key(first: _Line, path: str) -> bool:
+def _has_usual_key(first: Line, path: str) -> bool:
     try:
         return line_check.has_field(first.content, USUAL_KEY)
     except Refused as refused:
@@ -113,29 +102,12 @@ class _Documents:
     def _content(self) -> ByteStream:
         return ByteStream(self.stream.fileno(), self.path, self.size_bytes)
 
-    def parts(self) -> Iterator[list[_Line]]:
-        """The lines of the file that are not empty, those of a block together. Raises Refused for one that is too
-        long."""
+    def parts(self) -> Iterator[list[Line]]:
+        """The lines of the file that are not blank, those of a block together. Raises Refused for one too long."""
         content = self._content()
-        rest, number = b"", 1
-        while part := content.read(BLOCK_BYTES):
-            lines = (rest + part).split(b"\n")
-            rest = lines.pop()
-            yield _filled(lines, number)
-            number += len(lines)
-            self.progress.at(f"{self.path}, line {number:,}")
-            if len(rest) > BLOCK_BYTES:
-                raise Refused(
-                    f"is longer than {BLOCK_BYTES >> 20} MB",
-                    "leave it out, or divide it",
-                    f"{self.path}, line {number:,}",
-                )
-        yield _filled([rest], number)
-
-
-def _filled(lines: Sequence[bytes], first: int) -> list[_Line]:
-    stripped = ((number, line.strip()) for number, line in enumerate(lines, start=first))
-    return [_Line(number, line) for number, line in stripped if line]
+        for lines in content.lines():
+            yield [Line(number, line.strip()) for number, line in lines]
+            self.progress.at(f"{self.path}, line {content.newlines + 1:,}")
 
 
 def _sample(
@@ -154,7 +126,7 @@ def _sample(
         raise Refused("was changed while it was read", "try again", task["path"])
 
 
-def _taken(line: _Line, task: Task, seen: dict[line_check.Key, int], numbered: bool) -> bytes:
+def _taken(line: Line, task: Task, seen: dict[line_check.Key, int], numbered: bool) -> bytes:
     """The line as it is kept. Raises Refused, with the line, for one that is refused, or whose key was there before."""
     try:
         if numbered:
@@ -173,7 +145,7 @@ def _taken(line: _Line, task: Task, seen: dict[line_check.Key, int], numbered: b
     return line.content
 
 
-def _numbered(line: _Line) -> bytes:
+def _numbered(line: Line) -> bytes:
     if line_check.has_field(line.content, USUAL_KEY):
         raise Refused(f"has a field {USUAL_KEY!r}, which others have not", "name by --key a field that all have")
     inside = line.content[1:].lstrip()

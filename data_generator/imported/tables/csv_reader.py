@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.types as pt
 
-from data_generator.imported.byte_stream import ByteStream, first_bytes
+from data_generator.imported.byte_stream import BLOCK_BYTES, ByteStream, first_bytes
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.csv_layout import Layout, delimiter_name, found_layout
@@ -31,9 +31,6 @@ from data_generator.imported.tables.text_types.conversion import NotOfType, chec
 from data_generator.imported.tables.text_types.distinct_texts import missing_text
 from data_generator.imported.tables.text_types.inference import Column, inferred, refuse_encoding
 from data_generator.imported.tables.text_types.numbers import NUMBER
-
-BLOCK_BYTES = 8 << 20
-"""What is parsed at once; a row cannot be longer. pyarrow reads up to 32 of them ahead."""
 
 _FEW_COLUMNS = 32
 """pyarrow reserves a whole block for each column of text. With more columns that would be gigabytes; dictionaries,
@@ -103,6 +100,7 @@ class _File:
             content,
             pyarrow.csv.ReadOptions(
                 use_threads=False,
+                # pyarrow reads up to 32 of them ahead.
                 block_size=BLOCK_BYTES,
                 column_names=self.keys,
                 skip_rows_after_names=int(self.layout.has_header),

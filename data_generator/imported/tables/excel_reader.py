@@ -17,7 +17,17 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import printable
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.excel import odd_cells, sheets
-from data_generator.imported.tables.excel.odd_cells import DIGITS, EARLY, ERROR, FINE, FORMULA, STALE, letters
+from data_generator.imported.tables.excel.odd_cells import (
+    DIGITS,
+    EARLY,
+    ERROR,
+    FINE,
+    FORMULA,
+    HUGE,
+    LEAP,
+    STALE,
+    letters,
+)
 from data_generator.imported.tables.excel.sheets import Sheet
 from data_generator.imported.tables.sampling import Block
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
@@ -46,6 +56,8 @@ _ODD = {
     STALE: ("formulas in {} cells have values that the file asks to compute again when it is opened", _SAVED),
     FINE: ("times with fractions of a millisecond in {} cells are rounded to milliseconds", "store them as text"),
     EARLY: ("dates before 1900 in {} cells, which Excel does not have, are read as midnight", "store them as text"),
+    LEAP: ("29 February 1900, a day of Excel's that no calendar has, in {} cells is read as the 28th", "repair them"),
+    HUGE: ("numbers beyond those that a cell holds in {} cells are infinite", "store them as text"),
     DIGITS: ("integers with more digits than a cell holds in {} cells are rounded", "store them as text"),
 }
 """What is odd about cells -> what is said of them, and the next step."""
@@ -94,7 +106,11 @@ def read(source: Source) -> Reading:
         columns.append(array)
         remarks += [note.remark(table.cell(place, note.place)) for note in notes]
         yield len(rows)
-    moments = [sheet.area.column + place for place, array in enumerate(columns) if _has_time(array.type)]
+    first = sheet.area.column
+    moments = odd_cells.Moments(
+        [first + place for place, array in enumerate(columns) if pt.is_temporal(array.type)],
+        [first + place for place, array in enumerate(columns) if pt.is_date(array.type) or pt.is_timestamp(array.type)],
+    )
     odd = yield from odd_cells.found(source.stream, sheet.name, table.first_row, moments, len(rows))
     for place in range(len(names)):
         remarks += _odd_remarks(table, place, odd)
@@ -215,10 +231,6 @@ def _as_named(table: _Table, place: int, cells: Sequence[Any], kind: str) -> pa.
         raise not_taken(name, kind, unfit, where) from None
     table.missing.update(column.missing)
     return column.values
-
-
-def _has_time(kind: pa.DataType) -> bool:
-    return pt.is_timestamp(kind) or pt.is_time(kind) or pt.is_duration(kind)
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from data_generator.imported.byte_stream import Line
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.json_lines import records as json_records
 from data_generator.imported.tables.json_lines.columns import MOST_LEVELS, Column, Limit, Path, TooDeep
-from data_generator.imported.tables.json_lines.records import Record, Records
+from data_generator.imported.tables.json_lines.records import Records
 from data_generator.imported.tables.json_lines.values import is_sound, record_of, refuse
 from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
 from data_generator.imported.tables.text_types import column_notes
@@ -43,7 +44,7 @@ def read(source: Source) -> Reading:
         records.check_document()
     blocks = chosen_blocks(input_rows, source.rows)
     chosen = yield from _chosen(records, blocks, input_rows)
-    lines = [record.line for record in chosen]
+    lines = [record.number for record in chosen]
     gathered = yield from _gathered(source, chosen, input_rows)
     chosen.clear()
     notes: list[Note] = []
@@ -76,8 +77,8 @@ def read(source: Source) -> Reading:
     )
 
 
-def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int) -> Generator[int, None, list[Record]]:
-    chosen: list[Record] = []
+def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int) -> Generator[int, None, list[Line]]:
+    chosen: list[Line] = []
     row = 0
     for part in records.parts():
         for block in sampling.overlaps(blocks, row, len(part)):
@@ -97,7 +98,7 @@ class _Gathered:
     lengths: list[int]
 
 
-def _gathered(source: Source, chosen: Sequence[Record], input_rows: int) -> Generator[int, None, _Gathered]:
+def _gathered(source: Source, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
     """The columns in which places with values of several kinds are text."""
     named = source.options.columns
     as_text: frozenset[Path] = frozenset((name,) for name in named)
@@ -119,7 +120,7 @@ def _gathered(source: Source, chosen: Sequence[Record], input_rows: int) -> Gene
     return _Gathered(root.fields, lengths)
 
 
-def _parts(chosen: Sequence[Record], columns: Mapping[str, Column]) -> Iterator[tuple[int, Sequence[Record]]]:
+def _parts(chosen: Sequence[Line], columns: Mapping[str, Column]) -> Iterator[tuple[int, Sequence[Line]]]:
     """The records in parts of bearable size for the `columns` found so far, each with the place of its first."""
     start = 0
     while start < len(chosen):
@@ -132,25 +133,25 @@ def _parts(chosen: Sequence[Record], columns: Mapping[str, Column]) -> Iterator[
         start = end
 
 
-def _add(source: Source, root: Column, number: int, start: int, part: Sequence[Record]) -> None:
+def _add(source: Source, root: Column, number: int, start: int, part: Sequence[Line]) -> None:
     """Parse the records of a part and add them. Raises Refused, with the line."""
-    source.progress.at(f"{source.path}, line {part[0].line:,}")
+    source.progress.at(f"{source.path}, line {part[0].number:,}")
     parsed = []
     for record in part:
         values = record_of(record.content)
         if values is None:
-            refuse(record.content, f"{source.path}, line {record.line:,}")
+            refuse(record.content, f"{source.path}, line {record.number:,}")
         parsed.append(values)
     source.progress.at(source.path)
     try:
         root.add_objects(number, parsed, lambda place: start + place)
     except TooDeep as deep:
-        where = f"{source.path}, line {part[deep.place - start].line:,}"
+        where = f"{source.path}, line {part[deep.place - start].number:,}"
         raise Refused(f"is nested more than {MOST_LEVELS} levels deep", "leave it out", where) from None
     except (UnicodeEncodeError, RecursionError):
         for record, values in zip(part, parsed, strict=True):
             if not is_sound(values):
-                refuse(record.content, f"{source.path}, line {record.line:,}")
+                refuse(record.content, f"{source.path}, line {record.number:,}")
         raise
 
 

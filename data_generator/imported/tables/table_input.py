@@ -18,7 +18,7 @@ from data_generator.imported.byte_stream import PACKED, packing_of
 from data_generator.imported.images.image_input import DEPTH, IMAGE_SUFFIXES
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import printable
-from data_generator.imported.user_files import InputFile, UserInput, entries, input_file, located, taken_file
+from data_generator.imported.user_files import InputFile, UserInput, below, entries, input_file, located, taken_file
 
 CSV, JSON, PARQUET, ARROW, ORC, EXCEL, AVRO = "CSV", "JSON Lines", "Parquet", "Arrow", "ORC", "Excel", "Avro"
 
@@ -29,6 +29,8 @@ SUFFIXES: Mapping[str, str] = {
     ".jsonl": JSON,
     ".ndjson": JSON,
     ".parquet": PARQUET,
+    ".parq": PARQUET,
+    ".pq": PARQUET,
     ".arrow": ARROW,
     ".arrows": ARROW,
     ".feather": ARROW,
@@ -121,10 +123,16 @@ def _check_packing(path: Path, kind: str | None) -> None:
 def _parquet_files(path: Path) -> list[InputFile]:
     for folder in path.parents:
         _refuse_more_than_files(folder)
-    files = list(_walk(path, path, 0))
+    others: list[str] = []
+    files = list(_walk(path, path, 0, others))
     if not files:
         looked = f"holds no Parquet files (looked {DEPTH} folders deep)"
         raise DataError(f"{printable(path)}: {looked}\n  {TAKEN}; {_IMAGES}")
+    if others:
+        raise DataError(
+            f"{printable(path)}: holds other tables beside its Parquet files: {printable(', '.join(others[:4]))}\n"
+            "  name the one that is meant, or put the Parquet files into a folder of their own"
+        )
     folders = sorted({_without_values(file.name) for file in files})
     if len(folders) > 1:
         raise DataError(
@@ -144,16 +152,16 @@ _PARTITION = re.compile("(?<=.)=.*", re.DOTALL)
 """A value in the name of a folder; what stands before it is the name of a column."""
 
 
-def _walk(root: Path, folder: Path, depth: int) -> Iterator[InputFile]:
-    """The Parquet files below the folder, in the order of their names. What begins with '_' is passed over, as engines
-    put their notes there."""
+def _walk(root: Path, folder: Path, depth: int, others: list[str]) -> Iterator[InputFile]:
+    """The Parquet files below the folder, in the order of their names; names of other tables go to `others`. What
+    begins with '_' is passed over, as engines put their notes there, and JSON, as descriptions of tables are that."""
     _refuse_more_than_files(folder)
     for entry in entries(folder):
         if entry.is_dir(follow_symlinks=False):
             # Folders with values in their names are as many as columns are in them: they do not count.
             deeper = depth + (_PARTITION.search(entry.name) is None)
             if deeper <= DEPTH and not entry.name.startswith("_"):
-                yield from _walk(root, Path(entry.path), deeper)
+                yield from _walk(root, Path(entry.path), deeper, others)
         elif entry.is_symlink() and os.path.isdir(entry.path):
             raise DataError(
                 f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
@@ -161,8 +169,12 @@ def _walk(root: Path, folder: Path, depth: int) -> Iterator[InputFile]:
             )
         elif packing_of(entry.name) and _kind_inside(entry.name) == PARQUET:
             _check_packing(Path(entry.path), None)
-        elif kind_of(entry.name) == PARQUET and not entry.name.startswith("_"):
-            yield taken_file(root, entry, "Parquet")
+        elif not entry.name.startswith("_"):
+            kind = kind_of(entry.name)
+            if kind == PARQUET:
+                yield taken_file(root, entry, "Parquet")
+            elif kind not in (None, JSON):
+                others.append(below(root, entry.path))
 
 
 _TABLES_WITH_A_LOG = (

@@ -63,9 +63,7 @@ def test_rows_limit_it(lineitem: pa.Table) -> None:
     assert resolve("tpch-lineitem", {"scale": "0.01"}, rows=10**9).rows == 60_175
 
 
-def test_batches_are_even_whatever_the_size_of_the_blocks(
-    lineitem: pa.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_are_even_whatever_the_size_of_the_blocks(lineitem: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tpch, "BATCH_ROWS", 25_000)
     monkeypatch.setattr(tpch, "_BLOCKS", tpch.csv.ReadOptions(block_size=1_000_000))
     batches = list(resolve("tpch-lineitem", {"scale": "0.01"}).batches())

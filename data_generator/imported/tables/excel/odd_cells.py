@@ -7,6 +7,7 @@ This module depends on no values and no types.
 
 from __future__ import annotations
 
+import math
 import re
 import zipfile
 from collections.abc import Generator, Iterator, Sequence
@@ -16,11 +17,13 @@ from xml.etree import ElementTree
 from xml.parsers import expat
 
 ERROR, FORMULA, STALE = "error", "formula without a value", "formula that is to be computed"
-DIGITS, FINE, EARLY = "integer with more digits", "fraction of a millisecond", "before 1900"
+DIGITS, HUGE = "integer with more digits", "beyond float64"
+FINE, EARLY, LEAP = "fraction of a millisecond", "before 1900", "29 February 1900"
 
 _AT_ONCE_BYTES = 1 << 20
-_MAY_BE_ODD = re.compile(rb"""<(?:\w+:)?f[\s/>]|\bt=["']e["']|<(?:\w+:)?v>-?[0-9]{16}""")
+_MAY_BE_ODD = re.compile(rb"""<(?:\w+:)?f[\s/>]|\bt=["']e["']|<(?:\w+:)?v>-?(?:[0-9]{16}|[0-9.]+[eE]\+?[0-9]{3})""")
 _INTEGER = re.compile("-?[0-9]{1,400}")
+_HUGE = re.compile(r"-?(?:[0-9]{300,}|[0-9.]+[eE]\+?[0-9]{3,})")
 _OVERLAP_BYTES = 64
 _LONGEST_ROW_BYTES = 16 << 20
 _MS_PER_DAY = 86_400_000
@@ -40,6 +43,14 @@ class OddCells:
     text: str
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Columns with cells that are dates or times, and those of them that are dates."""
+
+    columns: Sequence[int]
+    dates: Sequence[int]
+
+
 Found = dict[tuple[int, str], OddCells]
 """Number of a column, counted from 0, and what is odd -> the cells."""
 
@@ -49,27 +60,26 @@ def letters(column: int) -> str:
     return (letters(column // 26 - 1) if column >= 26 else "") + chr(ord("A") + column % 26)
 
 
-def found(
-    stream: IO[bytes], sheet: str, first_row: int, moments: Sequence[int], rows: int
-) -> Generator[int, None, Found]:
+def found(stream: IO[bytes], sheet: str, first_row: int, moments: Moments, rows: int) -> Generator[int, None, Found]:
     """Return the odd cells of the sheet from `first_row` on, counted from 0; none for a file that is not laid out as
-    .xlsx is. `moments` are the columns that hold times. Yields `rows` again and again, to say that work goes on."""
+    .xlsx is. Yields `rows` again and again, to say that work goes on."""
     odd: Found = {}
     stream.seek(0)
     if not zipfile.is_zipfile(stream):
         return odd
     with zipfile.ZipFile(stream) as archive:
-        part, is_to_compute = _part(archive, sheet)
-        if part is None:
+        workbook = _workbook(archive)
+        part = _part(archive, workbook, sheet)
+        if workbook is None or part is None:
             return odd
-        fine = _Fine(first_row, moments, odd)
+        fine = _Fine(first_row, moments, _has(workbook, "workbookPr", "date1904"), odd)
         may_be_odd, rest = False, b""
         for chunk in _chunks(archive, part):
             may_be_odd = may_be_odd or _MAY_BE_ODD.search(rest + chunk) is not None
             rest = chunk[-_OVERLAP_BYTES:]
             fine.add(chunk)
             yield rows
-        scan = _Scan(first_row, is_to_compute, odd)
+        scan = _Scan(first_row, _has(workbook, "calcPr", "fullCalcOnLoad"), odd)
         for chunk in _chunks(archive, part) if may_be_odd else ():
             scan.parser.Parse(chunk, False)
             yield rows
@@ -83,16 +93,17 @@ def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 class _Fine:
-    """Looks for fractions of a millisecond, and for what lies before 1900, in columns with times.
-
-    They are numbers of days in the file.
+    """Looks for fractions of a millisecond, for what lies before 1900, and for 29 February 1900, which Excel has and no
+    calendar (day 60 of its count). They are numbers of days in the file.
     """
 
-    def __init__(self, first_row: int, columns: Sequence[int], odd: Found) -> None:
+    def __init__(self, first_row: int, moments: Moments, is_1904: bool, odd: Found) -> None:
         self._first_row, self._odd = first_row, odd
-        self._columns = {letters(column).encode(): column for column in columns}
+        self._columns = {letters(column).encode(): column for column in moments.columns}
+        self._dates = frozenset() if is_1904 else frozenset(moments.dates)
         names = b"|".join(self._columns)
-        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"[^>]*><v>(-\d[\d.]*|\d+\.\d{6,})</v>' % names)
+        number = rb"-\d[\d.]*|60(?:\.\d+)?|\d+\.\d{6,}"
+        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"[^>]*><v>(%s)</v>' % (names, number))
         self._rest = b""
 
     def add(self, chunk: bytes) -> None:
@@ -103,31 +114,46 @@ class _Fine:
         end = text.rfind(b"</row>")
         self._rest = text[max(end, 0) :][-_LONGEST_ROW_BYTES:]
         for match in self._cell.finditer(text, 0, max(end, 0)):
-            days, row = float(match[3]), int(match[2]) - 1
-            milliseconds = days * _MS_PER_DAY
-            is_fine = abs(milliseconds - round(milliseconds)) > _ROUNDING_MS
-            if row >= self._first_row and (days < 0 or is_fine):
-                key = self._columns[match[1]], EARLY if days < 0 else FINE
-                self._odd.setdefault(key, OddCells(0, row, match[3].decode())).count += 1
+            column, row = self._columns[match[1]], int(match[2]) - 1
+            what = self._oddness(float(match[3]), column)
+            if row >= self._first_row and what is not None:
+                self._odd.setdefault((column, what), OddCells(0, row, match[3].decode())).count += 1
+
+    def _oddness(self, days: float, column: int) -> str | None:
+        if days < 0:
+            return EARLY
+        if 60 <= days < 61 and column in self._dates:
+            return LEAP
+        milliseconds = days * _MS_PER_DAY
+        return FINE if abs(milliseconds - round(milliseconds)) > _ROUNDING_MS else None
 
 
-def _part(archive: zipfile.ZipFile, sheet: str) -> tuple[str | None, bool]:
-    """The name of the sheet's part, and whether the workbook asks to compute its formulas when it is opened."""
+def _workbook(archive: zipfile.ZipFile) -> ElementTree.Element | None:
     try:
-        workbook = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+        return ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    except (KeyError, ElementTree.ParseError):
+        return None
+
+
+def _has(workbook: ElementTree.Element, tag: str, attribute: str) -> bool:
+    """Whether the workbook has the attribute."""
+    elements = (element for element in workbook.iter() if _local(element.tag) == tag)
+    return any(element.get(attribute) in ("1", "true") for element in elements)
+
+
+def _part(archive: zipfile.ZipFile, workbook: ElementTree.Element | None, sheet: str) -> str | None:
+    """The name of the sheet's part."""
+    try:
         relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     except (KeyError, ElementTree.ParseError):
-        return None, False
+        return None
     targets = {relation.get("Id"): relation.get("Target", "") for relation in relations}
-    is_to_compute = any(
-        element.get("fullCalcOnLoad") in ("1", "true") for element in workbook.iter() if _local(element.tag) == "calcPr"
-    )
-    for element in workbook.iter():
+    for element in workbook.iter() if workbook is not None else ():
         if _local(element.tag) == "sheet" and element.get("name") == sheet:
             target = targets.get(element.get(_RELATION) or element.get(_STRICT_RELATION), "")
             name = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
-            return (name if name in archive.namelist() else None), is_to_compute
-    return None, False
+            return name if name in archive.namelist() else None
+    return None
 
 
 def _local(tag: Any) -> str:
@@ -213,5 +239,7 @@ class _Scan:
             if not text and not is_empty_text:
                 return FORMULA
             return STALE if self._is_to_compute else None
+        if self._kind == "n" and _HUGE.fullmatch(text) and math.isinf(float(text)):
+            return HUGE
         is_rounded = self._kind == "n" and len(text) > 15 and _INTEGER.fullmatch(text) and int(text) != float(text)
         return DIGITS if is_rounded else None

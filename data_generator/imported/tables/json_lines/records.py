@@ -11,16 +11,14 @@ import enum
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
-from data_generator.imported.byte_stream import ByteStream, first_bytes
+from data_generator.imported.byte_stream import BLOCK_BYTES, ByteStream, Line, first_bytes
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables.json_lines import shapes
 from data_generator.imported.tables.table_reading import Source
 from data_generator.imported.tables.text_types.inference import refuse_encoding
 
-BLOCK_BYTES = 8 << 20
-"""What is read at once; a line cannot be longer."""
 MOST_BYTES = BLOCK_BYTES
 """Of a record that is not a line."""
 
@@ -37,13 +35,6 @@ class Layout(enum.Enum):
     OBJECTS = "objects over several lines"
 
 
-class Record(NamedTuple):
-    """The text of one record, and the number of the line in which it begins."""
-
-    line: int
-    content: bytes
-
-
 @dataclass(frozen=True)
 class Records:
     """The records of one file."""
@@ -53,7 +44,7 @@ class Records:
     encoding: str
     beginning: str
 
-    def parts(self) -> Iterator[list[Record]]:
+    def parts(self) -> Iterator[list[Line]]:
         """The records from the first on, those of a block together. Raises Refused for a record of more than a block,
         and for what is not JSON, where records are not lines."""
         return self._lines() if self.layout is Layout.LINES else self._parsed()
@@ -63,26 +54,18 @@ class Records:
         is_lines = any(ending in self.source.path.lower() for ending in (".jsonl", ".ndjson"))
         shapes.refuse_document(self.beginning, self.source.path, is_lines=is_lines)
 
-    def _lines(self) -> Iterator[list[Record]]:
+    def _lines(self) -> Iterator[list[Line]]:
         content = self.source.content()
-        rest, number = b"", 1
-        while part := content.read(BLOCK_BYTES):
-            lines = (rest + part).split(b"\n")
-            rest = lines.pop()
-            yield _filled(lines, number)
-            number += len(lines)
-            self.source.progress.at(f"{self.source.path}, line {number:,}")
-            if len(rest) > BLOCK_BYTES:
-                self._refuse_length(number)
-        yield _filled([rest], number)
+        try:
+            for lines in content.lines():
+                yield lines
+                self.source.progress.at(f"{self.source.path}, line {content.newlines + 1:,}")
+        except Refused:
+            if content.newlines == 0:
+                self.check_document()
+            raise
 
-    def _refuse_length(self, line: int) -> NoReturn:
-        if line == 1:
-            self.check_document()
-        step = "leave it out, or store the table as Parquet"
-        raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", step, f"{self.source.path}, line {line:,}")
-
-    def _parsed(self) -> Iterator[list[Record]]:
+    def _parsed(self) -> Iterator[list[Line]]:
         """The records of an array, or of objects that follow each other."""
         scan = _Scan(self, self.source.content())
         while not scan.is_over:
@@ -114,10 +97,10 @@ class _Scan:
         self._is_read = False
         self.is_over = False
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[Line]:
         """The records in the next block. Raises Refused."""
         self._read()
-        found: list[Record] = []
+        found: list[Line] = []
         while self._skip_white():
             if self._is_array and self._is_separator(self._text[self._at]):
                 self._move(self._at + 1)
@@ -130,7 +113,7 @@ class _Scan:
                 return found
             if not isinstance(record, dict):
                 self._say("is JSON, but not an object with names", "write an object a line: {..}")
-            found.append(Record(self.line, self._text[self._at : end].encode("utf-8", "surrogatepass")))
+            found.append(Line(self.line, self._text[self._at : end].encode("utf-8", "surrogatepass")))
             self._move(end)
             self._is_first = False
             self._expected = _Expected.SEPARATOR if self._is_array else _Expected.RECORD
@@ -238,7 +221,3 @@ def _ends(line: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _filled(lines: list[bytes], first: int) -> list[Record]:
-    return [Record(number, line) for number, line in enumerate(lines, start=first) if line and not line.isspace()]

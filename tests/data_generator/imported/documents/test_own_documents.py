@@ -14,6 +14,7 @@ from data_generator.catalogue import resolve
 from data_generator.dataset import Dataset
 from data_generator.documents import json_lines, key_of
 from data_generator.errors import DataError
+from data_generator.imported import byte_stream
 from data_generator.imported.documents import document_import, document_worker
 from data_generator.imported.documents.line_check import MAX_DEPTH
 from data_generator.imported.documents.line_check import key_of as key_in
@@ -148,7 +149,7 @@ def test_what_looks_like_a_fault_and_is_none_is_taken(write: Write) -> None:
 def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_import, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(byte_stream, "BLOCK_BYTES", 1 << 10)
     path = write({"id": 1}, {"id": 2, "a": "x" * 5_000})
     file = {"path": str(path), "size_bytes": path.stat().st_size}
     task = {"path": str(path), "files": [file], "rows": 10, "key": ""}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import math
 import struct
 import zipfile
 from pathlib import Path
@@ -270,6 +271,9 @@ ODD = [
         9007199254740992.0,
         "integers with more digits than a cell holds in 1 cells",
     ),
+    ('<c r="A2"><v>1e309</v></c>', math.inf, "numbers beyond those that a cell holds in 1 cells are infinite"),
+    (f'<c r="A2"><v>-{"9" * 320}</v></c>', -math.inf, "numbers beyond those that a cell holds in 1 cells"),
+    ('<c r="A2"><v>1E+308</v></c>', 1e308, ""),
     ('<c r="A2"><f>1+1</f><v>2</v></c>', 2, ""),
     ('<c r="A2" t="str"><f>""</f><v></v></c>', None, ""),
     ('<c r="A2"><v>9007199254740992</v></c>', 9007199254740992.0, ""),
@@ -300,6 +304,20 @@ def test_dates_before_1900_are_told(tmp_path: Path) -> None:
         book.add_worksheet().write_column(0, 0, ["a", datetime.date(1899, 1, 1), datetime.date(1899, 1, 2)])
     (remark,) = take(path).remarks
     assert "dates before 1900 in 2 cells, which Excel does not have, are read as midnight (the first: cell A2" in remark
+
+
+@pytest.mark.parametrize("is_1904", [False, True])
+@pytest.mark.parametrize("day", [60, 60.5])
+def test_the_leap_day_that_excel_alone_has_is_told(day: float, is_1904: bool, tmp_path: Path) -> None:
+    path = tmp_path / "leap.xlsx"
+    with xlsxwriter.Workbook(path, {"date_1904": is_1904}) as book:
+        shown = book.add_format({"num_format": "yyyy-mm-dd"})
+        book.add_worksheet().write_column(0, 0, ["a", 59, day, 61], shown)
+    taken = take(path)
+    years = {value.year for value in taken.table["a"].to_pylist()}
+    assert years == ({1904} if is_1904 else {1900})
+    said = "29 February 1900, a day of Excel's that no calendar has, in 1 cells is read as the 28th (the first: cell A3"
+    assert [said in remark for remark in taken.remarks] == [True] * (not is_1904)
 
 
 def test_fractions_of_a_millisecond_are_told(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from data_generator.imported import byte_stream
 from data_generator.imported.tables import json_reader, table_types
-from data_generator.imported.tables.json_lines import records
 from tests.data_generator.imported import packed
 from tests.data_generator.imported.tables.table_files import Taken, refusal, take
 
@@ -314,12 +314,12 @@ def test_byte_order_marks_name_the_encoding(encoding: str, tmp_path: Path) -> No
 
 
 def test_a_line_of_more_than_a_block_is_refused(lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(byte_stream, "BLOCK_BYTES", 1 << 10)
     assert "line 2: is longer than" in refusal(lines({"a": 1}, {"a": "x" * 5000}))
 
 
 def test_blocks_divide_lines_where_they_may(lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(byte_stream, "BLOCK_BYTES", 100)
     rows = [{"place": number} for number in range(500)]
     taken = take(lines(*rows), 32)
     assert taken.facts["input_rows"] == 500

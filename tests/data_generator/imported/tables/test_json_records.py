@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from data_generator.imported import byte_stream
 from data_generator.imported.tables.json_lines import records
 from tests.data_generator.imported.tables.table_files import refusal, take
 
@@ -156,7 +157,7 @@ def _made(command: str, path: Path) -> list[Any]:
 def test_large_documents_are_known_by_how_they_begin(
     size: int, orient: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(byte_stream, "BLOCK_BYTES", 1 << 16)
     monkeypatch.setattr(records, "MOST_BYTES", 1 << 16)
     frame = pd.DataFrame({"a": range(size), "b": [f"text {number}" for number in range(size)]})
     frame.to_json(tmp_path / "table.json", orient=orient)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from data_generator.errors import DataError
+from data_generator.imported import byte_stream
 from data_generator.imported.byte_stream import PACKED
 from data_generator.imported.read_options import ReadOptions
-from data_generator.imported.tables import csv_reader, table_input, table_worker
-from data_generator.imported.tables.json_lines import records as json_records
+from data_generator.imported.tables import table_input, table_worker
 from data_generator.imported.tables.own_table import MOST_ROWS
 from data_generator.imported.tables.sampling import BLOCKS
 from data_generator.imported.tables.table_input import CSV, JSON, PARQUET, SUFFIXES, find
@@ -71,8 +71,7 @@ def test_the_page_names_every_suffix_and_number() -> None:
     assert f"{MOST_ROWS // BLOCKS:,} rows" in said
     assert f"{table_worker.MEMORY_BYTES >> 30} GiB" in said
     assert f"after {table_worker.STALL_S:g} s" in said
-    assert f"more than {csv_reader.BLOCK_BYTES >> 20} MB" in said
-    assert json_records.BLOCK_BYTES == csv_reader.BLOCK_BYTES
+    assert f"more than {byte_stream.BLOCK_BYTES >> 20} MB" in said
 
 
 def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
@@ -82,12 +81,19 @@ def test_a_link_to_a_file_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_its_parquet_files_in_order(tmp_path: Path) -> None:
-    for name in ("b.parquet", "c.PARQUET", "a.parquet", "_metadata.parquet", ".hidden.parquet", "notes.txt"):
+    passed_over = ("_metadata.parquet", ".hidden.parquet", "_notes.csv", "notes.txt", "about.json")
+    for name in ("b.parquet", "c.PARQUET", "a.parquet", "d.pq", *passed_over):
         filled(tmp_path / "data" / name)
     for path in (tmp_path, tmp_path / "data"):
         found = find(path)
         assert found.kind == PARQUET
-        assert [Path(file.name).name for file in found.files] == ["a.parquet", "b.parquet", "c.PARQUET"]
+        assert [Path(file.name).name for file in found.files] == ["a.parquet", "b.parquet", "c.PARQUET", "d.pq"]
+
+
+def test_tables_beside_those_of_a_folder_are_not_passed_over(tmp_path: Path) -> None:
+    for name in ("a.parquet", "year=1/b.parquet", "year=1/c.csv.gz"):
+        filled(tmp_path / name)
+    refused(tmp_path, r"holds other tables beside its Parquet files: year=1/c.csv.gz\n  name the one that is meant")
 
 
 def test_files_in_several_folders_may_be_several_tables(tmp_path: Path) -> None:
