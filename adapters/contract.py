@@ -8,6 +8,7 @@ measured. What an engine offers beside save and read is said in `adapters.offers
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -388,6 +389,8 @@ class TabularFormat(Adapter):
     data is measured with `nulls=numpy` besides."""
     max_rows: ClassVar[int | None] = None
     """Most rows, where the format has a limit."""
+    lost_names: ClassVar[str | None] = None
+    """A regular expression that finds names of columns which a save does not keep, or a read does not give back."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
@@ -404,8 +407,11 @@ class TabularFormat(Adapter):
         """Why this data cannot be stored, as far as can be known before trying; None when it can.
 
         Called when the plan is made, with the schema of the Arrow table that the target is made from. One's own ends
-        with `super()`, which knows `max_rows`.
+        with `super()`, which knows `max_rows` and `lost_names`.
         """
+        lost = (name for name in schema.names if self.lost_names is not None and re.search(self.lost_names, name))
+        for name in lost:
+            return f"{self.title} by {self.engine or 'its library'} does not give the name {name!r} of a column back"
         if self.max_rows is not None and rows > self.max_rows:
             return f"{self.title} holds at most {self.max_rows:,} rows, this table has {rows:,}"
         return None

@@ -85,6 +85,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
     engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
+    lost_names = r"\A\Z|\r"
     settings: ClassVar = {
         "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing"),
         "parser": Setting(("c", "pyarrow"), "c", "what parses the text for read_csv, its argument `engine`"),
@@ -322,6 +323,9 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 class CsvPolars(_Csv, LazyPolarsEngine):
     """polars' write_csv and read_csv."""
 
+    # A quote is doubled, and stays so.
+    lost_names = r'\A\Z|[\0"]'
+
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What text without types loses; the reader takes nothing for missing that was not, and no text for times."""
@@ -361,6 +365,8 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
 class CsvDuckdb(_Csv, DuckdbCopies):
     """DuckDB's COPY to CSV and read_csv."""
+
+    lost_names = r"\A\Z|[\0\r]|\A\s|\s\Z"
 
     @property
     def losses(self) -> tuple[Loss, ...]:

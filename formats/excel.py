@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -188,6 +189,7 @@ class ExcelPandas(ProjectsByOneCall):
     maturity = Maturity(Stage.ESTABLISHED, "ISO/IEC 29500; Excel, LibreOffice and libraries of every language read it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     max_rows = _SHEET_ROWS - 1
+    lost_names = r"\A\Z|[\0\r]"
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -230,10 +232,13 @@ class ExcelPandas(ProjectsByOneCall):
         return faults
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return the first column of vectors, or of points in time with a zone."""
+        """Return the first column of vectors, of points in time with a zone, or of a name that polars takes for a
+        pattern."""
         import pyarrow.types as of
 
         for field in schema:
+            if self.values["read"] == "polars" and re.fullmatch(r"\*|\^.*\$", field.name, re.DOTALL):
+                return f"polars' read_excel takes the name {field.name!r} of a column for a pattern"
             if of.is_timestamp(field.type) and field.type.tz is not None:
                 return (
                     f"Excel has no time zones, so pandas writes no times with one (column {field.name}: {field.type})"

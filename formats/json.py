@@ -63,6 +63,7 @@ class JsonPandas(_Json):
     engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
+    lost_names = r"\0"
     settings: ClassVar = {
         "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
         "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses, read_json's argument `engine`"),

@@ -129,7 +129,7 @@ class LancePylance(TabularFormat):
                 return f"Lance has a column {name!r} of its own"
             if "." in name:
                 return f"Lance takes the name {name!r} for a field of a struct: it cannot contain '.'"
-            if "`" in name or not name:
+            if "`" in name or "\0" in name or not name:
                 return f"Lance does not find a column called {name!r} when it reads"
         return super().refusal(schema, rows)
 

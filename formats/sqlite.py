@@ -53,6 +53,7 @@ class Sqlite(TabularFormat):
     title = "SQLite table"
     distributions = ("pyarrow",)
     native = Native.ARROW
+    lost_names = r"\0"
     suffix = ".sqlite"
     maturity = Maturity(
         Stage.ESTABLISHED, "a published format, readable since 2004 and pledged until 2050; in use everywhere"

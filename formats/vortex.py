@@ -43,6 +43,7 @@ class VortexData(TabularFormat):
     title = "Vortex"
     distributions = ("vortex-data",)
     native = Native.ARROW
+    lost_names = r"\0"
     suffix = ".vortex"
     settings: ClassVar = {
         "codec": Setting(

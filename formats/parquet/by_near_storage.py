@@ -22,6 +22,7 @@ from adapters.services import Served, Service
 from formats.near_storage import CATALOG, NODE
 from formats.parquet.common import DICTIONARY_AS_VALUES, SECONDS_AS_MS, TIMESTAMPS_BY_DUCKDB, Parquet
 from formats.shared import pandas_losses as shared
+from formats.shared import refusals
 from formats.shared.conditions import arrow_expression, sql_condition
 from formats.shared.sql import selected
 
@@ -107,13 +108,17 @@ class ParquetNearStorage(Parquet):
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Where DuckDB reads, the first column of durations."""
+        """Where DuckDB reads, the first column of durations, or of a name that it does not give back."""
         import pyarrow.types as of
 
-        for field in schema if self.values["reader"] == "duckdb" else ():
+        if self.values["reader"] != "duckdb":
+            return super().refusal(schema, rows)
+        for field in schema:
             if of.is_duration(field.type):
                 return f"DuckDB reads durations of Parquet as integers (column {field.name})"
-        return super().refusal(schema, rows)
+            if not field.name or "\0" in field.name:
+                return f"DuckDB does not give the name {field.name!r} of a column back"
+        return refusals.of_names_alike(schema) or super().refusal(schema, rows)
 
     @property
     def offers(self) -> Offers:

@@ -29,6 +29,7 @@ class DatafusionEngine(ProjectsByOneCall):
     distributions: ClassVar = ("datafusion", "pyarrow")
     extra = "engines"
     native = Native.ARROW
+    lost_names = r"\0"
     offers = Offers(project=True, scan=frozenset(Kind))
 
     def load_library(self) -> None:

@@ -33,6 +33,7 @@ class DuckdbEngine(TabularFormat):
     extra = "engines"
     native = Native.ARROW
     offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
+    lost_names = r"\A\Z|\0"
 
     def load_library(self) -> None:
         """Import duckdb."""

@@ -68,6 +68,7 @@ class PolarsEngine(ProjectsByOneCall):
     distributions: ClassVar = ("polars",)
     extra = "engines"
     native = Native.POLARS
+    lost_names = r"\A\Z|\0"
 
     def load_library(self) -> None:
         """Import polars."""

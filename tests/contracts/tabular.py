@@ -34,6 +34,13 @@ from tests.contracts.streams import StreamContract
 
 TARGETS = (Target("pandas"), Target("arrow"))
 
+HOSTILE_NAMES = (
+    *("", " ", " padded ", "Key", "key", "*", "^a.*$", "1", "a.b", "a/b", "a:b", "a,b", "a;b", "a\tb", "a\nb", "a\rb"),
+    *("a\0b", 'a"b', "a'b", "a`b", "[a]", "{a}", "null", "select", "index", "__index_level_0__", "rowid", "filename"),
+    *("é", "e\u0301", "日本", "𝄞", "x" * 300),
+)
+"""Of columns: empty, padded, alike but for case, with characters that mean something elsewhere, or taken."""
+
 SHARED = """
 import pyarrow as pa
 from bench_runner.operations import targets
@@ -132,6 +139,20 @@ class WholeTableContract(AdapterContract):
         adapter.save(targets.to_native(chunked, target, adapter.native), location)
         comparison = verify.compare(table, self.read(adapter, target, location), target, adapter.losses)
         assert comparison.problems == ()
+
+    def test_names_come_back_or_are_refused_in_the_plan(
+        self, adapter: TabularFormat, target: Target, place: Path
+    ) -> None:
+        table = pa.table({"plain": [0]})
+        for number, name in enumerate(HOSTILE_NAMES, start=1):
+            wider = table.append_column(name, [[number]])
+            if adapter.refusal(wider.schema, 1) is None:
+                table = wider
+        location = place / f"t{adapter.suffix}"
+        adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
+        back = self.read(adapter, target, location)
+        assert list(back.column_names if hasattr(back, "column_names") else back.columns) == table.column_names
+        assert verify.compare(table, back, target, adapter.losses).problems == ()
 
     @pytest.mark.slow
     def test_every_kind_comes_back_as_declared(
