@@ -1,0 +1,112 @@
+"""Plant each fault in a copy of the project and run the tests that should notice: `python -m tests.planted [REGEX]`.
+
+Prints a line for each fault, found or missed; the exit code is 1 where one was missed or could not be tried. REGEX
+keeps the faults whose names match. Copies lie in a temporary folder and are gone at the end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.planted.faults import ROOT, Fault, faults
+
+AT_ONCE = 2
+MOST_S = 600
+_COMPILED = {"libraries": "libraries.build", "bench_runner": "bench_runner.build"}
+"""First folder of a C source -> the module that compiles it."""
+
+_times = itertools.count(1)
+
+
+class Copy:
+    """A copy of the project in which one fault at a time is planted."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        built = [str(path.relative_to(ROOT)) for kind in ("*.so", "*.wasm") for path in _built(kind)]
+        for name in {*filter(None, listed), *built}:
+            if (ROOT / name).is_file():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, place / name)
+        # Tests look into the history and at what is tracked.
+        shutil.copytree(ROOT / ".git", place / ".git", symlinks=True)
+
+    def tried(self, fault: Fault) -> str:
+        """'found', 'MISSED', or why the fault could not be tried."""
+        file = self._place / fault.file
+        before = file.read_text()
+        try:
+            self._write(file, fault.planted(before))
+            code, said = self._pytest(fault.tests)
+        finally:
+            self._write(file, before)
+        last = (said.strip().splitlines() or [""])[-1]
+        return {0: "MISSED", 1: "found"}.get(code, f"not tried, pytest ended with {code}: {last[:200]}")
+
+    def _write(self, file: Path, text: str) -> None:
+        file.write_text(text)
+        # Python takes a compiled module for fresh that is as old and as large, to the second.
+        moment = time.time() + next(_times)
+        os.utime(file, (moment, moment))
+        if file.suffix in (".c", ".h"):
+            module = _COMPILED[file.relative_to(self._place).parts[0]]
+            self._run(sys.executable, "-m", module, check=True)
+
+    def _pytest(self, tests: tuple[str, ...]) -> tuple[int, str]:
+        done = self._run(sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests)
+        return done.returncode, done.stdout
+
+    def _run(self, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "PYTHONPATH": str(self._place)}
+        return subprocess.run(
+            command, cwd=self._place, env=env, check=check, capture_output=True, text=True, timeout=MOST_S
+        )
+
+
+def _built(kind: str) -> list[Path]:
+    return [path for package in _COMPILED for path in (ROOT / package).rglob(kind)]
+
+
+def main(pattern: str) -> int:
+    """Try the faults whose names match; the exit code."""
+    chosen = [fault for fault in faults() if re.search(pattern, fault.name)]
+    if not chosen:
+        print(f"no fault has a name that matches {pattern!r}", file=sys.stderr)
+        return 2
+    copies: SimpleQueue[Copy] = SimpleQueue()
+
+    def tried(fault: Fault) -> str:
+        copy = copies.get()
+        started = time.monotonic()
+        try:
+            outcome = copy.tried(fault)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            outcome = f"not tried: {error}"
+        finally:
+            copies.put(copy)
+        print(f"{outcome:8}{time.monotonic() - started:6.1f} s  {fault.name}", flush=True)
+        return outcome
+
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        for number in range(AT_ONCE):
+            copies.put(Copy(Path(folder) / str(number)))
+        outcomes = list(pool.map(tried, chosen))
+    found, missed = outcomes.count("found"), outcomes.count("MISSED")
+    print(f"{len(chosen)} faults: {found} found, {missed} missed, {len(chosen) - found - missed} not tried")
+    return int(found < len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -1,0 +1,36 @@
+"""The list of planted faults fits the project as it is: `make planted` tries them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.planted.__main__ import Copy
+from tests.planted.faults import ROOT, Fault, faults
+
+LEAST = 60
+
+
+def test_there_are_enough_with_names_of_their_own() -> None:
+    names = [fault.name for fault in faults()]
+    assert len(set(names)) == len(names) >= LEAST
+
+
+@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
+def test_a_fault_can_be_planted(fault: Fault) -> None:
+    text = (ROOT / fault.file).read_text()
+    assert fault.planted(text) != text
+    if fault.file.endswith(".py"):
+        compile(fault.planted(text), fault.file, "exec")
+    assert all((ROOT / test.split("::")[0]).is_file() for test in fault.tests)
+    assert fault.tests
+
+
+@pytest.mark.slow
+def test_a_fault_is_found_or_missed_and_the_copy_is_whole_again(tmp_path: Path) -> None:
+    copy, file = Copy(tmp_path), "adapters/spelling.py"
+    tests = ("tests/planted/test_faults.py::test_there_are_enough_with_names_of_their_own",)
+    broken = Fault("", "tests/planted/faults.py", "sorted(", "not_there(", tests)
+    harmless = Fault("", file, "from __future__", "# A remark.\nfrom __future__", tests)
+    assert [copy.tried(fault) for fault in (harmless, broken, harmless)] == ["MISSED", "not tried", "MISSED"]
