@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-again test-quick test-times test-browser lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-again test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -27,6 +27,9 @@ test-again: $(VENV)/.ready  ## at most 5 tests that failed, once more and alone:
 
 test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
 	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m browser
+
+planted: $(VENV)/.ready  ## faults that are planted in a copy, one by one, and whether the tests find them; about five minutes
+	$(RUN) -m tests.planted
 
 lint: $(VENV)/.ready
 	$(RUN) -m ruff check .

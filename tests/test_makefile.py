@@ -148,6 +148,7 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("test-quick", '-m pytest --numprocesses 2 --dist loadscope --quick -m "not slow and not browser"'),
         ("test-browser", "-m pytest --numprocesses 2 --dist loadscope -m browser"),
         ("test-again", "-m pytest --last-failed"),
+        ("planted", "-m tests.planted"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
         ("selfbench", "-m tests.selfbench.costs"),
