@@ -1,14 +1,53 @@
-"""`--quick`: only the tests that took a moment when all were last timed, and new ones; `slower.py` says which."""
+"""`--quick`, which leaves out what `slower.py` lists, and where the files of tests lie.
+
+They lie in memory where there is a tmpfs with room, because most tests sync more than they compute. Tests of what a
+disk and its page cache do are marked `disk` and write to one.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bench_runner.machine.folders import folder_facts, supports_cold
 from tests.slower import slower
 
 ROOT = Path(__file__).parents[1]
+MEMORY = Path("/dev/shm")
+LEAST_FREE_BYTES = 4 << 30
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Runs before pytest's own, which reads the variable."""
+    is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
+    if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.fixture(scope="session")
+def disk() -> Iterator[Path]:
+    """A folder on a disk whose page cache can be emptied; without one the test is skipped, but under CI=true."""
+    for folder in (Path(tempfile.gettempdir()), ROOT):
+        if supports_cold(folder_facts(folder).get("filesystem")) is None:
+            with tempfile.TemporaryDirectory(prefix=".format-bench-tests-", dir=folder) as place:
+                yield Path(place)
+            return
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no disk here whose page cache can be emptied")
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    if request.node.get_closest_marker("disk") is None:
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(dir=request.getfixturevalue("disk")))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

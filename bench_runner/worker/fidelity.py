@@ -6,8 +6,9 @@ lies outside its bound. This module knows the contract and the kinds, no format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,14 +48,16 @@ class _Trip:
     losses: tuple[Loss, ...] = ()
 
 
-def probe(adapter: TabularFormat, target: Target, folder: Path) -> Iterator[Verdict]:
-    """Round trips of all kinds, each without and with nulls, as far as it has both; the libraries must be loaded, the
+def probe(
+    adapter: TabularFormat, target: Target, folder: Path, kinds: Iterable[Kind] = tuple(KINDS.values())
+) -> Iterator[Verdict]:
+    """Round trips of these kinds, each without and with nulls, as far as it has both; the libraries must be loaded, the
     strings applied.
 
     Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is no refusal.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for kind in KINDS.values():
+    for kind in kinds:
         trips = {}
         for nulls in kind.nulls:
             location = folder / f"{kind.name}{'-nulls' if nulls else ''}{adapter.suffix}"
@@ -68,7 +71,7 @@ def probe(adapter: TabularFormat, target: Target, folder: Path) -> Iterator[Verd
                 how=how,
                 bound=bound,
                 cause=cause,
-                target_alone=target_alone(kind.table(nulls), target),
+                target_alone=target_alone(kind.name, nulls, target),
             )
 
 
@@ -135,10 +138,12 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {in_one_line(text.splitlines()[0]) if text else 'no message'}"[:200]
 
 
-def target_alone(table: pa.Table, target: Target) -> str:
-    """What the target loses of an Arrow table without any format; empty when nothing is lost."""
+@cache
+def target_alone(kind: str, nulls: bool, target: Target) -> str:
+    """What the target loses of a kind's Arrow table without any format; empty when nothing is lost."""
     if target.kind == "arrow":
         return ""
+    table = KINDS[kind].table(nulls)
     try:
         back = pa.Table.from_pandas(targets.make(table, target), preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:

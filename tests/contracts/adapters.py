@@ -11,16 +11,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
 from adapters.contract import UNDECLARED, Maturity
-from adapters.errors import RefusedSetting
+from adapters.errors import AdapterError, RefusedSetting
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 
 ROOT = Path(__file__).parents[2]
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def only_for(condition: Callable[[Any], bool]) -> Callable[[Test], Test]:
+    """The test is there for adapters alone that meet the condition."""
+
+    def marked(test: Test) -> Test:
+        vars(test)["conditions"] = (*vars(test).get("conditions", ()), condition)
+        return test
+
+    return marked
+
+
+def _applies(test: object, adapter: Any) -> bool:
+    return all(condition(adapter) for condition in getattr(test, "conditions", ()))
 
 
 class AdapterContract:
@@ -29,9 +44,24 @@ class AdapterContract:
     variant: ClassVar[str]
     registry: ClassVar[Registry]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Takes the tests away that are not for this variant."""
+        super().__init_subclass__(**options)
+        if "variant" not in vars(cls):
+            return
+        try:
+            adapter = cls.registry.build(cls.variant)
+        except AdapterError:
+            return  # of a package that a fixture will install: `adapter` looks then
+        for name in dir(cls):
+            if not _applies(getattr(cls, name), adapter):
+                setattr(cls, name, None)
+
     @pytest.fixture
-    def adapter(self) -> Any:
+    def adapter(self, request: pytest.FixtureRequest) -> Any:
         adapter = self.registry.build(self.variant)
+        if not _applies(request.function, adapter):
+            pytest.skip("is not for this variant")
         adapter.load_library()
         return adapter
 

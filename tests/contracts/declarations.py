@@ -19,7 +19,8 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
-from data_generator.generated.kinds import KINDS
+from bench_runner.worker.fidelity import Verdict, target_alone
+from data_generator.generated.kinds import KINDS, ROWS, Kind
 from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
 
 _MISSED = "declared, but did not occur"
@@ -66,12 +67,60 @@ class _Returned:
         return self.known[touching]
 
 
-def records(variant: str, adapter: TabularFormat, target: Target, folder: Path) -> list[Fidelity]:
-    """What the variant does to each kind of column, as a run stores it."""
+def records(
+    variant: str, adapter: TabularFormat, target: Target, folder: Path, alone: Iterable[str] = ()
+) -> list[Fidelity]:
+    """What the variant does to each kind of column, as a run stores it.
+
+    Kinds of which no change is declared go into one table, unless they are to be tried `alone`; where that does not
+    come back as it was, into two of half the width, and so on, until the culprit is tried alone.
+    """
+    declared = {kind for loss in adapter.losses if _holds(loss, target) for kind in loss.kinds}
+    alone = {*declared, *adapter.known_faults, *alone}
+    together = [kind for kind in KINDS.values() if kind.name not in alone]
+    exact = _exact(adapter, target, folder / "wide", together)
+    verdicts: dict[str, list[Verdict]] = {
+        kind.name: [
+            Verdict(kind.name, nulls, fidelity.EXACT, "", "", "", target_alone(kind.name, nulls, target))
+            for nulls in kind.nulls
+        ]
+        for kind in exact
+    }
+    for verdict in fidelity.probe(adapter, target, folder, [kind for kind in KINDS.values() if kind not in exact]):
+        verdicts.setdefault(verdict.kind, []).append(verdict)
     return [
         Fidelity(variant=variant, target=target.kind, strings=target.strings, **asdict(verdict))
-        for verdict in fidelity.probe(adapter, target, folder)
+        for kind in KINDS
+        for verdict in verdicts[kind]
     ]
+
+
+def _holds(loss: Loss, target: Target) -> bool:
+    return loss.holds_for(target.kind, target.strings, target.nulls)
+
+
+def _exact(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> list[Kind]:
+    """Those of which a table comes back as it was, of all of them together or of a part."""
+    if len(kinds) < 2 or _comes_back(adapter, target, folder, kinds):
+        return list(kinds) if len(kinds) > 1 else []
+    half = len(kinds) // 2
+    parts = ((folder / "0", kinds[:half]), (folder / "1", kinds[half:]))
+    return [kind for place, part in parts for kind in _exact(adapter, target, place, part)]
+
+
+def _comes_back(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> bool:
+    columns = {f"{kind.name} {nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
+    table = pa.table({"key": pa.array(range(ROWS), pa.int64()), **columns})
+    if adapter.refusal(table.schema, table.num_rows):
+        return False
+    folder.mkdir(parents=True)
+    location = folder / f"t{adapter.suffix}"
+    try:
+        adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
+        got = targets.from_native(adapter.read(location), target, adapter.native_read)
+    except Exception:
+        return False  # the culprit will say it when it is tried alone
+    return not verify.compare(table, got, target).problems
 
 
 def report(adapter: TabularFormat, undeclared: Sequence[Fidelity], folder: Path) -> str:

@@ -47,6 +47,7 @@ from libraries.document_store.queries import (
     to_json,
 )
 from libraries.document_store.queries.plan import Field
+from tests.contracts.adapters import only_for
 from tests.contracts.document_kinds import HOSTILE_NAMES
 from tests.contracts.hostile_queries import (
     DEEP,
@@ -301,6 +302,19 @@ def _or_error(made: Callable[[], Any]) -> Any:
         return "QueryError"
 
 
+def _stores(adapter: DocumentStoreAdapter, *kinds: str) -> bool:
+    """Whether documents of these kinds can be stored, be it with a loss."""
+    return not any(loss.view is None for loss in adapter.losses if loss.kinds & set(kinds))
+
+
+def _keeps(adapter: DocumentStoreAdapter, *kinds: str) -> bool:
+    """Whether documents of these kinds are stored without a loss."""
+    return not any(loss.kinds & set(kinds) for loss in adapter.losses)
+
+
+answers_queries = only_for(lambda adapter: adapter.offers.operators)
+
+
 class DocumentQueries:
     """For stores that offer operators."""
 
@@ -313,8 +327,6 @@ class DocumentQueries:
         losses: Sequence[DocumentLoss] = (),
     ) -> tuple[dict[str, str], dict[str, str]]:
         """What is wrong, and what is refused, by the plan's name."""
-        if not adapter.offers.operators:
-            pytest.skip("answers no queries itself")
         adapter.begin(location)
         adapter.ingest([documents], location)
         handle = adapter.open(location)
@@ -333,17 +345,18 @@ class DocumentQueries:
         adapter.end(location)
         return wrong, refused
 
+    @answers_queries
     def test_queries_of_events_are_answered(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         wrong, refused = self._answered(adapter, events(), ON_EVENTS, location)
         assert wrong == {}, wrong
         assert refused == {}, refused
 
+    @answers_queries
+    @only_for(lambda adapter: _stores(adapter, "changing types", "missing and null"))
     def test_queries_of_changing_types_are_answered_or_refused(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         losses = [loss for loss in adapter.losses if loss.kinds & {"changing types", "missing and null"}]
-        if any(loss.view is None for loss in losses):
-            pytest.skip("cannot be stored")
         documents = mixed()
         allowed = set(OF_CONTAINERS)
         if losses:
@@ -358,12 +371,11 @@ class DocumentQueries:
         assert wrong == {}, wrong
         assert set(refused) <= allowed, refused
 
+    @answers_queries
     def test_what_another_handle_was_prepared_for_is_not_looked_up_again(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         """A cold call is made on such a handle: nothing may be read of what it asks for (rule 14)."""
-        if not adapter.offers.operators:
-            pytest.skip("answers no queries itself")
         documents = [{"id": number, "kind": "k", "time_us": number % 50, "text": "x" * 99} for number in range(3_000)]
         adapter.ingest([documents], location)
         plan = to_json(Plan((Filter(Compare(field("time_us"), "<", Constant(3))), Count())))
@@ -378,9 +390,9 @@ class DocumentQueries:
         assert second.query(plan) == answer(plan, documents)
         second.close()
 
+    @answers_queries
+    @only_for(lambda adapter: _keeps(adapter, "changing types", "missing and null", "NUL in a text"))
     def test_texts_that_hold_a_nul_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
-        if any(loss.kinds & {"changing types", "missing and null", "NUL in a text"} for loss in adapter.losses):
-            pytest.skip("is asked of what it keeps whole")
         with_nul = ("a\0b", "a\0c", "\0", ["a\0b", "a", "a\0c"], {"x": "a\0b"}, {"x": "a"})
         plans = ON_MIXED | {f"of texts: {name}": plan for name, plan in ON_NUL.items()}
         wrong, _ = self._answered(adapter, mixed((*VALUES, *with_nul, "a", "b")), plans, location)
@@ -388,21 +400,23 @@ class DocumentQueries:
         wrong, _ = self._answered(adapter, texts_with_nul(), ON_NUL, location.with_stem("texts"))
         assert wrong == {}, wrong
 
+    @answers_queries
     def test_null_and_missing_are_two_groups_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         losses = [loss for loss in adapter.losses if "missing and null" in loss.kinds]
         wrong, refused = self._answered(adapter, NULLS_AND_NOTHING, OF_NULLS, location, losses)
         assert wrong == {}, wrong
         assert losses or not refused, refused
 
+    @answers_queries
+    @only_for(lambda adapter: _stores(adapter, "object or scalar", "missing and null"))
     def test_objects_are_equal_whatever_the_order_of_their_fields_or_refused(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         losses = [loss for loss in adapter.losses if loss.kinds & {"object or scalar", "missing and null"}]
-        if any(loss.view is None for loss in losses):
-            pytest.skip("cannot be stored")
         wrong, _ = self._answered(adapter, OBJECTS_IN_BOTH_ORDERS, OF_OBJECTS, location, losses)
         assert wrong == {}, wrong
 
+    @answers_queries
     @pytest.mark.parametrize("of_arrays", [False, True], ids=["scalars", "arrays"])
     def test_names_that_are_words_of_engines_mean_fields(
         self, of_arrays: bool, adapter: DocumentStoreAdapter, location: Path
@@ -421,12 +435,10 @@ class DocumentQueries:
         assert wrong == {}, wrong
         assert all(any(sign in '"\\' or sign < " " for sign in name) for name in refused), refused
 
+    @answers_queries
+    @only_for(lambda adapter: _keeps(adapter, "missing and null", "integers and doubles", "doubles"))
     @pytest.mark.slow
     def test_random_plans_are_answered_or_refused(self, adapter: DocumentStoreAdapter, place: Path) -> None:
-        if not adapter.offers.operators:
-            pytest.skip("answers no queries itself")
-        if any(loss.kinds & {"missing and null", "integers and doubles", "doubles"} for loss in adapter.losses):
-            pytest.skip("what it loses makes other groups")
         numbers = itertools.count()
 
         @settings(
@@ -445,16 +457,16 @@ class DocumentQueries:
 
         run()
 
+    @answers_queries
     def test_plans_that_nest_deep_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         wrong, _ = self._answered(adapter, events()[:20], DEEP, location)
         assert wrong == {}, wrong
 
+    @only_for(lambda adapter: adapter.offers.index)
     def test_an_index_is_there_and_is_taken_for_what_it_finds(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         """As the store says itself: a figure of a range by index is of nothing else."""
-        if not adapter.offers.index:
-            pytest.skip("has no index of fields")
         documents = [{"id": number, "at": {"n": number, "m": number}} for number in range(2_000)]
         adapter.ingest([documents], location)
         handle = adapter.open(location)
@@ -472,9 +484,9 @@ class DocumentQueries:
         assert [again.query(plan) for plan in plans.values()] == [[{"count": 1}]] * 2
         again.close()
 
+    @answers_queries
+    @only_for(lambda adapter: adapter.offers.upsert)
     def test_queries_see_later_writes(self, adapter: DocumentStoreAdapter, location: Path) -> None:
-        if not adapter.offers.operators or not adapter.offers.upsert:
-            pytest.skip("has no queries, or no later writes")
         adapter.ingest([events()], location)
         handle = adapter.open(location)
         paths = [("time_us",), ("commit", "collection")] if adapter.offers.index else []

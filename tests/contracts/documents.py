@@ -34,7 +34,7 @@ from adapters.document_store import (
 from adapters.errors import AdapterError, RefusedData
 from adapters.registry import Registry
 from document_stores.registry import DOCUMENT_STORES
-from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below
+from tests.contracts.adapters import AdapterContract, left_mapped, left_open, only_for, open_below
 from tests.contracts.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from tests.contracts.document_queries import DocumentQueries
 from tests.contracts.fresh import run_fresh
@@ -319,9 +319,8 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
 
     # --- later writes ----------------------------------------------------------------------------------------------
 
+    @only_for(lambda adapter: adapter.offers.upsert)
     def test_upserts_replace_and_add(self, adapter: DocumentStoreAdapter, location: Path) -> None:
-        if not adapter.offers.upsert:
-            pytest.skip("takes no later writes")
         held = {document["id"]: document for document in KINDS["plain"]}
         changed: Documents = [{"id": 3, "name": [1, "x"]}, {"id": 50, "new": {"a": None}}, {"id": 7, "at": "text"}]
         with self.stored(adapter, KINDS["plain"], location) as handle:
@@ -340,19 +339,17 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         assert identical(again.get([3, 51]), [held[3], held[51]])
         again.close()
 
+    @only_for(lambda adapter: adapter.offers.upsert)
     def test_a_key_that_comes_twice_in_one_upsert_is_the_last(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        if not adapter.offers.upsert:
-            pytest.skip("takes no later writes")
         with self.stored(adapter, KINDS["plain"], location) as handle:
             handle.upsert([{"id": 1, "a": 1}, {"id": 2, "a": 2}, {"id": 1, "a": 3}])
             assert identical(handle.get([1, 2]), [{"id": 1, "a": 3}, {"id": 2, "a": 2}])
             assert handle.count() == len(KINDS["plain"])
 
+    @only_for(lambda adapter: adapter.offers.delete)
     def test_deleted_documents_are_gone(self, adapter: DocumentStoreAdapter, location: Path) -> None:
-        if not adapter.offers.delete:
-            pytest.skip("takes no later writes")
         with self.stored(adapter, KINDS["plain"], location) as handle:
             handle.delete([3, 5, 99, 3])
             handle.delete([])
@@ -364,9 +361,8 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                 handle.upsert([{"id": 3, "again": 1}])
                 assert identical(handle.get([3]), [{"id": 3, "again": 1}])
 
+    @only_for(lambda adapter: adapter.offers.upsert)
     def test_a_wrong_batch_leaves_nothing(self, adapter: DocumentStoreAdapter, location: Path) -> None:
-        if not adapter.offers.upsert:
-            pytest.skip("takes no later writes")
         wrong: list[Batch] = [*MALFORMED.values(), [{"id": 0, "a": 0}, {"a": 1}], [{"id": 0}, {"id": None}]]
         with self.stored(adapter, KINDS["plain"], location) as handle:
             for batch in wrong:

@@ -8,6 +8,7 @@ Storages with limits declare them (a side, a bound of the loss); they do not ove
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import shutil
@@ -24,7 +25,7 @@ from adapters.offers import ImageHandle
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 from image_storages.registry import STORAGES
-from tests.contracts.adapters import AdapterContract, left_mapped, left_open, open_below
+from tests.contracts.adapters import AdapterContract, left_mapped, left_open, only_for, open_below
 from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import rchar
 
@@ -185,6 +186,10 @@ def same(stored: Images, found: Images, least_psnr_db: float | None) -> None:
 # --- the contract --------------------------------------------------------------------------------------------------
 
 
+takes_images = only_for(lambda adapter: adapter.offers.take is not None)
+gives_batches = only_for(lambda adapter: adapter.offers.batches)
+
+
 @pytest.mark.filterwarnings("ignore")
 class ImageStorageContract(AdapterContract):
     """Inherit, and set `variant`."""
@@ -279,12 +284,11 @@ class ImageStorageContract(AdapterContract):
         assert callable(handle.batches) == adapter.offers.batches
         assert set(adapter.offers.names) <= {"take (by rows)", "take (by groups)", "batches"}
 
+    @takes_images
     @pytest.mark.parametrize("images", [colour, mixed])
     def test_images_come_in_the_order_asked(
         self, images: Callable[[], Images], adapter: ImageStorage, location: Path, subtests: pytest.Subtests
     ) -> None:
-        if adapter.offers.take is None:
-            pytest.skip("has no call of its own for some images")
         self.save(adapter, images(), location)
         held = images()
         for name, numbers in NUMBERS.items():
@@ -298,22 +302,20 @@ class ImageStorageContract(AdapterContract):
                     same(wanted, each, adapter.least_psnr_db)
                     assert all(array.flags.owndata and array.flags.writeable for array in each.arrays)
 
+    @takes_images
     def test_a_number_that_no_image_has_is_an_error(self, handle: ImageHandle, subtests: pytest.Subtests) -> None:
-        if handle.take is None:
-            pytest.skip("has no call of its own for some images")
+        assert handle.take is not None
         for name, numbers in WRONG_NUMBERS.items():
             with subtests.test(name), pytest.raises(IndexError, match=str(numbers[-1])):
                 handle.take(np.array(numbers, np.int64))
 
-    @pytest.mark.parametrize("images", [colour, mixed, many, one, none])
-    @pytest.mark.parametrize("count", [1, 7, 5_000])
+    @gives_batches
+    @pytest.mark.parametrize(
+        ("images", "count"), [*itertools.product((colour, mixed, one, none), (1, 7, 5_000)), (many, 7), (many, 5_000)]
+    )
     def test_batches_are_all_images_in_their_order(
         self, images: Callable[[], Images], count: int, adapter: ImageStorage, location: Path
     ) -> None:
-        if not adapter.offers.batches:
-            pytest.skip("has no call of its own for batches")
-        if images is many and count == 1:
-            pytest.skip("as the others, and slow")
         self.save(adapter, images(), location)
         handle = adapter.open(location)
         assert handle.batches is not None
@@ -331,9 +333,9 @@ class ImageStorageContract(AdapterContract):
             assert all(array.flags.owndata and array.flags.writeable for array in all_of_them.arrays)
         handle.close()
 
+    @gives_batches
     def test_batches_need_not_be_taken_to_their_end(self, handle: ImageHandle) -> None:
-        if handle.batches is None:
-            pytest.skip("has no call of its own for batches")
+        assert handle.batches is not None
         begun: Any = handle.batches(4)
         first = next(begun)
         begun.close()

@@ -27,7 +27,7 @@ from bench_runner.machine.linux import file_mappings, files_below
 from bench_runner.operations import predicates, targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
-from tests.contracts.adapters import AdapterContract, left_open
+from tests.contracts.adapters import AdapterContract, left_open, only_for
 from tests.contracts.projection import mixed_table, rchar
 
 ARROW = Target("arrow")
@@ -127,25 +127,15 @@ def _scanned(adapter: TabularFormat, location: Path, predicate: Predicate) -> No
     handle.close()
 
 
+takes_rows = only_for(lambda adapter: adapter.offers.take is not None)
+scans = only_for(lambda adapter: bool(adapter.offers.scan))
+
+
 class SelectionContract(AdapterContract):
     """Part of the contract of tabular formats; not to be inherited by itself."""
 
-    @pytest.fixture
-    def taking(self, adapter: TabularFormat) -> TabularFormat:
-        if adapter.offers.take is None:
-            pytest.skip("has no call of its own for some rows")
-        return adapter
-
-    @pytest.fixture
-    def scanning(self, adapter: TabularFormat) -> TabularFormat:
-        if not adapter.offers.scan:
-            pytest.skip("tests no conditions")
-        return adapter
-
     def stored_copy(self, adapter: TabularFormat, table: pa.Table, place: Path) -> Path:
-        """Save the table for the target of Arrow; skips the test where the format does not take it."""
-        if refusal := adapter.refusal(table.schema, table.num_rows):
-            pytest.skip(refusal)
+        """Save the table for the target of Arrow."""
         location = place / f"t{adapter.suffix}"
         adapter.save(targets.to_native(targets.make(table, ARROW), ARROW, adapter.native), location)
         return location
@@ -163,45 +153,49 @@ class SelectionContract(AdapterContract):
 
     # --- rows by their numbers ------------------------------------------------------------------------------------
 
-    def test_rows_come_in_the_order_asked(self, taking: TabularFormat, place: Path, subtests: pytest.Subtests) -> None:
-        location = self.stored_copy(taking, mixed_table(), place)
-        read = as_arrow(taking, taking.read(location))
+    @takes_rows
+    def test_rows_come_in_the_order_asked(self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests) -> None:
+        location = self.stored_copy(adapter, mixed_table(), place)
+        read = as_arrow(adapter, adapter.read(location))
         for name, numbers in NUMBERS.items():
             asked = np.array(numbers, np.int64)
-            with subtests.test(name), opened_rows(taking, location) as take:
+            with subtests.test(name), opened_rows(adapter, location) as take:
                 for columns in (["i", "f", "b", "s"], ["s", "i"]):
-                    got = as_arrow(taking, take(asked, columns))
+                    got = as_arrow(adapter, take(asked, columns))
                     assert verify.compare(read.select(columns), got, ARROW, rows=asked).problems == ()
 
+    @takes_rows
     def test_a_number_that_no_row_has_is_an_error(
-        self, taking: TabularFormat, place: Path, subtests: pytest.Subtests
+        self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
-        location = self.stored_copy(taking, mixed_table(), place)
+        location = self.stored_copy(adapter, mixed_table(), place)
         for name, numbers in WRONG_NUMBERS.items():
             refused = pytest.raises(IndexError, match=str(numbers[-1]))
-            with subtests.test(name), opened_rows(taking, location) as take, refused:
+            with subtests.test(name), opened_rows(adapter, location) as take, refused:
                 take(np.array(numbers, np.int64), ["i"])
 
-    def test_rows_of_several_batches(self, taking: TabularFormat, place: Path) -> None:
-        table = odd_table() if taking.takes_masked else odd_table().drop_columns(["i"])
+    @takes_rows
+    def test_rows_of_several_batches(self, adapter: TabularFormat, place: Path) -> None:
+        table = odd_table() if adapter.takes_masked else odd_table().drop_columns(["i"])
         parts = pa.concat_tables([table.slice(0, 0), table.slice(0, 17), table.slice(17)])
-        location = self.stored_copy(taking, parts, place)
+        location = self.stored_copy(adapter, parts, place)
         asked = np.random.default_rng(3).permutation(ROWS)[:500]
-        read = as_arrow(taking, taking.read(location))
-        with opened_rows(taking, location) as take:
+        read = as_arrow(adapter, adapter.read(location))
+        with opened_rows(adapter, location) as take:
             for _ in range(2):
-                got = as_arrow(taking, take(asked, read.column_names))
+                got = as_arrow(adapter, take(asked, read.column_names))
                 assert verify.compare(read, got, ARROW, rows=asked).problems == ()
 
-    def test_rows_outlive_the_handle_and_the_files(self, taking: TabularFormat, place: Path) -> None:
-        location = self.stored_copy(taking, mixed_table(), place)
-        read = as_arrow(taking, taking.read(location))
+    @takes_rows
+    def test_rows_outlive_the_handle_and_the_files(self, adapter: TabularFormat, place: Path) -> None:
+        location = self.stored_copy(adapter, mixed_table(), place)
+        read = as_arrow(adapter, adapter.read(location))
         asked = np.array([5, 200, 3], np.int64)
-        with opened_rows(taking, location) as take:
-            got = as_arrow(taking, take(asked, ["s", "f"]))
+        with opened_rows(adapter, location) as take:
+            got = as_arrow(adapter, take(asked, ["s", "f"]))
         del take
         assert left_open(place) == []
-        if taking.values.get("mapped") != "true":
+        if adapter.values.get("mapped") != "true":
             stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(place))]
             assert not any(
                 address < end and start < address + size_bytes
@@ -211,33 +205,31 @@ class SelectionContract(AdapterContract):
             shutil.rmtree(place)
         assert verify.compare(read.select(["s", "f"]), got, ARROW, rows=asked).problems == ()
 
-    def test_rows_without_groups_are_not_read_whole(self, taking: TabularFormat, place: Path) -> None:
-        if taking.offers.take is not Reach.ROWS:
-            pytest.skip("reads the groups of rows that they lie in")
+    @only_for(lambda adapter: adapter.offers.take is Reach.ROWS)
+    def test_rows_without_groups_are_not_read_whole(self, adapter: TabularFormat, place: Path) -> None:
         numbers = np.random.default_rng(1)
         table = pa.table({f"c{place}": numbers.random(200_000) for place in range(5)})
-        location = self.stored_copy(taking, table, place)
-        with opened_rows(taking, location) as take:
+        location = self.stored_copy(adapter, table, place)
+        with opened_rows(adapter, location) as take:
             take(np.array([3], np.int64), ["c1"])
             before = rchar()
             take(np.array([100_000, 150_000], np.int64), ["c1"])
             asked = rchar() - before
         assert asked < table.nbytes / 5 / 2
 
-    def test_streams_each_get_their_own_rows(self, taking: TabularFormat, place: Path) -> None:
+    @only_for(lambda adapter: adapter.offers.sharing is not None)
+    def test_streams_each_get_their_own_rows(self, adapter: TabularFormat, place: Path) -> None:
         """As it declares: on one handle, or on one for each."""
-        if taking.offers.sharing is None:
-            pytest.skip("is not said to answer several threads at once")
-        location = self.stored_copy(taking, mixed_table(), place)
-        read = as_arrow(taking, taking.read(location))
-        shared = taking.open_rows(location) if taking.offers.sharing is Sharing.ONE else None
-        handles = [shared or taking.open_rows(location) for _ in range(STREAMS)]
+        location = self.stored_copy(adapter, mixed_table(), place)
+        read = as_arrow(adapter, adapter.read(location))
+        shared = adapter.open_rows(location) if adapter.offers.sharing is Sharing.ONE else None
+        handles = [shared or adapter.open_rows(location) for _ in range(STREAMS)]
         asked = [np.random.default_rng(number).permutation(300)[:40] for number in range(STREAMS * 8)]
 
         def stream(number: int) -> list[Any]:
             take = handles[number].take
             assert take is not None
-            return [as_arrow(taking, take(asked[each], ["i", "s"])) for each in range(number, len(asked), STREAMS)]
+            return [as_arrow(adapter, take(asked[each], ["i", "s"])) for each in range(number, len(asked), STREAMS)]
 
         with ThreadPoolExecutor(STREAMS) as pool:
             given = list(pool.map(stream, range(STREAMS)))
@@ -272,32 +264,33 @@ class SelectionContract(AdapterContract):
 
     # --- conditions -----------------------------------------------------------------------------------------------
 
+    @scans
     def test_a_scan_gives_the_rows_that_meet_the_condition(
-        self, scanning: TabularFormat, place: Path, subtests: pytest.Subtests
+        self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
         table = odd_table()
-        location = self.stored_copy(scanning, table, place)
-        read = as_arrow(scanning, scanning.read(location))
+        location = self.stored_copy(adapter, table, place)
+        read = as_arrow(adapter, adapter.read(location))
         changed = {
             name
             for name in table.column_names
-            for loss in scanning.losses
+            for loss in adapter.losses
             if loss.holds_for("arrow", "str", "masked") and loss.relation.expect(table.column(name)) is not None
         }
         asked = {
             name: each
             for name, each in PREDICATES.items()
-            if each.kind in scanning.offers.scan and each.column not in changed
+            if each.kind in adapter.offers.scan and each.column not in changed
         }
         assert asked
         for name, predicate in asked.items():
             met = np.flatnonzero(predicates.mask(table.column(predicate.column), predicate).to_numpy())
             with subtests.test(name):
-                handle = scanning.open(location)
+                handle = adapter.open(location)
                 assert handle.scan is not None
                 for columns in (["row"], ["row", predicate.column] if predicate.column != "row" else ["s", "row"]):
-                    got = as_arrow(scanning, handle.scan(predicate, columns))
-                    if not scanning.offers.ordered:
+                    got = as_arrow(adapter, handle.scan(predicate, columns))
+                    if not adapter.offers.ordered:
                         got = got.sort_by("row")
                     assert verify.compare(read.select(columns), got, ARROW, rows=met).problems == ()
                 handle.close()
@@ -305,9 +298,8 @@ class SelectionContract(AdapterContract):
 
     # --- more rows ------------------------------------------------------------------------------------------------
 
+    @only_for(lambda adapter: adapter.offers.append)
     def test_what_is_appended_comes_behind_what_was_there(self, adapter: TabularFormat, place: Path) -> None:
-        if not adapter.offers.append:
-            pytest.skip("has no call of its own that appends")
         location = self.stored_copy(adapter, mixed_table(), place)
         more = mixed_table().slice(100, 50)
         for _ in range(2):

@@ -10,20 +10,18 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from formats.avro import arrow_schema, avro_schema
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestAvro(TabularFormatContract):
     variant = "avro[engine=fastavro,codec=none]"
 
 
-@pytest.mark.slow
-class TestAvroZstandard(WholeTableContract):
+class TestAvroZstandard(SettingContract):
     variant = "avro[engine=fastavro,codec=zstandard,level=1]"
 
 
-@pytest.mark.slow
-class TestAvroDeflate(WholeTableContract):
+class TestAvroDeflate(SettingContract):
     variant = "avro[engine=fastavro,codec=deflate,level=1]"
 
 

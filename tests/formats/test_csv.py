@@ -8,15 +8,14 @@ import pytest
 
 from formats.csv import CsvDuckdb
 from tests.contracts.streams import TABLES, PlantedFault, fed
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract, WholeTableContract
 
 
 class TestCsv(TabularFormatContract):
     variant = "csv[engine=pandas]"
 
 
-@pytest.mark.slow
-class TestCsvGzip(WholeTableContract):
+class TestCsvGzip(SettingContract):
     variant = "csv[engine=pandas,codec=gzip,level=1]"
 
 

@@ -9,7 +9,7 @@ import pytest
 from adapters.errors import RefusedData
 from formats.registry import FORMATS
 from libraries.f3.decoders import native
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestF3(TabularFormatContract):
@@ -21,8 +21,7 @@ class TestF3ByWasm(TabularFormatContract):
     variant = "f3[codec=none,decoder=wasm]"
 
 
-@pytest.mark.slow
-class TestF3Zstd(WholeTableContract):
+class TestF3Zstd(SettingContract):
     variant = "f3[codec=zstd]"
 
 

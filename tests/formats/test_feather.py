@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestFeather(TabularFormatContract):
@@ -14,13 +14,11 @@ class TestFeatherMapped(TabularFormatContract):
     variant = "feather[engine=pyarrow,codec=none,mapped=true]"
 
 
-@pytest.mark.slow
-class TestFeatherLz4(WholeTableContract):
+class TestFeatherLz4(SettingContract):
     variant = "feather[engine=pyarrow,codec=lz4]"
 
 
-@pytest.mark.slow
-class TestFeatherZstd(WholeTableContract):
+class TestFeatherZstd(SettingContract):
     variant = "feather[engine=pyarrow,codec=zstd,level=1]"
 
 

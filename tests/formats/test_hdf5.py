@@ -15,15 +15,14 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import fidelity
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestHdf5Fixed(TabularFormatContract):
     variant = "hdf5-fixed[engine=pandas]"
 
 
-@pytest.mark.slow
-class TestHdf5TableBlosc(TabularFormatContract):
+class TestHdf5TableBlosc(SettingContract):
     variant = "hdf5-table[engine=pandas,codec=blosc:zstd,level=1]"
 
 

@@ -2,15 +2,14 @@
 
 import pytest
 
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract, WholeTableContract
 
 
 class TestJson(TabularFormatContract):
     variant = "json[engine=pandas]"
 
 
-@pytest.mark.slow
-class TestJsonZstd(WholeTableContract):
+class TestJsonZstd(SettingContract):
     variant = "json[engine=pandas,codec=zstd,level=1]"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.errors import RefusedData
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestLance(TabularFormatContract):
@@ -20,8 +20,7 @@ class TestLanceIndexed(TabularFormatContract):
     variant = "lance[engine=pylance,index=btree]"
 
 
-@pytest.mark.slow
-class TestLanceZstd(WholeTableContract):
+class TestLanceZstd(SettingContract):
     variant = "lance[engine=pylance,codec=zstd,level=1]"
 
 

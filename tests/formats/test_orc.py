@@ -1,16 +1,13 @@
 """ORC keeps the contract."""
 
-import pytest
-
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestOrc(TabularFormatContract):
     variant = "orc[engine=pyarrow,codec=none]"
 
 
-@pytest.mark.slow
-class TestOrcZstd(WholeTableContract):
+class TestOrcZstd(SettingContract):
     variant = "orc[engine=pyarrow,codec=zstd]"
 
 

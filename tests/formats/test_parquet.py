@@ -6,20 +6,18 @@ import pytest
 
 from libraries.near_storage.parquet.footer import read_footer
 from libraries.near_storage.storing import describing
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract, WholeTableContract
 
 
 class TestParquet(TabularFormatContract):
     variant = "parquet[engine=pyarrow,codec=none]"
 
 
-@pytest.mark.slow
-class TestParquetSnappy(WholeTableContract):
+class TestParquetSnappy(SettingContract):
     variant = "parquet[engine=pyarrow,codec=snappy]"
 
 
-@pytest.mark.slow
-class TestParquetZstd(WholeTableContract):
+class TestParquetZstd(SettingContract):
     variant = "parquet[engine=pyarrow,codec=zstd,level=3]"
 
 
@@ -39,8 +37,7 @@ class TestParquetByFastparquet(TabularFormatContract):
     variant = "parquet[engine=fastparquet,codec=none]"
 
 
-@pytest.mark.slow
-class TestParquetByPolarsZstd(WholeTableContract):
+class TestParquetByPolarsZstd(SettingContract):
     variant = "parquet[engine=polars,codec=zstd,level=1]"
 
 

@@ -1,14 +1,11 @@
 """Pickle keeps the contract."""
 
-import pytest
-
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestPickle(TabularFormatContract):
     variant = "pickle[engine=pandas]"
 
 
-@pytest.mark.slow
-class TestPickleXz(WholeTableContract):
+class TestPickleXz(SettingContract):
     variant = "pickle[engine=pandas,codec=xz,level=1]"

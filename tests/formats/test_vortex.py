@@ -9,7 +9,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract, WholeTableContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestVortex(TabularFormatContract):
@@ -61,6 +61,5 @@ def test_text_outside_of_lists_is_left_as_vortex_gives_it(tmp_path: Path) -> Non
     assert adapter.read(tmp_path / "t.vortex").schema.types[0] == pa.string_view()
 
 
-@pytest.mark.slow
-class TestVortexCompact(WholeTableContract):
+class TestVortexCompact(SettingContract):
     variant = "vortex[engine=vortex-data,codec=compact]"

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from formats.registry import FORMATS
-from tests.contracts.tabular import TabularFormatContract
+from tests.contracts.tabular import TabularFormatContract, WholeTableContract
 
 
 class TestXml(TabularFormatContract):
@@ -12,7 +12,7 @@ class TestXml(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestXmlByEtree(TabularFormatContract):
+class TestXmlByEtree(WholeTableContract):
     variant = "xml[engine=pandas,parser=etree]"
 
 

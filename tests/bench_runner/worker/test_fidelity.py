@@ -145,9 +145,9 @@ def test_what_numpy_would_do_is_told_where_masked_is_refused(tmp_path: Path) -> 
 
 def test_what_the_target_loses_by_itself() -> None:
     apply_strings(PANDAS)
-    assert fidelity.target_alone(KINDS["int64"].table(True), PANDAS) == ""
-    assert "stored nan (double), came back None" in fidelity.target_alone(KINDS["float64-nan"].table(True), PANDAS)
-    assert fidelity.target_alone(KINDS["float64-nan"].table(True), ARROW) == ""
+    assert fidelity.target_alone("int64", True, PANDAS) == ""
+    assert "stored nan (double), came back None" in fidelity.target_alone("float64-nan", True, PANDAS)
+    assert fidelity.target_alone("float64-nan", True, ARROW) == ""
     numpy = Target("pandas", nulls="numpy")
-    assert "(int64), came back" in fidelity.target_alone(KINDS["int64"].table(True), numpy)
-    assert fidelity.target_alone(KINDS["map"].table(False), PANDAS).startswith("cannot be told from its Python")
+    assert "(int64), came back" in fidelity.target_alone("int64", True, numpy)
+    assert fidelity.target_alone("map", False, PANDAS).startswith("cannot be told from its Python")
