@@ -58,11 +58,8 @@ def program_commands(page: Path) -> list[list[str]]:
     return found
 
 
-COMMANDS = [
-    pytest.param(words, id=f"{name}: {' '.join(words)}")
-    for name, page in PAGES.items()
-    for words in program_commands(page)
-]
+PAGES_BY_COMMAND = {tuple(words): name for name, page in PAGES.items() for words in program_commands(page)}
+COMMANDS = [pytest.param(list(words), id=f"{name}: {' '.join(words)}") for words, name in PAGES_BY_COMMAND.items()]
 
 
 @pytest.mark.parametrize("words", COMMANDS)
