@@ -75,6 +75,7 @@ def events() -> Documents:
             "id": number,
             "did": f"did:{number % 23}",
             "time_us": 1_600_000_000_000_000 + number**3,
+            "offset": number - 150,
         }
         event["kind"] = "commit" if number % 9 else "identity"
         if number % 9:
@@ -186,6 +187,24 @@ ON_EVENTS: dict[str, Plan] = {
             Unnest(("tags",), "other", distinct=field("text", "other")),
             Filter(Compare(field("text", "one"), "<", field("text", "other"))),
             GroupBy((Named("one", field("text", "one")), Named("other", field("text", "other"))), (_COUNT,)),
+        )
+    ),
+    "below zero": Plan(
+        (
+            GroupBy((Named("part", Call("floor_divide", (field("offset"), Constant(50)))),), (_COUNT,)),
+            TopK((Order("part"),)),
+        )
+    ),
+    "rest below zero": Plan(
+        (
+            GroupBy((Named("rest", Call("modulo", (field("offset"), Constant(50)))),), (_COUNT,)),
+            TopK((Order("rest"),), 9),
+        )
+    ),
+    "constants first": Plan(
+        (
+            Filter(And((Compare(Constant(-20), "<=", field("offset")), Compare(Constant(30), ">", field("offset"))))),
+            Count(),
         )
     ),
     "late tags": Plan((_TAGS, Filter(Compare(field("at", "tag"), ">", Constant(0))), Count())),
@@ -494,8 +513,15 @@ class DocumentQueries:
             handle.index(path)
             handle.index(path)
         held = {document["id"]: document for document in events()}
-        changed = [{"id": number, "did": "new", "kind": "commit", "time_us": number} for number in range(0, 90, 3)]
+        # What is found now of a field that no document has yet must not be remembered.
+        of_new = to_json(Plan((Filter(_equal("new", 6)), Count())))
+        assert handle.query(of_new) == [{"count": 0}]
+        changed = [
+            {"id": number, "did": "new", "kind": "commit", "time_us": number, "new": number}
+            for number in range(0, 90, 3)
+        ]
         handle.upsert(changed)
+        assert handle.query(of_new) == [{"count": 1}]
         handle.delete(list(range(100, 130)))
         held.update((document["id"], document) for document in changed)
         for number in range(100, 130):

@@ -40,6 +40,7 @@ NUMBERS = {
     "ascending": [0, 3, 4, 12, 29],
     "unsorted": [12, 3, 29, 0, 4],
     "repeated": [5, 5, 2, 5, 2],
+    "repeated and ascending": [2, 5, 5, 9],
     "none": [],
     "all backwards": list(range(29, -1, -1)),
 }

@@ -40,6 +40,7 @@ NUMBERS = {
     "ascending": [0, 3, 4, 250, 299],
     "unsorted": [250, 3, 299, 0, 4],
     "repeated": [5, 5, 2, 5, 2],
+    "repeated and ascending": [2, 5, 5, 9],
     "none": [],
     "all backwards": list(range(299, -1, -1)),
 }
@@ -69,6 +70,8 @@ PREDICATES = {
     "range over zeros": Predicate("f", Kind.RANGE, (0.0, 2.0)),
     "range below zero": Predicate("f", Kind.RANGE, (-3.0, 0.0)),
     "range to infinity": Predicate("f", Kind.RANGE, (1.0, math.inf)),
+    "range to NaN": Predicate("f", Kind.RANGE, (1.0, math.nan)),
+    "range from NaN": Predicate("f", Kind.RANGE, (math.nan, 2.0)),
     "range of floats": Predicate("of", Kind.RANGE, (100.0, 110.0)),
     "equal integer": Predicate("i", Kind.EQUAL, (3,)),
     "equal zero": Predicate("f", Kind.EQUAL, (0.0,)),

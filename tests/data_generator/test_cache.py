@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,14 @@ def test_progress_is_told_in_rows(counted, tmp_path: Path) -> None:
 def test_another_version_row_count_or_name_is_another_file(counted, tmp_path: Path) -> None:
     paths = {prepare(counted(*given)[0], tmp_path).path for given in [(1000,), (900,), (1000, 300, 2)]}
     assert len(paths) == 3
+
+
+def test_another_source_is_another_file(counted, tmp_path: Path) -> None:
+    dataset, made = counted()
+    sources = ({}, {"path": "a", "mtime_ns": "1"}, {"path": "a", "mtime_ns": "2"}, {"mtime_ns": "1", "path": "a"})
+    paths = [prepare(replace(dataset, source=source), tmp_path).path for source in sources]
+    assert len(set(paths)) == len(made) == 3
+    assert paths[1] == paths[3]
 
 
 def test_beside_the_file_stands_what_made_it(counted, tmp_path: Path) -> None:

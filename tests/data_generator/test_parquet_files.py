@@ -57,8 +57,10 @@ def test_what_is_not_whole_is_made_anew(tmp_path: Path, fault: str) -> None:
 
 def test_another_layout_is_another_folder(tmp_path: Path) -> None:
     dataset = resolve("snowset", {}, rows=600)
-    one, other = (prepare(dataset, Layout(300, rows), tmp_path) for rows in (100, 150))
-    assert one.folder != other.folder
+    layouts = (Layout(300, 100), Layout(300, 150), Layout(600, 100), Layout(300, 100, "zstd"))
+    found = [prepare(dataset, layout, tmp_path) for layout in layouts]
+    assert len({files.folder for files in found}) == len(layouts)
+    assert pq.read_metadata(found[-1].paths[0]).row_group(0).column(0).compression == "ZSTD"
 
 
 def test_links_take_turns_and_no_room(tmp_path: Path) -> None:

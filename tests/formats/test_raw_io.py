@@ -53,13 +53,19 @@ COLUMNS_OF_MANY_BUFFERS = {
     "nulls alone": pa.nulls(4),
     "views": pa.array(["a", None, "longer than what stands within a view", ""], pa.string_view()),
     "dictionary": pa.array(["a", None, "b", "a"]).dictionary_encode(),
-    "lists": pa.array([["a"], None, [], ["b", None]], pa.list_(pa.string())),
+    "lists": pa.array([["a"], None, [], [None, None, "b"]], pa.list_(pa.string())),
     "lists of a size": pa.array([[1, 2], None, [3, 4], [5, 6]], pa.list_(pa.int16(), 2)),
     "structs": pa.array([{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}, {"a": 2, "b": []}]),
+    "views in structs": pa.array(
+        [{"a": "longer than what stands within a view", "b": b"also longer than that", "c": 1}, None, {"a": ""}, {}],
+        pa.struct({"a": pa.string_view(), "b": pa.binary_view(), "c": pa.int8()}),
+    ),
     "maps": pa.array([[("k", 1)], None, [], [("l", None)]], pa.map_(pa.string(), pa.int64())),
     "booleans": pa.array([True, None, False, True]),
     "bytes of a size": pa.array([b"ab", None, b"cd", b"ef"], pa.binary(2)),
 }
+
+OF_VIEWS = {"views", "views in structs"}
 
 
 @pytest.mark.parametrize("name", COLUMNS_OF_MANY_BUFFERS)
@@ -80,11 +86,11 @@ def test_each_column_is_found_among_the_buffers_of_all(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "name", sorted({*COLUMNS_OF_MANY_BUFFERS, "lists of lists of sizes", "texts of other letters"} - {"views"})
+    "name", sorted({*COLUMNS_OF_MANY_BUFFERS, "lists of lists of sizes", "texts of other letters"} - OF_VIEWS)
 )
 def test_rows_of_each_column_are_found_by_their_bytes(name: str, tmp_path: Path) -> None:
     """In batches of which some have no nulls, no values, or no rows at all. Of views pyarrow takes no rows."""
-    kinds = {name: column for name, column in COLUMNS_OF_MANY_BUFFERS.items() if name != "views"}
+    kinds = {name: column for name, column in COLUMNS_OF_MANY_BUFFERS.items() if name not in OF_VIEWS}
     kinds["lists of lists of sizes"] = pa.array(
         [[[1, 2], [3, 4]], None, [], [None, [5, None]]], pa.list_(pa.list_(pa.int16(), 2))
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.shared.streams import apart_until_whole, until_it_breaks
+from formats.shared.streams import apart_until_whole, until_it_breaks, whole_or_nothing
 
 
 def test_what_is_whole_lies_where_it_was_asked_for_and_alone(tmp_path: Path) -> None:
@@ -37,6 +37,23 @@ def test_a_writer_that_opens_its_file_after_the_error_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError):
         begun.write_text("too late")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_what_is_not_whole_is_removed(error: type[BaseException], is_folder: bool, tmp_path: Path) -> None:
+    location = tmp_path / "stream"
+
+    @whole_or_nothing(location)
+    def save() -> None:
+        if is_folder:
+            location.mkdir()
+        (location / "part" if is_folder else location).write_text("begun")
+        raise error
+
+    with pytest.raises(error):
+        save()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_batches_end_where_their_source_raises_and_what_it_raised_is_there() -> None:

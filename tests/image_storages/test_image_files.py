@@ -154,3 +154,7 @@ def test_images_beyond_the_limit_of_pillow_are_read_and_the_limit_stays(
     monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", 10)
     same(colour(), adapter.read(tmp_path / "t"), None)
     assert PIL.Image.MAX_IMAGE_PIXELS == 10
+    (tmp_path / "t" / "00000039.png").write_bytes(b"broken")
+    with pytest.raises(AdapterError, match="cannot be read as PNG"):
+        adapter.read(tmp_path / "t")
+    assert PIL.Image.MAX_IMAGE_PIXELS == 10

@@ -87,6 +87,20 @@ def test_views_of_several_row_groups_stay_whole(tmp_path: Path, monkeypatch: pyt
     same(mixed(), adapter.read(tmp_path / "t"), None)
 
 
+def test_images_of_row_groups_of_several_lengths_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow_rows, "BATCH_BYTES", 20_000)
+    adapter, images = build(), mixed()
+    adapter.save(images, tmp_path / "t")
+    footer = pq.read_metadata(tmp_path / "t")
+    assert len({footer.row_group(group).num_rows for group in range(footer.num_row_groups)}) > 2
+    handle = adapter.open(tmp_path / "t")
+    assert handle.take is not None
+    for numbers in ([29, 5], [12, 28, 19, 12], list(range(29, 3, -2))):
+        wanted = Images([images.arrays[number] for number in numbers], [images.labels[number] for number in numbers])
+        same(wanted, handle.take(np.array(numbers, np.int64)), None)
+    handle.close()
+
+
 def test_shapes_that_do_not_fit_the_pixels_are_found(tmp_path: Path) -> None:
     adapter = build()
     adapter.save(Images([photograph((4, 5, 3), 1)], [0]), tmp_path / "t")

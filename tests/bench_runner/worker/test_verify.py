@@ -465,8 +465,9 @@ def test_swapped_rows_in_a_lossy_column_are_found(target: Target) -> None:
     assert verdict(replaced("share", pa.array(values)), target, (TEN_DECIMALS,)).outcome == "different"
 
 
-def test_a_loss_of_another_target_is_none(target: Target) -> None:
-    other = loss(Relation(any_floats, tolerance=1e-10), targets=frozenset({"neither"}))
+@pytest.mark.parametrize("field", ["targets", "strings", "nulls"])
+def test_a_loss_of_another_target_is_none(field: str, target: Target) -> None:
+    other = loss(Relation(any_floats, tolerance=1e-10), **{field: frozenset({"neither"})})
     assert verdict(rounded(10), target, (other,)).outcome == "different"
 
 

@@ -59,6 +59,10 @@ def test_missing_values_count_once_and_nowhere_else() -> None:
     assert got.mean_run_length == pytest.approx(384 / 257, rel=0.01)
 
 
+def test_windows_are_of_rows_whether_they_have_values_or_not() -> None:
+    assert measured([1, None] * 256 + [2] * 512, pa.int64()).mean_run_length == (256 + 512) / 2
+
+
 def test_texts_are_ordered_as_bytes_and_have_a_width() -> None:
     got = measured(["a", "bb", "b", "ab"])
     assert got.width_bytes == 1.5

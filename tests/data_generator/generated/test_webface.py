@@ -95,6 +95,8 @@ def test_subjects_go_on_from_batch_to_batch() -> None:
     subject = long["subject_number"].to_numpy()
     assert (np.diff(subject) >= 0).all()
     assert (np.diff(subject) <= 1).all()
+    paths = long["image_container_path"].to_pylist()
+    assert all(path.endswith(f"/container_{row // 8_192:05}.rec") for row, path in enumerate(paths))
 
 
 def test_the_users_file_is_found_among_the_keys_and_read_as_it_is(own_file: Path) -> None:

@@ -145,9 +145,11 @@ def test_a_lazy_table_is_to_be_collected() -> None:
         (pd.Index([3, 1, 2]), ["index"]),
         (pd.Index(["x", "y", "z"], name="key"), ["key"]),
         (pd.RangeIndex(3, name="n0"), ["n0"]),
+        (pd.RangeIndex(5, 8), ["index"]),
+        (pd.RangeIndex(0, 6, 2), ["index"]),
         (pd.MultiIndex.from_tuples([(1, "a"), (1, "b"), (2, "a")], names=["one", None]), ["one", "level_1"]),
     ],
-    ids=["numbers", "named", "named range", "levels"],
+    ids=["numbers", "named", "named range", "later range", "range in steps", "levels"],
 )
 def test_an_index_becomes_columns_with_a_warning(index: pd.Index, names: list[str]) -> None:
     listed = ", ".join(map(repr, names))

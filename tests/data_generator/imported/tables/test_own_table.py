@@ -17,6 +17,7 @@ from data_generator import cache
 from data_generator.catalogue import resolve
 from data_generator.dataset import Dataset
 from data_generator.errors import DataError
+from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables import table_worker
 from data_generator.imported.tables.sampling import blocks
 from tests.data_generator.imported.tables.table_files import numbered, write
@@ -96,6 +97,19 @@ def test_a_table_that_has_changed_is_read_again(path: Path) -> None:
     write(numbered(50), path)
     second = cache.prepare(resolve("table", {}, source=path), cache.default_folder())
     assert (second.rows, first.digest == second.digest) == (50, False)
+
+
+def test_a_table_that_is_read_otherwise_is_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("1,5\n2,6\n")
+    found = [
+        resolve("table", {}, source=path, options=options)
+        for options in (ReadOptions(), ReadOptions(header=False), ReadOptions(columns={"5": "text"}), ReadOptions())
+    ]
+    assert [each.rows for each in found] == [1, 2, 1, 1]
+    assert table(found[1]).to_pydict() == {"0": [1, 2], "1": [5, 6]}
+    assert table(found[2]).to_pydict() == {"1": [2], "5": ["6"]}
+    assert table(found[0]).equals(table(found[3]))
 
 
 @pytest.mark.parametrize(
