@@ -122,7 +122,7 @@ class DuckdbTable(DuckdbEngine):
             close = opened.pop_all().close
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
-            names = selected(columns, known)
+            names = selected(columns, known, "stored")
             asked = self._arrow.table({"number": checked(numbers, rows), "place": range(len(numbers))})
             connection.register("asked", asked)
             joined = f"FROM asked JOIN {_TABLE} AS stored ON stored.{_ROW_NUMBER} = asked.number"

@@ -76,7 +76,8 @@ def sizes_bytes(shapes: np.ndarray) -> np.ndarray:
     import numpy as np
 
     height, width, channels = shapes.astype(np.int64).T
-    return height * width * np.maximum(channels, 1)
+    # A damaged table may have negative sides: two of them must not look like an image.
+    return np.maximum(height, 0) * np.maximum(width, 0) * np.maximum(channels, 1)
 
 
 def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:

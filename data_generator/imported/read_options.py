@@ -13,10 +13,10 @@ import msgspec
 
 from data_generator.errors import DataError
 
-TYPES = (
+_PLAIN_TYPES = (
     *("text", "int64", "uint64", "float64", "boolean", "date", "timestamp", "timestamp-utc", "time", "category"),
-    "decimal(P,S)",
 )
+TYPES = (*_PLAIN_TYPES, "decimal(P,S)")
 """The types that a column can be given, as they are spelled; P digits of a decimal, S of them behind its point."""
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
@@ -44,7 +44,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def checked(self) -> ReadOptions:
         """These options. Raises DataError for values that no reader can follow."""
         for name, kind in self.columns.items():
-            if kind not in TYPES and not _is_decimal(kind):
+            if kind not in _PLAIN_TYPES and not _is_decimal(kind):
                 raise DataError(f"--column {name}={kind}: there is no such type\n  types are {', '.join(TYPES)}")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DataError(

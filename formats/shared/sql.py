@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def selected(columns: Sequence[str], known: Sequence[str]) -> str:
-    """The list of a SELECT. Raises KeyError for what is not a column, which SQL may know under other names: it does
-    not tell capitals from small letters, and its readers offer columns of their own, such as `filename`."""
+def selected(columns: Sequence[str], known: Sequence[str], table: str = "") -> str:
+    """The list of a SELECT, of columns of this table if one is named.
+
+    Raises KeyError for what is not a column, which SQL may know under other names: it does not tell capitals from small
+    letters, and its readers offer columns of their own, such as `filename`.
+    """
     if missing := set(columns).difference(known):
         raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(known)}")
-    return ", ".join(map(quoted, columns))
+    return ", ".join(f"{table}.{quoted(name)}" if table else quoted(name) for name in columns)
 
 
 def quoted(name: str) -> str:

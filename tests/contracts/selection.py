@@ -28,7 +28,7 @@ from bench_runner.operations import predicates, targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from tests.contracts.adapters import AdapterContract, left_open, only_for
-from tests.contracts.projection import mixed_table, rchar
+from tests.contracts.projection import ODD_NAMES, mixed_table, of_names, rchar
 
 ARROW = Target("arrow")
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -166,6 +166,15 @@ class SelectionContract(AdapterContract):
                 for columns in (["i", "f", "b", "s"], ["s", "i"]):
                     got = as_arrow(adapter, take(asked, columns))
                     assert verify.compare(read.select(columns), got, ARROW, rows=asked).problems == ()
+
+    @takes_rows
+    def test_rows_of_columns_with_any_name(self, adapter: TabularFormat, place: Path) -> None:
+        location = self.stored_copy(adapter, of_names(adapter, (*ODD_NAMES, "number", "place", "rows")), place)
+        read = as_arrow(adapter, adapter.read(location))
+        asked = np.array([1, 0, 1], np.int64)
+        with opened_rows(adapter, location) as take:
+            got = as_arrow(adapter, take(asked, read.column_names))
+        assert verify.compare(read, got, ARROW, rows=asked).problems == ()
 
     @takes_rows
     def test_a_number_that_no_row_has_is_an_error(

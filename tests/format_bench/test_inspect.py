@@ -62,6 +62,7 @@ def test_options_are_followed(tmp_path: Path) -> None:
     [
         (["--column", "zip"], "is not NAME=TYPE; write e.g. zip=text"),
         (["--column", "zip=number"], "--column zip=number: there is no such type\n  types are text, int64"),
+        (["--column", "zip=decimal(P,S)"], "--column zip=decimal(P,S): there is no such type"),
         (["--column", "nosuch=text"], "has no column 'nosuch', which --column names\n  its columns are zip, price"),
         (["--column", "price=int64"], "line 2: column 'price' holds '1,5', which --column price=int64 does not take"),
         (["--delimiter", ";;"], "--delimiter ';;': must be one character"),
