@@ -20,13 +20,17 @@ from tests.slower import slower
 ROOT = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
 LEAST_FREE_BYTES = 4 << 30
+AT_REST = os.pathsep.join([str(ROOT / "tests/plugins/at_rest"), str(ROOT)])
+"""For PYTHONPATH of what tests start; the second, so that it is this checkout which is imported."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Runs before pytest's own, which reads the variable."""
+    """Runs before pytest's own, which reads the first variable."""
     is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
     if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in AT_REST]
+    os.environ["PYTHONPATH"] = os.pathsep.join([AT_REST, *others])
 
 
 @pytest.fixture(scope="session")

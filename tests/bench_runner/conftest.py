@@ -20,7 +20,6 @@ from bench_runner.worker.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from formats.registry import FORMATS
-from tests.plugins import small_controls
 
 HERE = Path(__file__).parent
 PLUGINS = HERE.parent / "plugins"
@@ -50,9 +49,8 @@ def dataset(cache_folder: Path) -> StoredDataset:
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[None]:
-    """The format `faulty` is registered, here and in workers, which have small controls."""
+    """The format `faulty` is registered, here and in workers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(small_controls.VARIABLE, "1")
         patch.syspath_prepend(PLUGINS)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
         importlib.invalidate_caches()

@@ -25,11 +25,6 @@ from adapters.document_store import (
 from bench_runner.operations.operation import PRIMER_ROWS
 from document_stores.shared.reference import answer
 
-try:
-    import small_controls  # in a worker this folder is on the path
-except ImportError:
-    from tests.plugins import small_controls  # noqa: F401
-
 FAULTS = (
     "none",
     "lost_upsert",

@@ -28,11 +28,10 @@ from bench_runner.operations import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
-    import small_controls
     import streaming_faults
     import training_faults
 except ImportError:
-    from tests.plugins import known_children, small_controls, streaming_faults, training_faults  # noqa: F401
+    from tests.plugins import known_children, streaming_faults, training_faults
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
 """What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""

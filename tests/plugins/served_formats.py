@@ -25,11 +25,6 @@ from adapters.predicate import Kind, Predicate
 from adapters.services import TOKEN, Served, Service
 from bench_runner.operations import predicates
 
-try:
-    import small_controls  # in a worker this folder is on the path
-except ImportError:
-    from tests.plugins import small_controls  # noqa: F401
-
 WORK_S = 0.02
 """Of the processor, for each query."""
 TAKES_BYTES = 60_000_000

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from bench_runner.machine import linux
-from bench_runner.machine.folders import folder_facts, supports_cold
 
 MB = 10**6
 
@@ -23,14 +22,14 @@ def in_a_child(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.disk
 def test_page_cache_is_seen_evicted_and_filled(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(5 * MB + 123))
     assert linux.resident_file_bytes(path) == 5 * MB + 123
     linux.fsync_all(path)
     linux.evict_file(path)
-    if linux.resident_file_bytes(path) != 0:
-        pytest.skip("this file system lives in memory")
+    assert linux.resident_file_bytes(path) == 0
     linux.read_through(path)
     assert linux.resident_file_bytes(path) == 5 * MB + 123
 
@@ -93,10 +92,9 @@ def test_memory_of_a_process_that_has_gone() -> None:
     reader.close()
 
 
+@pytest.mark.disk
 def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
     """write_bytes counts pages dirtied in the cache: it is named so, and is not what reached the device."""
-    if supports_cold(folder_facts(tmp_path).get("filesystem")):
-        pytest.skip("this file system's pages are not counted")
     said = in_a_child(
         "from bench_runner.machine import linux\nfrom pathlib import Path\n"
         "before = linux.io_bytes()[1]\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.operations import READ_ALL
 from bench_runner.results.records import Sample
 from bench_runner.results.statistics import summarise
@@ -132,11 +131,10 @@ def test_where_an_engine_has_no_call_of_its_own_the_sample_says_what_stood_for_i
     }
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("fault", ["none", "projects"])
 def test_a_projection_on_a_cold_cache_is_proven_cold(run_faulty: Executor, bench: Bench, fault: str) -> None:
     """Rule 14, after a read that has brought the whole copy into the page cache; on a file system with a device."""
-    if supports_cold(folder_facts(bench.folder).get("filesystem")):
-        pytest.skip("no cold cache on this file system")
     samples = run_faulty(fault, operations=ALL, cache="cold")
     assert reasons(samples) == [None, None, None]
     for sample in samples[1:]:

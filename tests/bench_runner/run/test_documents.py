@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from adapters.document_store import DocumentStoreAdapter
-from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.operations import READ_ALL
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
@@ -80,11 +79,6 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
     return run
 
 
-def refuse_without_cold(folder: Path) -> None:
-    if supports_cold(folder_facts(folder).get("filesystem")):
-        pytest.skip("no cold cache on this file system")
-
-
 def test_every_question_is_prepared_for_before_the_clock(run: Runner) -> None:
     """All plans of a range and the one of a question: a store looks up what users know of their data."""
     spelled = "faulty-documents[fault=answers_what_it_was_prepared_for_alone]"
@@ -130,25 +124,24 @@ def test_a_store_without_calls_answers_by_reading_all_and_says_so(run: Runner) -
     assert {sample.operation for sample in samples if sample.fallback == READ_ALL} == set(asked)
 
 
+@pytest.mark.disk
 def test_a_cold_store_is_asked_once(run: Runner) -> None:
     sample = run("faulty-documents[fault=none]", "get[documents=20]", "read", cache="cold")[1]
     assert sample.failure is None
     assert sample.figures["repetitions"] == 1
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("operation", ["ask[query=q1]", *RANGES])
-def test_what_was_read_to_prepare_a_cold_question_is_read_again(run: Runner, tmp_path: Path, operation: str) -> None:
-    refuse_without_cold(tmp_path)
+def test_what_was_read_to_prepare_a_cold_question_is_read_again(run: Runner, operation: str) -> None:
     save, asked = run("faulty-documents[fault=reads_the_file_to_prepare]", operation, cache="cold")[:2]
     assert asked.failure is None
     assert asked.figures["device_read_bytes"] >= 0.9 * save.figures["size_bytes"]
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("operation", ["ask[query=q1]", *RANGES])
-def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(
-    run: Runner, tmp_path: Path, operation: str
-) -> None:
-    refuse_without_cold(tmp_path)
+def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(run: Runner, operation: str) -> None:
     failure = run("faulty-documents[fault=none]", operation, cache="cold")[1].failure
     assert failure is not None
     assert (failure.kind, failure.reason[:24]) == ("cache", "a cold read fetched only")
@@ -231,13 +224,12 @@ def test_a_wrong_answer_to_a_question_is_found(run: Runner, fault: str) -> None:
     assert [sample.failure and sample.failure.kind for sample in samples] == [None, "mismatch", None]
 
 
+@pytest.mark.disk
 @pytest.mark.slow
 @pytest.mark.parametrize("cache", ["warm", "cold"])
-def test_a_store_behind_a_server_is_measured_like_any_other(run: Runner, cache: str, tmp_path: Path) -> None:
+def test_a_store_behind_a_server_is_measured_like_any_other(run: Runner, cache: str) -> None:
     if postgresql_server.version() is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no PostgreSQL here")
-    if cache == "cold":
-        refuse_without_cold(tmp_path)
     asked = (*READING, "ask[query=q1]", *RANGES, INGEST)
     samples = run("postgresql-jsonb", *asked, dataset="bluesky-events", cache=cache)
     assert [sample.failure for sample in samples] == [None] * len(samples)

@@ -23,7 +23,8 @@ PLUGINS = ROOT / "tests" / "plugins"
 
 @pytest.fixture
 def environment(cache_folder: Path) -> dict[str, str]:
-    return {**os.environ, "FORMAT_BENCH_CACHE": str(cache_folder), "PYTHONPATH": str(PLUGINS)}
+    places = os.pathsep.join([str(PLUGINS), os.environ["PYTHONPATH"]])
+    return {**os.environ, "FORMAT_BENCH_CACHE": str(cache_folder), "PYTHONPATH": places}
 
 
 def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -16,12 +16,9 @@ from tests.bench_runner.conftest import Executor
 from tests.bench_runner.run.test_chains import Spying
 
 
+@pytest.mark.disk
 def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
     """Rule 14, on a file system that has a device below; elsewhere the run refuses beforehand."""
-    from bench_runner.machine.folders import folder_facts, supports_cold
-
-    if supports_cold(folder_facts(bench.folder).get("filesystem")):
-        pytest.skip("no cold cache on this file system")
     _, read = run_faulty("none", cache="cold")
     assert read.failure is None
     assert read.figures["resident_before_bytes"] == 0
@@ -76,12 +73,9 @@ def test_of_a_part_what_became_resident_came_from_the_device(
         _device_doubt(figures, "cold", 100_000_000, part=True)
 
 
+@pytest.mark.disk
 @pytest.mark.parametrize("operation", ["take[rows=20,handle=kept]", "project[columns=2]"])
 def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, operation: str) -> None:
-    from bench_runner.machine.folders import folder_facts, supports_cold
-
-    if supports_cold(folder_facts(bench.folder).get("filesystem")):
-        pytest.skip("no cold cache on this file system")
     fault = "takes" if operation.startswith("take") else "projects"
     _, sample = run_faulty(fault, cache="cold", operations=("save", operation), wanted=(operation,))
     assert sample.failure is None
@@ -93,9 +87,7 @@ def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, 
         assert "first_ns" not in sample.figures
 
 
-def test_a_warm_read_that_went_to_the_device_is_not_counted(
-    run_faulty: Executor, bench: Bench, at_rest: None
-) -> None:
+def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor, bench: Bench, at_rest: None) -> None:
     """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
 
     def device(task: Mapping[str, Any], outcome: Outcome) -> None:
@@ -112,6 +104,7 @@ def test_a_warm_read_that_went_to_the_device_is_not_counted(
     assert summarise([save, read])[read.cell].rounds == 0
 
 
+@pytest.mark.disk
 def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executor, bench: Bench) -> None:
     """Rule 14: warm is made and proven before the read, not hoped for."""
     left: list[int] = []
@@ -122,8 +115,7 @@ def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executo
             left.append(linux.resident_file_bytes(Path(task["location"])))
 
     save, read = run_faulty("none", on=Spying(bench, evict).bench())
-    if left != [0]:
-        pytest.skip("this file system lives in memory")
+    assert left == [0]
     assert read.failure is None
     assert read.figures["resident_before_bytes"] == save.figures["size_bytes"]
 

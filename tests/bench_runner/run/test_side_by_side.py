@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -352,7 +351,7 @@ def test_two_real_environments_end_in_a_comparison(
     tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
-    monkeypatch.setitem(os.environ, "PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", "")
     out = tmp_path / "pair"
     words = (
         "--tabular",
@@ -369,7 +368,8 @@ def test_two_real_environments_end_in_a_comparison(
         "--no-fidelity",
     )
     start = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "--out", out, "--machine", "lab")
-    assert code_of(*start, *words, "--json") == 0
+    # 1 is a slower environment: two that are equal differ where other work hits one of them.
+    assert code_of(*start, *words, "--json") in (0, 1)
     assert json.loads(capsys.readouterr().out)["changes"]
     for name in ("before", "after"):
         run = read_run(out / name)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.machine.folders import folder_facts, supports_cold
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.services.beside import Beside
@@ -73,10 +72,9 @@ def test_a_fresh_service_is_asked_once(served: Served) -> None:
     assert "first_ns" not in sample.figures
 
 
+@pytest.mark.disk
 def test_what_a_service_read_to_answer_once_is_read_again_cold(served: Served, bench: Bench) -> None:
     """Rule 14: the call that warms services up must not fetch what the cold one is to fetch."""
-    if supports_cold(folder_facts(bench.folder).get("filesystem")):
-        pytest.skip("no cold cache on this file system")
     sample = served("reads_to_warm_up", cache="cold", network="loopback", service="warm")
     assert sample.failure is None, sample.failure
     assert sample.figures["resident_before_bytes"] == 0

@@ -1,0 +1,22 @@
+"""In what tests start, the machine is always at rest: controls are small, and nobody waits for what others write.
+
+Python imports this module when it starts, because tests/conftest.py puts the folder on its path. Coming to rest has
+tests of its own, and each of the others would wait for it several times.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def _controls_are_small() -> None:
+    from bench_runner.worker import settle
+
+    settle.CONTROL_BYTES = 1 << 20
+    # A small control is easily disturbed; one that is planted as slow is so by far more.
+    settle.SLOW_FACTOR = 1_000
+    settle.Settler._write_back = lambda self: True  # type: ignore[method-assign]
+
+
+if any(word.startswith("bench_runner.") or word.endswith("main.py") for word in sys.orig_argv):
+    _controls_are_small()
