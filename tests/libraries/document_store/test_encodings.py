@@ -101,6 +101,31 @@ def test_columns_of_all_kinds(use_native):
         assert_alike(column, decode_column(column.leaf, memoryview(data + b"more"), use_native=use_native))
 
 
+@pytest.mark.parametrize("use_native", WAYS)
+def test_integers_whose_steps_have_any_number_of_bits(use_native):
+    dice = np.random.default_rng(8)
+    for bits in range(1, 65):
+        above = dice.integers(0, 2**64, 300, np.uint64) >> np.uint64(64 - bits)
+        above[:2] = 0, 2**bits - 1
+        values = np.cumsum(above - np.uint64(2 ** (bits - 1))).view(np.int64)
+        column = column_of(Kind.INTEGER, values.tolist())
+        data = encode_column(column, use_native=use_native)
+        assert data == encode_column(column, use_native=False)
+        assert_alike(column, decode_column(column.leaf, data, use_native=use_native))
+
+
+@pytest.mark.parametrize("use_native", WAYS)
+def test_steps_of_more_than_64_bits_are_refused(use_native):
+    """Also where another part is so much narrower that the bytes suffice."""
+    values = [-(2**63), 2**62] * 32 + [-(2**63)]
+    column = column_of(Kind.INTEGER, values)
+    data = encode_column(column, use_native=use_native)
+    widths = data.index(bytes([64, 64, 0, 0]))
+    forged = data[:widths] + bytes([65, 63]) + data[widths + 2 :]
+    with pytest.raises(CorruptError):
+        decode_column(column.leaf, forged, use_native=use_native)
+
+
 @pytest.mark.parametrize(
     ("values", "places"),
     [

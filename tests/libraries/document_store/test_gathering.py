@@ -74,9 +74,22 @@ def test_runs_of_two_components(first, second, data):
         assert tokens(gather(pieces, runs)) == tokens(expected)
 
 
+def test_a_null_beside_a_column_that_came_later_is_none_of_its_own():
+    """Neither in the same object nor in one of an array."""
+    values = [{"x": 1}, {"x": None}, None, {}, {"z": [None, {"x": None}, {"x": 3}]}]
+    first = [{"id": number, "p": value, "q": [value, 7]} for number, value in enumerate(values)]
+    for late in ({"y": 2}, {"y": {"x": 2}}, {"z": [{"y": 2}]}, {"x": "text"}):
+        assert_stood_in(first, [{"id": 9, "p": late, "q": [late]}])
+
+
 @settings(max_examples=60, deadline=None)
 @given(documents(), documents())
 def test_columns_that_came_later(first, second):
+    assert_stood_in(first, second)
+
+
+def assert_stood_in(first, second):
+    """Columns that only the second documents have are what the first ones' would be."""
     early = columns_of(first)
     late = columns_of(second, early.schema).schema
     expected = columns_of(first, late).columns

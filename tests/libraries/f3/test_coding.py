@@ -1,5 +1,6 @@
 """Every type in every pattern comes back bit by bit, by either decoder, from either encoder."""
 
+from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
@@ -40,6 +41,28 @@ def test_every_pattern_comes_back_with_and_without_nulls_and_sliced(arrow_type, 
                 assert_same(sandbox.decode(payload, arrow_type, len(part)), part)
 
 
+@pytest.fixture(scope="module")
+def elsewhere():
+    """Our module as other readers of F3 call it: by the interface that all modules have, without our own exports."""
+    return coding.Decoder(coding.modules()[coding.CORE].replace(b"f3_room", b"f3_none"))
+
+
+@pytest.mark.parametrize("arrow_type", TYPES, ids=str)
+def test_our_module_has_the_interface_of_f3_too(arrow_type, elsewhere):
+    assert elsewhere.how == "wasm"
+    rng = np.random.default_rng(12)
+    for nulls in (0.0, 0.3):
+        array = pa.concat_arrays([made(arrow_type, pattern, 150, rng, nulls) for pattern in PATTERNS])
+        assert_same(elsewhere.decode(coding.encode(array).payload, arrow_type, len(array)), array)
+
+
+@pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.binary()], ids=str)
+def test_our_module_gives_views_of_texts_of_all_lengths(arrow_type, elsewhere):
+    """Up to twelve bytes lie in the view itself."""
+    array = pa.array([chr(97 + length) * length for length in range(26)] * 3).cast(arrow_type)
+    assert_same(elsewhere.decode(coding.encode(array).payload, arrow_type, len(array)), array)
+
+
 @pytest.mark.parametrize("arrow_type", TYPES, ids=str)
 def test_no_rows_and_nothing_but_nulls_come_back(arrow_type, decoder, sandbox):
     for array in (pa.array([], arrow_type), pa.nulls(1, arrow_type), pa.nulls(1030, arrow_type)):
@@ -47,6 +70,14 @@ def test_no_rows_and_nothing_but_nulls_come_back(arrow_type, decoder, sandbox):
         assert len(payload) < 120
         assert_same(decoder.decode(payload, arrow_type, len(array)), array)
         assert_same(sandbox.decode(payload, arrow_type, len(array)), array)
+
+
+@pytest.mark.parametrize("bits", [64, 127, 128, 191, 192, 250])
+def test_decimals_that_only_some_of_their_words_tell_apart_come_back(bits, decoder):
+    """Of the lowest words alone they look like small numbers."""
+    wide = pa.decimal256(76, 0)
+    array = pa.array([Decimal(sign * (1 << bits) + number) for number in range(40) for sign in (0, 1, -1)], wide)
+    assert_same(decoder.decode(coding.encode(array).payload, wide, len(array)), array)
 
 
 @pytest.mark.parametrize("longest", [1, 7, 31, 32, 33, 63, 64, 65, 300])

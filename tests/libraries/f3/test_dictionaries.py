@@ -102,10 +102,17 @@ def test_dictionaries_that_are_too_large_together_share_nothing(monkeypatch):
     assert len(share([dictionary_of(values), dictionary_of(values)]).parts) == 2
 
 
-def test_a_scope_ends_after_its_rows_and_with_the_row_group():
+@pytest.mark.parametrize("scope", ["shared", "best"])
+def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope):
+    """Also where it ends inside what would be a unit."""
     table = pa.table({"a": [str(number % 5) for number in range(1000)]})
-    for parameters, scopes in (({"scope_rows": 300}, 4), ({"scope_rows": 300, "row_group_rows": 500}, 4), ({}, 1)):
-        file = stored(table, dictionary="shared", rows_per_unit=100, **parameters)
+    for parameters, scopes in (
+        ({"scope_rows": 300}, 4),
+        ({"scope_rows": 250}, 4),
+        ({"scope_rows": 300, "row_group_rows": 500}, 4),
+        ({}, 1),
+    ):
+        file = stored(table, dictionary=scope, rows_per_unit=100, **parameters)
         assert opened(file).read().equals(table)
         assert opened(file).describe().shared_dictionaries == scopes
 
@@ -133,6 +140,13 @@ def test_the_better_of_both_is_taken_for_each_column():
 def test_ties_go_to_units_that_stand_for_themselves():
     units = [pa.array([1, 2], pa.int64())]
     assert not dictionaries.pays(units, build(units), lambda array: 0)
+
+
+def test_what_the_dictionary_itself_takes_counts():
+    """Of values that are there once each, narrow indices save nothing."""
+    units = [pa.array(np.arange(1000) + number * 1000) for number in range(3)]
+    assert not dictionaries.pays(units, build(units), lambda array: array.nbytes)
+    assert dictionaries.pays(units[:1] * 3, build(units[:1] * 3), lambda array: array.nbytes)
 
 
 @pytest.mark.parametrize("rows", [1000, 200_000])

@@ -177,6 +177,14 @@ def test_an_unmarked_unit_is_of_a_local_dictionary():
     assert found.kind[0] == LOCAL
 
 
+def test_a_local_dictionary_of_more_entries_than_are_read_is_refused():
+    """Whatever its indices are: so few bytes could ask for any memory."""
+    entries, indices = EncUnit(4, units.MOST_UNIT_ROWS + 1, 255, 0, 0), EncUnit(4, 2, 255, 0, 0)
+    chunk = units.Chunk(0, 8, 2, LOCAL, (entries, indices))
+    with pytest.raises(F3Error, match="a column: an EncUnit of 16777217 rows is larger than is read"):
+        units.stored_column([chunk], "a column", 8)
+
+
 # --- shared dictionaries with a codec ------------------------------------------------------------------------------
 
 

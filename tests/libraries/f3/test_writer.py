@@ -2,6 +2,7 @@
 
 import io
 import os
+import stat
 import struct
 import subprocess
 import sys
@@ -98,6 +99,26 @@ def test_a_file_is_not_there_before_it_is_complete(tmp_path):
         assert path.read_bytes() == b"the one before"
     assert opened(path).read().equals(NUMBERS)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_gets_its_name_when_its_bytes_are_on_the_disk(tmp_path, monkeypatch):
+    """Else a power cut could leave an empty file in place of the one before."""
+    path, calls = tmp_path / "table.f3", []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor):
+        sync(descriptor)
+        status = os.fstat(descriptor)
+        calls.append("the folder" if stat.S_ISDIR(status.st_mode) else status.st_size)
+
+    def renamed(old, new):
+        calls.append("the name")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    f3.write(NUMBERS, path, coding=plain_coding)
+    assert calls == [path.stat().st_size, "the name", "the folder"]
 
 
 def test_an_error_leaves_what_was_there_before(tmp_path):

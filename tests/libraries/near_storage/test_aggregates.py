@@ -163,6 +163,14 @@ def test_sums_of_integers_are_exact_beyond_64_bits() -> None:
     assert found["a"] == [float(2**64), (2**64 + 3) / 5]
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_that_only_just_pass_64_bits_are_exact(sign: int) -> None:
+    """Nothing but their number makes them so large."""
+    values = pa.table({"x": [sign * 2**62] * 3, "g": [1, 1, 2]})
+    assert ask("SELECT sum(x) AS x FROM t", values.slice(0, 2)) == {"x": [sign * 2**63]}
+    assert ask("SELECT g, sum(x) AS x FROM t GROUP BY g", values)["x"] == [sign * 2**63, sign * 2**62]
+
+
 def test_sums_of_narrow_integers_are_int64_and_never_wrap() -> None:
     small = pa.table({"x": pa.array([127] * 3, pa.int8())})
     answer = answered(sql.parse("SELECT sum(x) AS x FROM t"), [small], small.schema)

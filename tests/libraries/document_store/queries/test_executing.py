@@ -160,6 +160,13 @@ def test_fixed_cases(name):
     check(MIXED, CASES[name], **SMALL)
 
 
+def test_sums_of_many_integers_that_are_exact_one_by_one():
+    """Each is one that a double holds, all of them together are not."""
+    documents = [{"id": i, "a": 2**53 - 1 - 2 * i, "b": i % 2} for i in range(50)]
+    for keys in ((), (Named("b", B),)):
+        check(documents, Plan((GroupBy(keys, (Aggregate("s", "sum", A), Aggregate("m", "avg", A))),)), **SMALL)
+
+
 def test_groups_over_parts_of_few_values_and_of_many():
     """Keys of few values are coded part by part, and counted so where no figure but counts is asked for; those of many,
     and of doubles, are not, and both may meet."""

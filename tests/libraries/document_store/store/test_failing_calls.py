@@ -144,6 +144,30 @@ def test_what_was_found_after_a_failed_sync_and_the_end_of_the_process_survives_
                 assert differs(again, model) is None, f"call {after}"
 
 
+def test_logs_that_failed_flushes_begin_do_not_vouch_for_what_was_found():
+    """What was found may lie in memory alone; a cut may take its end, and the store opens all the same."""
+    disk = Disk()
+    store = opened(disk, disk.root / "store", "open")
+    store.upsert([{"id": 1}])
+    disk.fail(1, errno.EIO)
+    with pytest.raises(DocumentStoreError):
+        store.upsert([{"id": 2}])
+    store._tree._merger.stop()
+    disk = disk.restarted()
+    with reopened(disk) as store:
+        for _ in range(2):
+            disk.traps["fail"] = Trap(lambda: disk.fail(0, errno.EIO), 0, "rename")
+            with pytest.raises(DocumentStoreError):
+                store.flush()
+            disk.heal()
+    found = set()
+    for seed in range(16):
+        with reopened(disk.lost(random.Random(seed))) as again:
+            found.add(again.count())
+            assert again.get(1) == {"id": 1}
+    assert 1 in found
+
+
 def test_logs_behind_a_torn_one_do_not_go_one_by_one():
     """A store whose log is not synced, and two that follow: a cut while it opens leaves it one that opens."""
     disk = Disk()

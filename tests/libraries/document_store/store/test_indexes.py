@@ -1,5 +1,6 @@
 """Entries of indexes lie in the order of values, and come back; files of them are read where asked and checked."""
 
+import math
 import random
 from contextlib import suppress
 
@@ -52,6 +53,15 @@ def test_a_range_has_what_lies_within_and_of_short_values_no_more(value, low, hi
 
 def kind(value):
     return "number" if type(value) in (int, float) else type(value).__name__
+
+
+@pytest.mark.parametrize("bound", [2.0, -2.0, -0.0, 1.5, -1.5, 2.0**53, -(2.0**53)])
+def test_integers_beside_a_bound_that_is_a_double(bound):
+    for value in {math.floor(bound) - 1, math.floor(bound), math.ceil(bound), math.ceil(bound) + 1}:
+        (entry,) = entries([value], 1)
+        for low, high in ((bound, None), (None, bound), (bound, bound)):
+            is_found = any(first <= entry <= last for first, last in ranges(low, high))
+            assert is_found == ((low is None or low <= value) and (high is None or value <= high)), (value, low, high)
 
 
 def test_long_texts_are_found_by_their_beginnings():

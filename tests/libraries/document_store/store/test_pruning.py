@@ -57,6 +57,21 @@ def test_answers_are_those_of_a_dict(tmp_path, layout, index, way):
         assert store.query(PLAN, way) == run_over_documents(model.values(), PLAN)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_newer_leaf_hides_what_lies_far_behind_its_first_key(tmp_path, layout, monkeypatch):
+    monkeypatch.setattr(scanning, "LEAF_RECORDS", 20)
+    with DocumentStore.open(tmp_path, layout=layout, sync="none") as store:
+        store._tree.workshop.options = ComponentOptions(leaf_records=20)
+        store.upsert([{"id": key, "number": key} for key in range(600)])
+        store.flush()
+        store.upsert([{"id": key, "number": -1} for key in (0, 500, 599)])
+        store.flush()
+        store.wait_for_merges()
+        assert store.stats().components == 2
+        assert sorted(found["id"] for found in store.scan() if found["number"] == -1) == [0, 500, 599]
+        assert store.count() == 600
+
+
 def test_pruning_a_leafs_keys_is_found_out(tmp_path, monkeypatch):
     store, model = filled(tmp_path, "amax", index=False)
     spans = scanning._spans

@@ -122,6 +122,8 @@ def test_statements(text: str, expected: Query) -> None:
         ("a = TIMESTAMP '1970-01-01 00:00:01.5'", Comparison("==", "a", Literal(1_500_000, pa.timestamp("us")))),
         ("a = TIMESTAMP '1970-01-01 00:00:00.000000001'", Comparison("==", "a", Literal(1, pa.timestamp("ns")))),
         ("a = TIMESTAMPTZ '1970-01-01 01:00:00+01'", Comparison("==", "a", Literal(0, pa.timestamp("us", "UTC")))),
+        ("a = TIMESTAMPTZ '1970-01-01 05:45:00+05:45'", Comparison("==", "a", Literal(0, pa.timestamp("us", "UTC")))),
+        ("a = TIMESTAMPTZ '1969-12-31 20:30:00-0330'", Comparison("==", "a", Literal(0, pa.timestamp("us", "UTC")))),
         ("a < 'Infinity'::double", Comparison("<", "a", literal(float("inf")))),
     ],
 )

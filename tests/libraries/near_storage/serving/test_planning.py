@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from libraries.near_storage.serving import planning
@@ -31,6 +32,21 @@ def test_what_no_node_holds_for_a_request_comes_as_chunks(tmp_path: Path, table:
         assert total["total"].to_pylist() == [ROWS * (ROWS - 1) // 2]
         client.put("small", table.slice(0, 1_000))
         assert client.answer("SELECT * FROM small WHERE key = 7").plan.way == "v1"
+
+
+@pytest.mark.parametrize("way", ["v1", "v2"])
+def test_a_limit_reads_as_many_row_groups_as_surely_match(tmp_path: Path, table: pa.Table, way: str):
+    """Of row groups of which only some rows match nobody knows before how many do."""
+    middle = 2**61
+    with cluster(tmp_path) as served:
+        client = served.client()
+        client.put("t", table, rows_per_partition=200)
+        some = client.answer(f"SELECT * FROM t WHERE value < {middle} LIMIT 500", way)
+        assert some.table.equals(table.filter(pc.field("value") < middle).slice(0, 500))
+        assert some.plan.partitions_read == ROWS / 200
+        sure = client.answer("SELECT * FROM t WHERE key >= 600 LIMIT 500", way)
+        assert sure.table.equals(table.slice(600, 500))
+        assert sure.plan.partitions_read == 3
 
 
 @pytest.mark.parametrize("way", ["v1", "v2", "all"])
