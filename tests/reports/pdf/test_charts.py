@@ -48,16 +48,17 @@ def test_memory_that_cannot_be_told_has_a_bar_up_to_what_can() -> None:
     assert ends(figure, "read peak memory") == pytest.approx([3, 8])
 
 
-def test_points_of_codecs_lie_at_megabytes_and_milliseconds() -> None:
+@pytest.mark.parametrize("unit_ns", [10**6, 10**9])
+def test_points_of_codecs_lie_at_megabytes_and_the_unit_of_times(unit_ns: int) -> None:
     conditions = Conditions(track="codecs")
     saved = make_sample(
         operation="save",
         variant=QUICK,
         conditions=conditions,
-        figures={"wall_ns": 20 * 10**6, "size_bytes": 5 * 10**6},
+        figures={"wall_ns": 20 * unit_ns, "size_bytes": 5 * 10**6},
         fidelity=None,
     )
-    read = make_sample(variant=QUICK, conditions=conditions, figures={"wall_ns": 7 * 10**6})
+    read = make_sample(variant=QUICK, conditions=conditions, figures={"wall_ns": 7 * unit_ns})
     table, _ = table_of(saved, read)
     figure = Figure()
     draw(figure, table)
