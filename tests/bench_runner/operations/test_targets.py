@@ -222,4 +222,5 @@ def test_fields_of_records_are_nullable_by_all_pieces_of_a_column() -> None:
 def test_columns_are_selected_in_the_order_that_is_asked_for(native: Native) -> None:
     whole = pa.table({"a": [1], "b": [2], "c": [3]})
     selected = targets.select(targets.to_native(whole, Target(kind="arrow"), native), native, ["c", "a"])
-    assert targets.from_native(selected, Target(kind="arrow"), native).equals(pa.table({"c": [3], "a": [1]}))
+    table = targets.from_native(selected, Target(kind="arrow"), native)
+    assert list(table.to_pydict().items()) == [("c", [3]), ("a", [1])]
