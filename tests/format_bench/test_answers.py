@@ -129,9 +129,7 @@ def test_a_run_that_was_made_for_a_decision_answers_as_it_did_then(tmp_path: Pat
     assert answer.found.baseline is not None
 
 
-def test_what_was_too_dear_for_all_rows_is_compared_on_few(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_too_dear_for_all_rows_is_compared_on_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = made(baseline=XML)
     few = replace(first, samples=tuple(changed(sample, rows=20_000) for sample in first.samples))
     # CSV is there, and is not what the user has.
@@ -166,6 +164,16 @@ def test_the_command_that_is_offered_gives_the_same_answer(
     assert shape["recommended"] == answer.found.ranked[0].candidate.variant
     assert shape["folder"] == "my run"
     assert os.fspath(tmp_path) not in answer.again
+
+
+def test_patterns_choose_among_what_was_sifted_too(tmp_path: Path) -> None:
+    """What they leave out is no variant that was behind on few rows."""
+    folder = write_run(of_variants(made(), PARQUET, FEATHER, "raw-io"), tmp_path / "run")
+    write_run(made(), folder / SIFTING)
+    told = {variant for variant, _ in recommend(stored=folder).found.dropped}
+    chosen = {variant for variant, _ in recommend(stored=folder, formats=("parquet", "orc")).found.dropped}
+    assert {"orc[engine=pyarrow,codec=none]", "avro[engine=fastavro,codec=none]"} <= told
+    assert {format_name(variant) for variant in chosen} <= {"parquet", "orc", "csv"}
 
 
 # --- by use --------------------------------------------------------------------------------------------------------

@@ -200,3 +200,13 @@ def test_the_lines_of_vortex_give_lists_of_text_that_pandas_takes(folder: Path) 
     assert [list(each) for each in names["df"]["words"]] == lists["words"].to_pylist()  # type: ignore[index]
     exec(part_lines_of("vortex[engine=vortex-data]", "pandas", "take").text(), names)
     assert [list(each) for each in names["df"]["words"]] == [["c d" * 20], ["a", "b"]]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("variant", ["parquet[engine=pyarrow,codec=none]", "lance[engine=pylance,codec=none]"])
+def test_an_index_is_no_column(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in what was measured, which has none but the default one."""
+    monkeypatch.chdir(tmp_path)
+    found = lines_of(variant, "pandas")
+    names = {"df": pd.DataFrame({"a": [1, 2]}, index=[7, 5])}
+    exec("\n".join([*found.imports, found.save, found.read]), names)
+    assert names["df"].equals(pd.DataFrame({"a": [1, 2]}))

@@ -23,6 +23,7 @@ TAKE_100 = "take[rows=100,handle=kept]"
         ("Read All ONCE per week", {"read": pytest.approx(1 / 7)}),
         ("scan 1 % 3 times each day", {"scan[selectivity=0.01,kind=range]": 3}),
         ("filter 0.7 percent by equal of 2 columns", {"scan[selectivity=0.007,kind=equal,columns=2]": 1}),
+        ("scan 12.345 % once", {"scan[selectivity=0.12345,kind=range]": 1}),
         ("append 500 rows 24 times a day and save", {"append[rows=500]": 24, "save": 1}),
         ("take 100 rows 2 times, take 100 rows 3 times", {TAKE_100: 5}),
         ("take[rows=10,pattern=zipf] 4 times a day, read", {"take[rows=10,pattern=zipf,handle=kept]": 4, "read": 1}),

@@ -215,7 +215,9 @@ def test_terminal_pdf_and_site_show_them(tmp_path: Path) -> None:
     data = json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
     drawn = [chart for section in data["sections"] for chart in section.get("charts", {}).get("lines", ())]
     assert [chart["metric"] for chart in drawn] == [chart.title for chart in charts(run)]
-    assert drawn[0]["crossings"][0]["low"] <= 100 <= drawn[0]["crossings"][0]["high"]
+    crossing = drawn[0]["crossings"][0]
+    assert crossing["low"] <= 100 <= crossing["high"]
+    assert crossing["low"] < crossing["at"] < crossing["high"]
     addresses = {row["address"].partition("#")[0] for row in drawn[0]["rows"]}
     assert len(addresses) == len(VALUES)
     assert all((tmp_path / "site" / address).is_file() for address in addresses)

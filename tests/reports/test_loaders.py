@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pypdf
+import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
@@ -85,6 +86,8 @@ def test_speed_stands_beside_how_shuffled_it_was() -> None:
         assert told["rows read"] == ("25%" if loader.label.startswith("parquet") else "all")
         first, second = (float(told[name].replace(",", "")) for name in ("epoch 1", "epoch 2"))
         assert 1.9 < second / first < 2.1
+        both = float(told["rows/s"].rstrip("*=†").replace(",", ""))
+        assert 2 / both == pytest.approx(1 / first + 1 / second, rel=0.1)
     assert {loader.texts[6] for loader in stored.loaders} == {"7,812"}
 
 

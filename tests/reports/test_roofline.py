@@ -168,6 +168,8 @@ def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
     assert any("mappings or io_uring, which the counters of read calls do not see: csv" in each for each in read.notes)
     assert text_of(read, TAKE, "pickle") == "2.50/5,000/4.00†"
     assert text_of(found(run_of("warm"))[READ], TAKE, "parquet") == "2.50"
+    # Distinct pages are those of all calls of a sample.
+    assert text_of(found(run_of(repetitions=4))[READ], STREAMS, "parquet") == "2.50/5,000/1.00"
 
 
 def test_without_a_roofline_it_is_said_why_and_bytes_are_told_all_the_same() -> None:

@@ -141,6 +141,11 @@ def test_where_such_reads_are_refused_it_is_said(stored: Path, monkeypatch: pyte
         roofline(stored, seed=1, seconds=0.01)
 
 
+def test_rates_are_of_reads_and_of_their_bytes() -> None:
+    found = Reads(SEQUENTIAL_BYTES, 4, 10, 2 * 10**9, 0, compiled=True)
+    assert (found.per_second, found.bytes_per_second) == (5, 5 * SEQUENTIAL_BYTES)
+
+
 @pytest.mark.parametrize(("cpu_ns", "at_least"), [(950, True), (850, False)])
 def test_a_probe_bound_by_its_core_says_at_least(cpu_ns: int, at_least: bool) -> None:
     assert Line(RANDOM, Reads(PAGE, 16, 10, 1_000, cpu_ns, compiled=True)).at_least == at_least

@@ -160,6 +160,8 @@ def test_cpu_quota_of_version_2(system):
     assert environment.cpu_limit_cores(system=system) is None
     put(system, "sys/fs/cgroup/job/cpu.max", "50000 100000\n")
     assert environment.cpu_limit_cores(system=system) == 0.5
+    put(system, "sys/fs/cgroup/cpu.max", "200000 100000\n")
+    assert environment.cpu_limit_cores(system=system) == 0.5, "the lowest of nested groups"
 
 
 # --- names -----------------------------------------------------------------------------------------------

@@ -209,3 +209,18 @@ def test_dates_stay_python_dates() -> None:
     targets.apply_strings(Target())
     frame = targets.make(KINDS["date-early"].table(False), Target())
     assert type(frame["value"][0]) is dt.date
+
+
+def test_fields_of_records_are_nullable_by_all_pieces_of_a_column() -> None:
+    pieces = pa.chunked_array([[1, 2], [None]], pa.int64())
+    whole = pa.table({"some": pieces, "none": pa.chunked_array([[1, 2], [3]])})
+    records = targets.to_native(whole, Target(kind="arrow"), Native.RECORDS)
+    assert [field.nullable for field in records.schema] == [True, False]
+
+
+@pytest.mark.parametrize("native", [Native.ARROW, Native.PANDAS, Native.RECORDS])
+def test_columns_are_selected_in_the_order_that_is_asked_for(native: Native) -> None:
+    whole = pa.table({"a": [1], "b": [2], "c": [3]})
+    selected = targets.select(targets.to_native(whole, Target(kind="arrow"), native), native, ["c", "a"])
+    table = targets.from_native(selected, Target(kind="arrow"), native)
+    assert list(table.to_pydict().items()) == [("c", [3]), ("a", [1])]

@@ -163,11 +163,11 @@ def test_a_missing_library_is_a_row_with_the_command(monkeypatch: pytest.MonkeyP
     assert "pip install" in excluded.failure.reason
 
 
-def test_masked_nulls_are_refused_and_measured_apart() -> None:
-    made = with_null_variants(
-        plan(datasets=("synthetic[int=1,str=1,nulls=0.1]",), formats=("hdf5-table", "csv"), tracks=("plain",)),
-        {"synthetic[int=1,str=1,nulls=0.1]": frozenset({"int_1", "str_1"})},
-    )
+@pytest.mark.parametrize("kind", ["int", "bool"])
+def test_masked_nulls_are_refused_and_measured_apart(kind: str) -> None:
+    data = f"synthetic[{kind}=1,str=1,nulls=0.1]"
+    planned = plan(datasets=(data,), formats=("hdf5-table", "csv"), tracks=("plain",))
+    made = with_null_variants(planned, {data: frozenset({f"{kind}_1", "str_1"})})
     (excluded,) = made.excluded
     assert excluded.chain.variant == "hdf5-table[engine=pandas]"
     assert "Int64" in excluded.failure.reason

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,21 @@ def test_records_have_the_pinned_shape(tmp_path: Path) -> None:
         writer.append(record)
     for name in ("run.json", "samples.jsonl", "fidelity.jsonl"):
         assert (tmp_path / name).read_text() == (GOLDEN / name).read_text(), name
+
+
+def test_a_line_that_the_disk_takes_in_part_leaves_nothing_behind(tmp_path: Path) -> None:
+    """The next line would stand behind half a one."""
+    writer = SampleWriter(tmp_path)
+    writer.append(SAMPLES[0])
+    before = (tmp_path / "samples.jsonl").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="no space left"):
+            writer.append(SAMPLES[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / "samples.jsonl").read_bytes() == before
 
 
 def test_what_is_pinned_reads_back_as_it_was() -> None:

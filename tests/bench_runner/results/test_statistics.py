@@ -291,6 +291,14 @@ class TestEffects:
             assert all(effect.warns == warns for effect in effects), effects
             assert all(abs(effect.change - drift) < 0.08 for effect in effects), effects
 
+    def test_drift_is_from_the_first_round_to_the_last(self) -> None:
+        samples = [
+            make_sample(variant="raw-io", round=number, figures={"wall_ns": 100 + 2 * number}) for number in range(7)
+        ]
+        (effect,) = statistics.raw_io_drift(statistics.summarise(samples).values())
+        # Round 0 is the pilot: from 102 to 112.
+        assert effect.change == pytest.approx(10 / 107)
+
     def test_a_place_in_the_round_that_costs_time_is_seen(self) -> None:
         for late, warns in ((0.0, False), (0.4, True)):
             effects = statistics.position_effect(make_rounds([f"variant-{number}" for number in range(16)], late=late))

@@ -139,12 +139,20 @@ def test_what_a_question_is_about_is_measured(
     assert [(request.operations, request.target) for request in seen] == [(operations, target)]
 
 
-@pytest.mark.parametrize(("seconds", "stays"), [(2.0, True), (3.0, False)])
+@pytest.mark.parametrize(
+    ("figures", "stays"),
+    [
+        ({"wall_ns": 2 * 10**9}, True),
+        ({"wall_ns": 3 * 10**9}, False),
+        ({"wall_ns": 10**8, "calls_ns": 2 * 10**9}, True),
+        ({"wall_ns": 10**8, "calls_ns": 3 * 10**9}, False),
+    ],
+)
 def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
-    seconds: float, stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    figures: dict[str, int], stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Ten times the rows, and a quarter of the two minutes."""
-    sample = make_sample(variant="csv[engine=pandas]", figures={"wall_ns": int(seconds * 1e9)})
+    """Ten times the rows, and a quarter of the two minutes. A block of calls takes all of them."""
+    sample = make_sample(variant="csv[engine=pandas]", figures=figures)
     sifted = replace(make_run(datasets=("eq",)), samples=(sample,))
     seen: list[Any] = []
 

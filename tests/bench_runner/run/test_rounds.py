@@ -241,6 +241,17 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
     assert "csv" in {variant for variant, _, _ in executed[before : before + 2]}
 
 
+def test_slow_variants_leave_the_others_half_of_the_budget(
+    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round of all but csv takes 6 s, one of csv more than there is."""
+    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    costs = {each: prediction(1) for each in CHAINS if each.variant != "csv"} | {CHAINS[2]: prediction(200)}
+    rounds.count_rounds(session(None, rounds=9, budget_s=84.0), costs)
+    begun = [variant for variant, _, _ in executed].index("csv")
+    assert [variant for variant, _, _ in executed[:begun]].count("feather") == 7
+
+
 @pytest.mark.parametrize(("budget_s", "again"), [(100.0, [6, 7, 8, 9]), (16.0, [])])
 def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
     budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch

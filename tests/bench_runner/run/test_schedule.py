@@ -292,6 +292,18 @@ def test_predictions_scale_with_the_rows() -> None:
     assert (found.slowest_ns, found.total_ns) == (30 * SECOND, 40 * SECOND)
 
 
+def test_the_sync_behind_a_save_is_predicted_too() -> None:
+    saved, read = samples(chain("csv"), (SECOND, SECOND), 0)
+    synced = changed(saved, figures={**saved.figures, "sync_ns": 2 * SECOND})
+    assert predict([synced, read], rows=100).walls_ns == {"save": 3 * SECOND, "read": SECOND}
+
+
+def test_a_training_loop_is_predicted_by_both_of_its_epochs() -> None:
+    (loop,) = samples(replace(chain("lance"), operations=("batches",)), (SECOND,), 0)
+    told = {**loop.figures, "wall_ns": 1_000, "calls_ns": 4 * SECOND, "epoch_rows": 100}
+    assert predict([changed(loop, figures=told)], rows=200).walls_ns == {"batches": 8 * SECOND}
+
+
 @pytest.mark.parametrize(("rows", "expected"), [(1_000_000, 20_000), (10_000, 2_000), (1_500, 1_000), (400, 400)])
 def test_rows_of_the_pilot_round(rows: int, expected: int) -> None:
     assert pilot_rows(rows, 60 * rows) == expected

@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from bench_runner.operations import READ_ALL
+from bench_runner.operations import READ_ALL, Batches, Epoch, orders
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.planning import make_plan
@@ -18,6 +20,7 @@ from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
 from bench_runner.suites import SUITES
+from bench_runner.worker import epochs
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from image_storages.registry import STORAGES
@@ -35,6 +38,17 @@ ROWS, BATCHES = 20_000, 40
 def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
     samples = run_faulty(fault, operations=("save", operation), wanted=(operation,))
     return samples[1]
+
+
+def test_of_two_epochs_the_one_that_is_shuffled_less_is_told() -> None:
+    batches = [pa.table({"number": np.arange(100)})] * 10
+    in_order, shuffled = np.arange(1_000), orders.permuted(np.random.default_rng(1), 1_000)
+    parts = dict.fromkeys(("engine_ns", "convert_ns", "touch_ns", "cpu_ns"), 1)
+    for asked in ((in_order, shuffled), (shuffled, in_order)):
+        handed = [Epoch(0, list(range(1, 11)), batches, 20) for _ in asked]
+        found = epochs.figures(Batches(rows=100), asked, handed, parts, 1_000)
+        assert found["locality_permille"] > 4_000
+        assert found["parts_permille"] > 10_000
 
 
 HANDED_OUT = {

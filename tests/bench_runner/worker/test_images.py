@@ -184,6 +184,21 @@ def test_a_loss_beyond_the_bound_over_all_images_is_found(dataset: Path) -> None
         compared(dataset, coarse, least_psnr_db=34.0)
 
 
+def test_differences_do_not_overflow_the_type_of_pixels(dataset: Path) -> None:
+    """The square of 16 is 0 in eight bits. Pixels that are off by it have 24 dB."""
+    images = held()
+    off = Images([array ^ 16 for array in images.arrays], images.labels)
+    assert compared(dataset, off, least_psnr_db=24.0)
+    with pytest.raises(Mismatch, match=r"24\.0 dB over all images"):
+        compared(dataset, off, least_psnr_db=25.0)
+
+
+def test_the_bound_over_all_images_counts_those_that_came_back_exactly(dataset: Path) -> None:
+    images = held()
+    images.arrays[2] ^= 16
+    assert compared(dataset, images, least_psnr_db=30.0)
+
+
 @pytest.mark.parametrize("spoil", ["view", "readonly"])
 def test_arrays_that_are_not_owned_are_found(dataset: Path, spoil: str) -> None:
     images = held()

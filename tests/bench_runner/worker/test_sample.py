@@ -284,6 +284,24 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
         worker.verified(ready, pa.table({}), last_reader=True)
 
 
+@pytest.mark.parametrize("threads", [None, 1])
+def test_an_adapter_is_told_how_many_threads_it_has(threads: int | None) -> None:
+    """Some libraries take it by an argument of each call, and not from the environment."""
+    task = {"variant": "feather[engine=pyarrow,codec=none]", "threads": threads}
+    assert worker.loaded_adapter(task).threads == threads
+
+
+@pytest.mark.parametrize("codec", [None, "none", "gzip"])
+def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
+    codec: str | None, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = SpyAdapter(order)
+    adapter.values["codec"] = "zstd"
+    monkeypatch.setattr(adapter, "stored", lambda location: Stored(codec=codec))
+    with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, its variant says zstd"):
+        worker.read_back(adapter, Path("table"))
+
+
 def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule 3: collector, then pools, then the C library's heap."""
     done: list[str] = []

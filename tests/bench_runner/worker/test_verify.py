@@ -431,6 +431,12 @@ def test_a_declared_loss_within_its_bound(target: Target) -> None:
     assert verdict(rounded(10), target, (TEN_DECIMALS,)) == Comparison("declared loss", ("it changes",))
 
 
+def test_a_bound_stands_when_another_loss_has_none(target: Target) -> None:
+    both = (TEN_DECIMALS, loss(Relation(any_floats)))
+    assert verdict(rounded(10), target, both).outcome == "declared loss"
+    assert verdict(rounded(8), target, both).outcome == "different"
+
+
 def test_a_declared_loss_outside_its_bound(target: Target) -> None:
     assert verdict(rounded(8), target, (TEN_DECIMALS,)).outcome == "different"
 

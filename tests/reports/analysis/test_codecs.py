@@ -86,6 +86,12 @@ def test_differences_are_taken_within_rounds(four: list[list[Sample]]) -> None:
     assert lz4.saves_nothing
 
 
+def test_a_codec_is_set_against_its_own_engine_without_one() -> None:
+    others = [list(samples(f"parquet[engine={engine},codec=none]", 400, 300, 90)) for engine in ("fastparquet", "zzz")]
+    (effect,) = codec_effects(table_of(list(samples(NONE, 200, 100, 80)), *others, list(samples(ZSTD, 300, 140, 20))))
+    assert (effect.row.variant, effect.base.variant, effect.ratio) == (ZSTD, NONE, 0.25)
+
+
 def test_a_codec_without_its_format_beside_it_says_nothing() -> None:
     assert codec_effects(table_of(list(samples(ZSTD, 300, 140, 20)))) == []
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from bench_runner.results.records import Failure, Run, Sample, SampleWriter, changed, write_run_info
 from bench_runner.results.statistics import Shift, shift_ratio
 from format_bench import cli
-from reports.analysis.compare import CompareError, Verdict, compare
+from reports.analysis.compare import CompareError, Verdict, _verdict, compare
 from reports.text import comparison as compare_text
 from tests.reports.factory import make_run, with_info
 
@@ -81,6 +81,34 @@ def test_memory_and_size_are_compared_too(figure: str) -> None:
     operation = "save" if figure == "size_bytes" else "read"
     found = compare(run(1), run(2, slower(1.2, operation=operation, figure=figure)))
     assert names(found.regressions) == [("eq", PARQUET, operation, figure)]
+
+
+@pytest.mark.parametrize(
+    ("shift", "ratio", "drift", "verdict"),
+    [
+        (Shift(1.5, 1.3, 1.7), 1.25, 1.2, Verdict.WORSE),
+        # Surely slower than before, and not surely by more than all others are.
+        (Shift(1.5, 1.1, 1.7), 1.25, 1.2, Verdict.SAME),
+        (Shift(0.6, 0.5, 0.7), 0.75, 0.8, Verdict.BETTER),
+        (Shift(0.6, 0.5, 0.9), 0.75, 0.8, Verdict.SAME),
+        (Shift(1.5, None, None), 1.5, 1.0, Verdict.UNJUDGED),
+    ],
+)
+def test_a_change_has_to_be_sure_without_the_drift(shift: Shift, ratio: float, drift: float, verdict: Verdict) -> None:
+    assert _verdict(shift, ratio, drift, 0.05) is verdict
+
+
+def test_memory_that_the_probe_cannot_tell_is_no_change() -> None:
+    """Both are under three times the probe's error of 1.5 MB."""
+
+    def peak(value: int) -> Callable[[Sample], Sample]:
+        def change(sample: Sample) -> Sample:
+            return changed(sample, figures={**sample.figures, "peak_private_bytes": value} if sample.figures else {})
+
+        return change
+
+    assert not compare(run(1, peak(10_000)), run(2, peak(4_400_000))).regressions
+    assert compare(run(1, peak(10_000)), run(2, peak(14_400_000))).regressions
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from bench_runner.results.records import Run, changed
 from bench_runner.results.statistics import summarise
 from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.near_storage.throughput import series_of
 from tests.reports import invented_near_storage as invented
 from tests.reports.invented_near_storage import FETCH, LINES, PARSED, V2, near_storage_run
 
@@ -42,6 +43,15 @@ def test_at_the_bandwidth_of_a_network_the_measured_times_are_compared(run: Run)
     assert "over loopback at 100 Mbit/s" in told[0]
     assert "under 8" in told[0]
     assert "at all that was measured, 1 to 10 %" in told[1]
+
+
+def test_the_longest_time_is_the_lowest_rate(run: Run) -> None:
+    for series in series_of(summarise(run.samples)):
+        for rate in (each.gb_per_s for each in series.measured):
+            assert rate.low is not None
+            assert rate.high is not None
+            assert rate.minimum <= rate.low <= rate.median <= rate.high <= rate.maximum
+            assert rate.minimum < rate.maximum
 
 
 @pytest.mark.parametrize("bytes_per_s", [3e6, 40e6, 400e6])

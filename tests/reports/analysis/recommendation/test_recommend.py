@@ -50,6 +50,15 @@ def test_a_clear_winner_is_sure_and_a_tie_is_not() -> None:
     assert sum(each.probability or 0 for each in even.ranked) == pytest.approx(1)
 
 
+def test_what_is_tied_is_not_told_to_be_the_best_for_certain() -> None:
+    """It was slower in six of seven rounds, so that hardly any draw has it before the other; the interval holds 1."""
+    other = candidate("b", read=11)
+    once = replace(other, figures={**other.figures, "read": {**other.figures["read"], 3: 9.9e6}})
+    found = recommend([candidate("a"), once], (), Preferences(weights={"read": 1}))
+    assert [each.candidate.variant for each in found.tied] == ["a", "b"]
+    assert found.ranked[0].probability == 0.975
+
+
 def test_claims_of_nine_in_ten_are_right_as_often() -> None:
     """Two variants that differ by a few percent, measured again and again with noise of the same size."""
     claims = right = 0
