@@ -28,7 +28,9 @@ test-again: $(VENV)/.ready  ## at most 5 tests that failed, once more and alone:
 test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
 	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m browser
 
-planted: $(VENV)/.ready  ## faults that are planted in a copy, one by one, and whether the tests find them; about five minutes
+planted: $(VENV)/.ready  ## faults that are planted in a copy, one by one, and whether the tests find them; half an hour
+	@# The compiler, for faults in C.
+	$(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ziglang
 	$(RUN) -m tests.planted
 
 lint: $(VENV)/.ready

@@ -30,11 +30,11 @@ MEGABYTES, KILOBYTES = Unit("MB", 1e6), Unit("kB", 1e3)
 
 def number_text(number: float) -> str:
     """Three significant digits, at most three decimals, no exponent: 0.041, 2.65, 81.8, 5,212."""
-    if number >= 100:
-        return f"{number:,.0f}"
-    if number >= 10:
-        return f"{number:.1f}"
-    return f"{number:.2f}" if number >= 1 else f"{number:.3f}"
+    for decimals, limit in ((3, 1), (2, 10), (1, 100)):
+        text = f"{number:.{decimals}f}"
+        if float(text) < limit:
+            return text
+    return f"{number:,.0f}"
 
 
 def spread_text(interval: Interval) -> str:

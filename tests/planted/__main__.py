@@ -52,8 +52,11 @@ class Copy:
             code, said = self._pytest(fault.tests)
         finally:
             self._write(file, before)
+        # Below 0 it was ended by a signal: so would the whole suite be.
+        if code in (0, 1) or code < 0:
+            return "found" if code else "MISSED"
         last = (said.strip().splitlines() or [""])[-1]
-        return {0: "MISSED", 1: "found"}.get(code, f"not tried, pytest ended with {code}: {last[:200]}")
+        return f"not tried, pytest ended with {code}: {last[:200]}"
 
     def _write(self, file: Path, text: str) -> None:
         file.write_text(text)
@@ -62,17 +65,17 @@ class Copy:
         os.utime(file, (moment, moment))
         if file.suffix in (".c", ".h"):
             module = _COMPILED[file.relative_to(self._place).parts[0]]
-            self._run(sys.executable, "-m", module, check=True)
+            built = self._run(sys.executable, "-m", module)
+            if built.returncode:
+                raise ValueError(f"{module} does not compile it: {(built.stdout + built.stderr)[-500:]}")
 
     def _pytest(self, tests: tuple[str, ...]) -> tuple[int, str]:
         done = self._run(sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests)
         return done.returncode, done.stdout
 
-    def _run(self, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
+    def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, "PYTHONPATH": str(self._place)}
-        return subprocess.run(
-            command, cwd=self._place, env=env, check=check, capture_output=True, text=True, timeout=MOST_S
-        )
+        return subprocess.run(command, cwd=self._place, env=env, capture_output=True, text=True, timeout=MOST_S)
 
 
 def _built(kind: str) -> list[Path]:

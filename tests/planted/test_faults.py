@@ -31,6 +31,6 @@ def test_a_fault_can_be_planted(fault: Fault) -> None:
 def test_a_fault_is_found_or_missed_and_the_copy_is_whole_again(tmp_path: Path) -> None:
     copy, file = Copy(tmp_path), "adapters/spelling.py"
     tests = ("tests/planted/test_faults.py::test_there_are_enough_with_names_of_their_own",)
-    broken = Fault("", "tests/planted/faults.py", "sorted(", "not_there(", tests)
-    harmless = Fault("", file, "from __future__", "# A remark.\nfrom __future__", tests)
-    assert [copy.tried(fault) for fault in (harmless, broken, harmless)] == ["MISSED", "not tried", "MISSED"]
+    broken = Fault("", "tests/planted/test_faults.py", "\nLEAST = 60", "\nLEAST = 60_000", tests)
+    harmless = Fault("", file, "import re\n", "import re  # a remark\n", tests)
+    assert [copy.tried(fault) for fault in (harmless, broken, harmless)] == ["MISSED", "found", "MISSED"]

@@ -89,7 +89,9 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True):
         if known is not None:
             return [known]
         start = _name(operation, variant, how, "")
-        return [costs for name, costs in self.cells.items() if name.startswith(start)]
+        # What follows is the data set alone, whose name has no blank, and not first a network.
+        others = {name.removeprefix(start): costs for name, costs in self.cells.items() if name.startswith(start)}
+        return [costs for rest, costs in others.items() if " " not in rest]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 from bench_runner.results.records import RunInfo, Sample
 from reports.analysis.columns import Role
 from reports.analysis.tables import Table, tables, value_text
-from reports.analysis.units import MILLISECONDS
+from reports.analysis.units import MILLISECONDS, number_text
 from tests.reports.factory import make_run, make_sample
 
 TAKE = "take[rows=1,handle=kept]"
@@ -45,3 +45,19 @@ def test_a_time_under_ten_empty_calls_is_none(wall_ns: int, told: str) -> None:
     column = table.columns.find(TAKE, Role.TIME)
     assert column is not None
     assert value_text(table, table.rows[0], column, MILLISECONDS) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.0414, "0.041"),
+        (0.9996, "1.00"),
+        (2.654, "2.65"),
+        (9.996, "10.0"),
+        (81.84, "81.8"),
+        (99.96, "100"),
+        (5212, "5,212"),
+    ],
+)
+def test_numbers_have_three_digits(number: float, text: str) -> None:
+    assert number_text(number) == text

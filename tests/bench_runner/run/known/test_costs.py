@@ -56,6 +56,11 @@ def test_another_data_set_tells_what_this_one_does_not() -> None:
     assert found.timed_ns == 40 * MS
     assert known.expected("save", "orc", WARM, "mine", 2_000) is None
     assert known.expected("scan", "csv", WARM, "eq", 2_000) is None
+    over_a_line = [
+        changed(each, conditions=Conditions(network="100mbit", service="warm")) for each in taken("csv", 1_000, 999)
+    ]
+    known.learn(over_a_line)
+    assert known.expected("save", "csv", WARM, "mine", 2_000) == found
 
 
 def test_this_machine_is_asked_before_others() -> None:
