@@ -6,10 +6,11 @@ lies outside its bound. This module knows the contract and the kinds, no format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -40,7 +41,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Trip:
+class Trip:
     """What became of one table."""
 
     outcome: str
@@ -62,20 +63,25 @@ def probe(
         for nulls in kind.nulls:
             location = folder / f"{kind.name}{'-nulls' if nulls else ''}{adapter.suffix}"
             trips[nulls] = _trip(adapter, target, kind.table(nulls), location)
-        for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
-            how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
-            yield Verdict(
-                kind=kind.name,
-                nulls=nulls,
-                outcome=trip.outcome,
-                how=how,
-                bound=bound,
-                cause=cause,
-                target_alone=target_alone(kind.name, nulls, target),
-            )
+        yield from verdicts(kind, adapter, target, trips)
 
 
-def _described(trip: _Trip, known_fault: str | None) -> tuple[str, str, str]:
+def verdicts(kind: Kind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]) -> Iterator[Verdict]:
+    """What became of a kind, by its trips without and with nulls."""
+    for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
+        how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
+        yield Verdict(
+            kind=kind.name,
+            nulls=nulls,
+            outcome=trip.outcome,
+            how=how,
+            bound=bound,
+            cause=cause,
+            target_alone=target_alone(kind.name, nulls, target),
+        )
+
+
+def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
     """How the trip changed the data, within which bound, and whose doing it is. A fault that the adapter knows has a
     cause but no bound; an error without a cause is news, and fails the run."""
     if trip.outcome == ERROR and known_fault is not None:
@@ -85,8 +91,8 @@ def _described(trip: _Trip, known_fault: str | None) -> tuple[str, str, str]:
 
 
 def _with_missed_losses(
-    kind: Kind, adapter: TabularFormat, target: Target, trips: dict[bool, _Trip]
-) -> dict[bool, _Trip]:
+    kind: Kind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
+) -> Mapping[bool, Trip]:
     """The trips; a loss that is declared for this kind, and was seen on none, makes the first one an error."""
     seen = {loss.what for trip in trips.values() for loss in trip.losses}
     missed = [
@@ -97,31 +103,36 @@ def _with_missed_losses(
         and loss.holds_for(target.kind, target.strings, target.nulls)
     ]
     if missed and all(trip.outcome != ERROR for trip in trips.values()):
-        return {**trips, kind.nulls[0]: _Trip(ERROR, f"declared, but did not occur: {'; '.join(missed)}")}
+        return {**trips, kind.nulls[0]: Trip(ERROR, f"declared, but did not occur: {'; '.join(missed)}")}
     return trips
 
 
-def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> _Trip:
+def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> Trip:
     refusal = adapter.refusal(table.schema, table.num_rows)
     if refusal:
-        return _Trip(REFUSED, refusal)
+        return Trip(REFUSED, refusal)
     try:
         adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        return _Trip(REFUSED, f"save: {_first_line(error)}" + _with_numpy(adapter, target, table, location))
+        return Trip(REFUSED, f"save: {_first_line(error)}" + _with_numpy(adapter, target, table, location))
     try:
         got = targets.from_native(adapter.read(location), target, adapter.native_read)
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        return _Trip(REFUSED, f"read: {_first_line(error)}")
+        return Trip(REFUSED, f"read: {_first_line(error)}")
+    return judged(adapter, target, table, got)
+
+
+def judged(adapter: TabularFormat, target: Target, table: pa.Table, got: Any) -> Trip:
+    """What became of a table that came back as `got`, a DataFrame or a table of Arrow."""
     comparison = verify.compare(table, got, target, adapter.losses)
     if comparison.problems:
-        return _Trip(ERROR, "; ".join(comparison.problems))
+        return Trip(ERROR, "; ".join(comparison.problems))
     losses = tuple(loss for loss in adapter.losses if loss.what in comparison.losses)
-    return _Trip(LOSSY if losses else EXACT, "; ".join(comparison.losses), losses)
+    return Trip(LOSSY if losses else EXACT, "; ".join(comparison.losses), losses)
 
 
 def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> str:

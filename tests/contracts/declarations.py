@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from adapters.contract import TabularFormat
@@ -19,9 +20,12 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
-from bench_runner.worker.fidelity import Verdict, target_alone
+from bench_runner.worker.fidelity import Verdict
 from data_generator.generated.kinds import KINDS, ROWS, Kind
 from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
+
+Trips = dict[str, dict[bool, fidelity.Trip]]
+"""Name of a kind, and whether with nulls -> what became of it."""
 
 _MISSED = "declared, but did not occur"
 """How the fidelity of a declaration that has grown stale begins: there is nothing to add for it."""
@@ -72,55 +76,58 @@ def records(
 ) -> list[Fidelity]:
     """What the variant does to each kind of column, as a run stores it.
 
-    Kinds of which no change is declared go into one table, unless they are to be tried `alone`; where that does not
-    come back as it was, into two of half the width, and so on, until the culprit is tried alone.
+    All kinds go into one table, unless they are to be tried `alone`, and each column of it is judged. Where that table
+    is refused, or one of its columns comes back as nobody declared, it is divided in two, and so on, until the culprit
+    is tried alone.
     """
-    declared = {kind for loss in adapter.losses if _holds(loss, target) for kind in loss.kinds}
-    alone = {*declared, *adapter.known_faults, *alone}
+    alone = {*adapter.known_faults, *alone}
     together = [kind for kind in KINDS.values() if kind.name not in alone]
-    exact = _exact(adapter, target, folder / "wide", together)
-    verdicts: dict[str, list[Verdict]] = {
-        kind.name: [
-            Verdict(kind.name, nulls, fidelity.EXACT, "", "", "", target_alone(kind.name, nulls, target))
-            for nulls in kind.nulls
-        ]
-        for kind in exact
-    }
-    for verdict in fidelity.probe(adapter, target, folder, [kind for kind in KINDS.values() if kind not in exact]):
-        verdicts.setdefault(verdict.kind, []).append(verdict)
+    trips = _trips(adapter, target, folder / "wide", together)
+    found: list[Verdict] = []
+    for kind in KINDS.values():
+        if kind.name in trips:
+            found += fidelity.verdicts(kind, adapter, target, trips[kind.name])
+        else:
+            found += fidelity.probe(adapter, target, folder, [kind])
     return [
-        Fidelity(variant=variant, target=target.kind, strings=target.strings, **asdict(verdict))
-        for kind in KINDS
-        for verdict in verdicts[kind]
+        Fidelity(variant=variant, target=target.kind, strings=target.strings, **asdict(verdict)) for verdict in found
     ]
 
 
-def _holds(loss: Loss, target: Target) -> bool:
-    return loss.holds_for(target.kind, target.strings, target.nulls)
-
-
-def _exact(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> list[Kind]:
-    """Those of which a table comes back as it was, of all of them together or of a part."""
-    if len(kinds) < 2 or _comes_back(adapter, target, folder, kinds):
-        return list(kinds) if len(kinds) > 1 else []
+def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> Trips:
+    """What became of the kinds that came back from one table together, or from a part of it."""
+    if len(kinds) < 2:
+        return {}
+    found = _together(adapter, target, folder, kinds)
+    if found is not None:
+        return found
     half = len(kinds) // 2
-    parts = ((folder / "0", kinds[:half]), (folder / "1", kinds[half:]))
-    return [kind for place, part in parts for kind in _exact(adapter, target, place, part)]
+    parts = (_trips(adapter, target, folder / "0", kinds[:half]), _trips(adapter, target, folder / "1", kinds[half:]))
+    return parts[0] | parts[1]
 
 
-def _comes_back(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> bool:
+def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> Trips | None:
     columns = {f"{kind.name} {nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
     table = pa.table({"key": pa.array(range(ROWS), pa.int64()), **columns})
     if adapter.refusal(table.schema, table.num_rows):
-        return False
+        return None
     folder.mkdir(parents=True)
     location = folder / f"t{adapter.suffix}"
     try:
         adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
         got = targets.from_native(adapter.read(location), target, adapter.native_read)
     except Exception:
-        return False  # the culprit will say it when it is tried alone
-    return not verify.compare(table, got, target).problems
+        return None  # the culprit will say it when it is tried alone
+    found: Trips = {}
+    for kind in kinds:
+        for nulls in kind.nulls:
+            names = ["key", f"{kind.name} {nulls}"]
+            part = got[names] if isinstance(got, pd.DataFrame) else got.select(names)
+            trip = fidelity.judged(adapter, target, table.select(names), part)
+            if trip.outcome == fidelity.ERROR:
+                return None
+            found.setdefault(kind.name, {})[nulls] = trip
+    return found
 
 
 def report(adapter: TabularFormat, undeclared: Sequence[Fidelity], folder: Path) -> str:

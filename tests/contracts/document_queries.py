@@ -461,7 +461,7 @@ class DocumentQueries:
         numbers = itertools.count()
 
         @settings(
-            max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+            max_examples=25, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
         )
         @given(documents(8), plans())
         def run(drawn: Documents, plan: Plan) -> None:

@@ -312,7 +312,7 @@ class ImageStorageContract(AdapterContract):
 
     @gives_batches
     @pytest.mark.parametrize(
-        ("images", "count"), [*itertools.product((colour, mixed, one, none), (1, 7, 5_000)), (many, 7), (many, 5_000)]
+        ("images", "count"), [*itertools.product((colour, mixed), (1, 7, 5_000)), (many, 7), (one, 1), (none, 1)]
     )
     def test_batches_are_all_images_in_their_order(
         self, images: Callable[[], Images], count: int, adapter: ImageStorage, location: Path

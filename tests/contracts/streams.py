@@ -56,7 +56,7 @@ def nested_table(rows: int = 700) -> pa.Table:
 
 TABLES = {
     "mixed": mixed_table(),
-    "many rows": pa.concat_tables([mixed_table()] * 70),
+    "many rows": pa.concat_tables([mixed_table()] * 20),
     "nulls": nulls_table(),
     "nested": nested_table(),
     "one row": mixed_table().slice(7, 1),
@@ -131,7 +131,9 @@ class StreamContract(AdapterContract):
     ) -> None:
         for name, (_, location, read) in self.taken(adapter, place).items():
             names = read.column_names
-            for columns, rows in ((names, 256), (names[::-1], 10_000), (names[:1], 33)):
+            for columns, rows in ((names, 256), (names[::-1], 4_000), (names[:1], 33)):
+                if read.num_rows > 100 * rows:
+                    continue
                 with subtests.test(f"{name}, {rows} rows"):
                     handle = adapter.open(location)
                     assert handle.batches is not None
@@ -149,7 +151,7 @@ class StreamContract(AdapterContract):
         location, _ = self.saved_whole(adapter, TABLES["many rows"], place)
         handle = adapter.open(location)
         assert handle.batches is not None
-        batches = handle.batches(["s", "i"], 5_000)
+        batches = handle.batches(["s", "i"], 1_500)
         first = next(batches)
         kept = as_arrow(adapter, first)
         kept = pa.table({name: kept.column(name).to_pylist() for name in kept.column_names})
@@ -208,7 +210,7 @@ class StreamContract(AdapterContract):
     ) -> None:
         for name, (table, whole, read) in self.taken(adapter, place).items():
             files = {whole.name}
-            for rows in (100_000, 37):
+            for rows in (100_000, 37 if table.num_rows < 1_000 else 500):
                 with subtests.test(f"{name}, {rows} rows"):
                     location = whole.with_stem(f"stream-{rows}")
                     adapter.save_stream(table.schema, fed(adapter, table, rows), location)
@@ -243,7 +245,7 @@ class StreamContract(AdapterContract):
         table = TABLES["many rows"]
         self.saved_whole(adapter, table, place)
         location = place / f"stream{adapter.suffix}"
-        for broken_at in (0, 1, 60):
+        for broken_at in (0, 1, 15):
             with subtests.test(f"broken at {broken_at}"):
                 with pytest.raises(Exception, match="the source of the batches broke"):
                     adapter.save_stream(table.schema, fed(adapter, table, 300, broken_at), location)

@@ -44,5 +44,5 @@ class TestCsvByDuckdb(TabularFormatContract):
         """DuckDB says `InvalidInputException` where the source stops it, and may wait for ever instead."""
         table = TABLES["many rows"]
         with pytest.raises(PlantedFault):
-            adapter.save_stream(table.schema, fed(adapter, table, 300, 60), place / "stream.csv")
+            adapter.save_stream(table.schema, fed(adapter, table, 300, 15), place / "stream.csv")
         assert list(place.iterdir()) == []

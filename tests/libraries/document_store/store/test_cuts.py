@@ -15,7 +15,7 @@ from tests.libraries.document_store.store.cuts import CALLS, live
 from tests.libraries.document_store.store.model import Disk, document, opened
 from tests.libraries.durable.simulated_disk import Power, PowerLoss
 
-LIVES = 20
+LIVES = 8
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
