@@ -12,7 +12,7 @@ tabular: $(VENV)/.ready  ## every format on two tables of 50,000 rows: the table
 	$(RUN) main.py --tabular --datasets '^(eq|core)$$' --rows 50000 --track plain --budget 200s --report
 
 test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
-	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not browser"
+	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m "not browser"
 
 test-quick: $(VENV)/.ready  ## what one runs while working: about a minute; beside it the file of an adapter at work
 	$(RUN) -m pytest --numprocesses 2 --dist loadscope --quick -m "not slow and not browser"
