@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -26,10 +27,13 @@ AT_REST = os.pathsep.join([str(ROOT / "tests/plugins/at_rest"), str(ROOT)])
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Runs before pytest's own, which reads the first variable."""
+    """Runs before pytest's own, which reads the variable of the temporary folder."""
     is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
     if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    # Else each of some thousand processes compiles what it imports, and pytest all tests.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in AT_REST]
     os.environ["PYTHONPATH"] = os.pathsep.join([AT_REST, *others])
 
