@@ -20,6 +20,7 @@ from bench_runner.run import side_by_side
 from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
 from format_bench.cli import main
 from format_bench.progress import Silent
+from tests.conftest import AT_REST
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE = """#!{python}
@@ -367,7 +368,10 @@ def test_two_real_environments_end_in_a_comparison(
         "plain",
         "--no-fidelity",
     )
-    start = ("side-by-side", "--before", sys.executable, "--after", sys.executable, "--out", out, "--machine", "lab")
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nPYTHONPATH='{AT_REST}' exec '{sys.executable}' \"$@\"\n")
+    python.chmod(0o755)
+    start = ("side-by-side", "--before", python, "--after", python, "--out", out, "--machine", "lab")
     # 1 is a slower environment: two that are equal differ where other work hits one of them.
     assert code_of(*start, *words, "--json") in (0, 1)
     assert json.loads(capsys.readouterr().out)["changes"]

@@ -58,7 +58,7 @@ def histories(draw, text_keys):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("text_keys", [False, True])
 def test_merges_are_what_a_dict_says(layout, text_keys):
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(histories(text_keys), st.integers(1, 4), st.integers(1, 6), st.data())
     def check(versions, leaf_records, merged_records, data):
         components = generations(layout, versions, text_keys, leaf_records=leaf_records)

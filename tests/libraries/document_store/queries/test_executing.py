@@ -256,7 +256,7 @@ def test_names_that_no_struct_takes_meet_names_of_structs():
     check(documents, Plan((Project(tuple(Named(str(path), Field(path)) for path in fields)),)))
 
 
-MANY = 2_000
+MANY = 1_200
 """Twice as many as Python calls within each other."""
 LONG = {
     "integers": In(A, tuple(range(MANY))),
