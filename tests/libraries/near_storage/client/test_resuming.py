@@ -78,7 +78,7 @@ def note_bits(number: int, index: int, bit: int) -> Fault:
 
 
 def _changed_notes() -> list[tuple[str, int, int, int]]:
-    """Ways, numbers of a note, bytes and bits in it: three of each byte where V1 says the place, else one in a hundred."""
+    """Ways, numbers of a note, bytes and bits in it: three of each byte where V1 says the place, else 1 %."""
     rng = random.Random(5)
     places = [("v1", number, index, bit) for number in (1, 2) for index in range(9, 18) for bit in (0, 3, 7)]
     others = [
