@@ -36,7 +36,7 @@ def test_the_first_lines_of_the_page_write_and_read(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(find_spec("ziglang") is None, reason="no compiler: pip install ziglang")
 def test_an_encoding_of_your_own_is_made_as_the_page_says(tmp_path, monkeypatch):
-    (tmp_path / "formats").symlink_to(ROOT / "formats")
+    (tmp_path / "libraries").symlink_to(ROOT / "libraries")
     monkeypatch.chdir(tmp_path)
     (source,) = blocks("c")
     Path("linear.c").write_text(source)
