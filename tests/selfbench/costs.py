@@ -84,12 +84,15 @@ def accounts(run: Run) -> Iterator[Check]:
 
 
 def making_data() -> Iterator[Check]:
-    """Time to make the synthetic and the realistic tables, and to make and keep the long one."""
+    """Time to make the synthetic and the realistic tables, the images, and to make and keep the long table."""
     for names, limit in ((("eq", "int", "float", "bool", "str"), 0.3), (PROFILES, 4.0)):
         for name in names:
             dataset = resolve(name, {}, rows=ROWS)
             seconds = min(_seconds(partial(_make, dataset)) for _ in range(3))
             yield Check(f"make {name}, {ROWS:,} rows", f"{seconds:.2f} s", f"at most {limit} s", seconds <= limit)
+    for name, limit in (("cifar-like", 3), ("imagenet-like", 5)):
+        seconds = _seconds(partial(_make, resolve(name, {})))
+        yield Check(f"make {name}", f"{seconds:.1f} s", f"at most {limit} s", seconds <= limit)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         dataset = resolve("webface", {})
         seconds = _seconds(lambda: prepare(dataset, Path(folder)))

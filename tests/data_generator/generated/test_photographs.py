@@ -1,7 +1,6 @@
 """The stand-ins: they compress as photographs do, and have the shapes and the order of what they stand for."""
 
 import io
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -135,29 +134,20 @@ def test_the_first_images_of_a_long_data_set_are_a_short_one() -> None:
         assert short.equals(long.slice(0, rows[0]))
 
 
-@pytest.mark.parametrize(("name", "rows"), [("cifar-like", 900), ("imagenet-like", 12)])
+@pytest.mark.parametrize(("name", "rows"), [("cifar-like", 1_300), ("imagenet-like", 12)])
 def test_batches_hold_about_so_many_bytes_and_change_nothing(
     name: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = table(name, rows).combine_chunks()
     monkeypatch.setattr(images, "BATCH_BYTES", 400_000)
-    monkeypatch.setattr(photographs, "_CIFAR_BATCH", 256)
+    # Two of the blocks in which they are drawn.
+    monkeypatch.setattr(photographs, "_CIFAR_BATCH", 512)
     batches = list(resolve(name, {}, rows=rows).batches())
     assert len(batches) > 2
     sizes = [sum(map(len, batch["pixels"].to_pylist())) for batch in batches]
-    assert max(sizes) < 1_000_000
+    assert max(sizes) < 1_600_000
     assert pa.Table.from_batches(batches).combine_chunks().equals(whole)
 
 
 def test_a_batch_of_cifar_like_is_64_mb() -> None:
     assert 0.95 < photographs._CIFAR_BATCH * 3072 / images.BATCH_BYTES <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "limit_s"), [("cifar-like", 3), ("imagenet-like", 5)])
-def test_all_images_are_made_quickly(name: str, limit_s: float) -> None:
-    """Three times what is asked for, because machines are busy with other tests."""
-    start = time.perf_counter()
-    for _batch in resolve(name, {}).batches():
-        pass
-    assert time.perf_counter() - start < 3 * limit_s
