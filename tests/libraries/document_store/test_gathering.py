@@ -54,6 +54,17 @@ def test_some_records(found, data):
         assert tokens(twice) == tokens(joined([expected, expected]))
 
 
+def test_neighbours_that_lie_in_two_components():
+    """Records that follow each other, from within the first one to within the second one."""
+    values = [7, None, [1, 2], "x", {"y": 1.5}]
+    parts = [[{"id": 10 * part + number, "a": value} for number, value in enumerate(values)] for part in (0, 1)]
+    schema = columns_of([*parts[0], *parts[1]]).schema
+    components = [columns_of(part, schema).columns for part in parts]
+    wanted = columns_of([*parts[0][3:], *parts[1][:4]], schema).columns
+    for first, second, expected in zip(*components, wanted, strict=True):
+        assert tokens(take_of([first, second], np.arange(3, 9))) == tokens(expected)
+
+
 @settings(max_examples=40, deadline=None)
 @given(documents(), documents(), st.data())
 def test_runs_of_two_components(first, second, data):
