@@ -14,7 +14,10 @@ HELD_BYTES = 200 * MB
 """What the worker itself holds where a child might be taken to have it too."""
 BURNT_S = 0.5
 
-BURN = """
+STAYS_S = 0.4
+"""So long memory is held: for some looks at what a forked process shares (INHERITED_MS), also on a busy machine."""
+
+BURN = f"""
 import sys, time
 def burn(seconds):
     until = time.process_time() + seconds
@@ -22,7 +25,7 @@ def burn(seconds):
         pass
 def take(size):
     kept.append(b"x" * size)
-    time.sleep(0.1)
+    time.sleep({STAYS_S})
 def say():
     print(flush=True)
 kept = []
@@ -134,7 +137,7 @@ def fork() -> None:
     child = os.fork()
     if child == 0:
         kept = b"x" * TAKEN_BYTES
-        time.sleep(0.2)
+        time.sleep(STAYS_S)
         os._exit(len(kept) % 1)
     os.waitpid(child, 0)
     del held
