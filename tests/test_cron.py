@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.reports.factory import make_run, write_run
+
 ROOT = Path(__file__).parents[1]
 
 pytestmark = [
@@ -25,7 +27,6 @@ STUB = """#!{python}
 import os, sys
 from pathlib import Path
 
-sys.path.insert(0, {root!r})
 words = sys.argv[1:]
 if words[:2] == ["main.py", "run"]:
     if os.environ.get("STUB_KILLED"):
@@ -37,10 +38,10 @@ if words[:2] == ["main.py", "run"]:
             (place / ".git" / "config.lock").touch()
         os.kill(os.getppid(), 9)
         sys.exit(1)
-    from tests.reports.factory import make_run, write_run
     out = Path(words[words.index("--out") + 1])
-    run = make_run(datasets=("eq",), tracks=("plain",), rounds=5, info={{"suites": {{words[2]: "?"}}, "id": out.name}})
-    write_run(run, out)
+    out.mkdir(parents=True, exist_ok=True)
+    for file in Path({invented!r}).iterdir():
+        (out / file.name).write_text(file.read_text().replace("ID-OF-RUN", out.name).replace("ITS-SUITE", words[2]))
     sys.exit(int(os.environ.get("STUB_STATUS", "0")))
 if words[:2] == ["-m", "asv"]:
     place = Path(words[3]).parent
@@ -104,14 +105,23 @@ def commit(place: Path, message: str) -> None:
     git(place, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", message)
 
 
+@pytest.fixture(scope="module")
+def invented(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that the stub measures, as a result folder."""
+    run = make_run(
+        datasets=("eq",), tracks=("plain",), rounds=5, info={"suites": {"ITS-SUITE": "?"}, "id": "ID-OF-RUN"}
+    )
+    return write_run(run, tmp_path_factory.mktemp("invented"))
+
+
 @pytest.fixture
-def checkout(tmp_path: Path, remote: Path) -> Path:
+def checkout(tmp_path: Path, remote: Path, invented: Path) -> Path:
     """The operator's checkout, set up with the stub."""
     git(tmp_path, "clone", "--quiet", str(remote), "checkout")
     place = tmp_path / "checkout"
     python = place / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(STUB.format(python=sys.executable, root=str(ROOT)))
+    python.write_text(STUB.format(python=sys.executable, invented=str(invented)))
     python.chmod(0o755)
     ready = place / ".venv" / ".ready"
     ready.touch()
@@ -168,7 +178,7 @@ def test_a_first_publication_and_a_second_one_that_keeps_its_history(checkout: P
 
 
 def test_a_dry_run_pushes_nothing(checkout: Path, remote: Path) -> None:
-    done = cron(checkout, "--dry-run", STUB_REAL="1")
+    done = cron(checkout, "--dry-run")
     assert done.returncode == 0, done.stdout + done.stderr
     assert branches(remote).keys() == {"main"}
     assert (checkout / ".publish" / "dry-run" / "gh-pages" / "index.html").is_file()
