@@ -176,8 +176,7 @@ def defined_tests() -> dict[str, set[str]]:
     """The test functions of each test file, methods included, by its name below tests/ and by its bare name."""
     found: dict[str, set[str]] = {}
     for path in (ROOT / "tests").rglob("*.py"):
-        tree = ast.parse(path.read_text())
-        names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        names = set(re.findall(r"^ *def (\w+)\(", path.read_text(), re.MULTILINE))
         for name in (path.name, path.relative_to(ROOT / "tests").as_posix()):
             found[name] = found.get(name, set()) | names
     return found

@@ -72,8 +72,7 @@ def test_compressed_documents_are_those_of_the_file(ending: str, tmp_path: Path)
     dataset = own(packed.write(b'{"id": 1}\r\n\n{"id": 2, "a": [1.0]}', tmp_path / f"own.jsonl{ending}"))
     assert text(dataset) == b'{"id": 1}\n{"id": 2, "a": [1.0]}\n'
     path = packed.write(b'{"id": 1}\n{"id": }', tmp_path / f"broken.jsonl{ending}")
-    with pytest.raises(DataError, match="line 2: is no JSON"):
-        own(path)
+    assert "line 2: is no JSON" in refusal(path)
 
 
 def test_documents_in_utf16_are_read_where_a_mark_says_so(tmp_path: Path) -> None:
