@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.reports.factory import make_run, write_run
+
 ROOT = Path(__file__).parents[1]
 
 pytestmark = [
@@ -19,13 +21,15 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("flock") is None, reason="needs flock"),
 ]
 
+NO_PART = ("tests/", "docs/", "bench_runner/results/reference_runs/")
+"""Each test checks the project out."""
+
 STUB = """#!{python}
 # Plays the interpreter of .venv: a run is an invented one, asv writes what it would leave, and so do, but where all
 # else is to be real, asv's settings and the pages.
 import os, sys
 from pathlib import Path
 
-sys.path.insert(0, {root!r})
 words = sys.argv[1:]
 if words[:2] == ["main.py", "run"]:
     if os.environ.get("STUB_KILLED"):
@@ -37,10 +41,10 @@ if words[:2] == ["main.py", "run"]:
             (place / ".git" / "config.lock").touch()
         os.kill(os.getppid(), 9)
         sys.exit(1)
-    from tests.reports.factory import make_run, write_run
     out = Path(words[words.index("--out") + 1])
-    run = make_run(datasets=("eq",), tracks=("plain",), rounds=5, info={{"suites": {{words[2]: "?"}}, "id": out.name}})
-    write_run(run, out)
+    out.mkdir(parents=True, exist_ok=True)
+    for file in Path({invented!r}).iterdir():
+        (out / file.name).write_text(file.read_text().replace("ID-OF-RUN", out.name).replace("ITS-SUITE", words[2]))
     sys.exit(int(os.environ.get("STUB_STATUS", "0")))
 if words[:2] == ["-m", "asv"]:
     place = Path(words[3]).parent
@@ -71,7 +75,7 @@ def git(place: Path, *words: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bare repository that holds the project's files as branch main."""
+    """A bare repository that holds the project's files as branch main, but for many that play no part in it."""
     folder = tmp_path_factory.mktemp("project")
     made = folder / "made"
     made.mkdir()
@@ -83,7 +87,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() and not name.startswith(NO_PART):
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, made / name)
     git(made, "init", "--quiet", "--initial-branch", "main")
@@ -104,14 +108,23 @@ def commit(place: Path, message: str) -> None:
     git(place, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", message)
 
 
+@pytest.fixture(scope="module")
+def invented(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run that the stub measures, as a result folder."""
+    run = make_run(
+        datasets=("eq",), tracks=("plain",), rounds=5, info={"suites": {"ITS-SUITE": "?"}, "id": "ID-OF-RUN"}
+    )
+    return write_run(run, tmp_path_factory.mktemp("invented"))
+
+
 @pytest.fixture
-def checkout(tmp_path: Path, remote: Path) -> Path:
+def checkout(tmp_path: Path, remote: Path, invented: Path) -> Path:
     """The operator's checkout, set up with the stub."""
     git(tmp_path, "clone", "--quiet", str(remote), "checkout")
     place = tmp_path / "checkout"
     python = place / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(STUB.format(python=sys.executable, root=str(ROOT)))
+    python.write_text(STUB.format(python=sys.executable, invented=str(invented)))
     python.chmod(0o755)
     ready = place / ".venv" / ".ready"
     ready.touch()
@@ -148,15 +161,15 @@ def commits(remote: Path, branch: str) -> int:
 
 def test_a_first_publication_and_a_second_one_that_keeps_its_history(checkout: Path, remote: Path) -> None:
     main = branches(remote)["main"]
-    first = cron(checkout, STUB_REAL="1")
+    first = cron(checkout)
     assert first.returncode == 0, first.stdout + first.stderr
     assert branches(remote).keys() == {"main", "results", "gh-pages"}
-    pages = published(remote, "gh-pages")
-    assert {"index.html", "asv/index.html", ".nojekyll"} <= set(pages)
+    assert {"index.html", "asv/index.html", ".nojekyll"} <= set(published(remote, "gh-pages"))
     (run,) = [name for name in published(remote, "results") if name.endswith("samples.jsonl")]
     before = branches(remote)
     second = cron(checkout, STUB_REAL="1")
     assert second.returncode == 0, second.stdout + second.stderr
+    assert {"index.html", "asv/index.html", ".nojekyll"} <= set(published(remote, "gh-pages"))
     for branch in ("results", "gh-pages"):
         assert commits(remote, branch) == 2
         assert git(remote, "merge-base", before[branch], branch) == before[branch]
@@ -168,7 +181,7 @@ def test_a_first_publication_and_a_second_one_that_keeps_its_history(checkout: P
 
 
 def test_a_dry_run_pushes_nothing(checkout: Path, remote: Path) -> None:
-    done = cron(checkout, "--dry-run", STUB_REAL="1")
+    done = cron(checkout, "--dry-run")
     assert done.returncode == 0, done.stdout + done.stderr
     assert branches(remote).keys() == {"main"}
     assert (checkout / ".publish" / "dry-run" / "gh-pages" / "index.html").is_file()

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench_runner.results.records import Run
-from bench_runner.results.reference import reference_runs
 from reports.analysis.columns import READ_TIME
-from tests import access_table, findings_table, grids_table
+from tests import access_table, findings_table, grids_table, reference_tables
 from tests.constants_table import Constant, constants, constants_of, in_peoples_units
 from tests.generated_docs import COMMAND, PAGES, ROOT, renewed
 from tests.reports.factory import make_run, with_info
@@ -38,12 +37,12 @@ def test_the_machines_of_the_reference_run_are_told_by_its_runs(monkeypatch: pyt
 
 
 def test_every_page_that_shows_the_reference_run_names_its_processors() -> None:
-    processors = {run.info.machine.cpu for run in reference_runs()}
+    processors = {run.info.machine.cpu for run in reference_tables.runs()}
     assert all(processors)
     for name in ("README.md", "docs/findings.md", "docs/reproduction.md"):
         page = (ROOT / name).read_text()
         assert {cpu for cpu in processors if str(cpu) not in page} == set(), name
-    (access,) = (run for run in reference_runs() if "access" in run.info.suites)
+    (access,) = (run for run in reference_tables.runs() if "access" in run.info.suites)
     assert f"cache warm, on {access.info.machine.cpu}:" in (ROOT / "docs/access.md").read_text()
 
 

@@ -8,7 +8,7 @@ import ast
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -96,13 +96,24 @@ parsed = lru_cache(maxsize=1)(ast.parse)
 """One module after the other is held against all rules: each is parsed once."""
 
 
+@lru_cache(maxsize=1)
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All of a module's; walked once for all rules."""
+    return tuple(ast.walk(tree))
+
+
 def room_of(file: str) -> str:
     return file.partition("/")[0].removesuffix(".py")
 
 
-def imports(file: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+@cache
+def imports(file: str, text: str) -> tuple[tuple[int, str], ...]:
     """(line, dotted name) of everything imported anywhere in a module, `from a import b` as 'a.b'."""
-    for node in ast.walk(tree):
+    return tuple(_imports(file, parsed(text)))
+
+
+def _imports(file: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -124,7 +135,7 @@ def wrong_arrows(file: str, text: str) -> list[str]:
     allowed = (room, *MAY_IMPORT[room])
     return [
         f"{file}, line {line}: imports {name}, {room} may import {', '.join(allowed[1:]) or 'no room'}"
-        for line, name in imports(file, parsed(text))
+        for line, name in imports(file, text)
         if (name.partition(".")[0] in (*MAY_IMPORT, "tests"))
         and not any(f"{name}.".startswith(f"{target}.") for target in allowed)
     ]
@@ -138,7 +149,7 @@ def libraries_mixed(file: str, text: str) -> list[str]:
     own = f"libraries.{inside.partition('/')[0]}"
     return [
         f"{file}, line {line}: imports {name}, a library imports no other one"
-        for line, name in imports(file, parsed(text))
+        for line, name in imports(file, text)
         if name.partition(".")[0] == "libraries"
         and not any(f"{name}.".startswith(f"{target}.") for target in (own, *SHARED))
     ]
@@ -160,7 +171,7 @@ def wrong_arrows_in_runner(file: str, text: str) -> list[str]:
     allowed = ("", part, *INSIDE_RUNNER[part])
     return [
         f"{file}, line {line}: imports {name}, {part or 'the top'} may import {', '.join(allowed[2:]) or 'no part'}"
-        for line, name in imports(file, parsed(text))
+        for line, name in imports(file, text)
         if name.partition(".")[0] == "bench_runner" and part_of_runner(name) not in allowed
     ]
 
@@ -174,7 +185,7 @@ def cycles(texts: Mapping[str, str]) -> list[list[str]]:
     modules = {module_of(file): file for file in texts}
     arrows: dict[str, set[str]] = {}
     for module, file in modules.items():
-        named = {name for _, name in imports(file, parsed(texts[file]))}
+        named = {name for _, name in imports(file, texts[file])}
         arrows[module] = {found for name in named if (found := _longest_known(name, modules))} - {module}
     found: list[list[str]] = []
     while True:
@@ -214,8 +225,8 @@ def clocks_read(file: str, text: str) -> list[str]:
     if room_of(file) == "tests" or file in READ_CLOCKS:
         return []
     tree = parsed(text)
-    found = [(line, name) for line, name in imports(file, tree) if name.partition(".")[0] in ("time", "timeit")]
-    for node in ast.walk(tree):
+    found = [(line, name) for line, name in imports(file, text) if name.partition(".")[0] in ("time", "timeit")]
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and (
             node.attr in CLOCKS or (node.attr in ("now", "today") and "date" in ast.unparse(node.value))
         ):
@@ -231,7 +242,7 @@ def prints(file: str, text: str) -> list[str]:
         return []
     return [
         f"{file}, line {node.lineno}: print (format_bench/cli.py speaks to the user, through click and rich)"
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
 

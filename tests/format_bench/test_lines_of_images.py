@@ -60,17 +60,18 @@ for name in PROJECT:
         continue
     sys.exit(f"{name} can be imported")
 with open("given", "rb") as file:
-    imports, save, read, sets = pickle.load(file)
-read_back = {}
-for name, given in sets.items():
-    for folder, statements in (("ours", [imports, read]), ("lines", [imports, save, read])):
-        os.chdir(os.path.join(name, folder))
-        names = dict(zip(("arrays", "labels"), given)) if folder == "lines" else {}
-        exec(compile("\\n".join(statements), folder, "exec"), names)
-        read_back[name, folder] = names["arrays"], names["labels"]
-        os.chdir("../..")
-with open("read", "wb") as file:
-    pickle.dump(read_back, file)
+    variants, sets = pickle.load(file)
+top = os.getcwd()
+for variant, (imports, save, read) in variants.items():
+    read_back = {}
+    for name, given in sets.items():
+        for folder, statements in (("ours", [imports, read]), ("lines", [imports, save, read])):
+            os.chdir(os.path.join(top, variant, name, folder))
+            names = dict(zip(("arrays", "labels"), given)) if folder == "lines" else {}
+            exec(compile("\\n".join(statements), folder, "exec"), names)
+            read_back[name, folder] = names["arrays"], names["labels"]
+    with open(os.path.join(top, variant, "read"), "wb") as file:
+        pickle.dump(read_back, file)
 """
 
 
@@ -79,26 +80,40 @@ def project() -> tuple[str, ...]:
     return tuple(each.parent.name for each in Path(python_lines.__file__).parents[1].glob("*/__init__.py"))
 
 
-@pytest.mark.parametrize("variant", [*VARIANTS, *MORE])
-def test_the_lines_run_without_the_project_and_store_what_the_adapter_does(variant: str, tmp_path: Path) -> None:
-    storage: ImageStorage = build_loaded(variant)
-    assert "arrays=views" in variant or "arrays" not in storage.settings or storage.values["arrays"] == "owned"
-    lines = lines_of(variant, "images")
-    for name, images in SETS.items():
-        (tmp_path / name / "lines").mkdir(parents=True)
-        (tmp_path / name / "ours").mkdir()
-        storage.save(images, tmp_path / name / "ours" / f"data{storage.suffix}")
+def spelled(name: str) -> list[str]:
+    """The variants of one storage, whose lines share a process: what one imports, the others import too."""
+    return [variant for variant in dict.fromkeys([*VARIANTS, *MORE]) if variant.partition("[")[0] == name]
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(variant.partition("[")[0] for variant in [*VARIANTS, *MORE]))
+def test_the_lines_run_without_the_project_and_store_what_the_adapter_does(name: str, tmp_path: Path) -> None:
+    lines = {variant: lines_of(variant, "images") for variant in spelled(name)}
+    for variant in lines:
+        storage: ImageStorage = build_loaded(variant)
+        assert "arrays=views" in variant or "arrays" not in storage.settings or storage.values["arrays"] == "owned"
+        for kind, images in SETS.items():
+            (tmp_path / variant / kind / "lines").mkdir(parents=True)
+            (tmp_path / variant / kind / "ours").mkdir()
+            storage.save(images, tmp_path / variant / kind / "ours" / f"data{storage.suffix}")
     # Labels as numpy has them, because many users do.
-    sets = {name: (images.arrays, np.array(images.labels)) for name, images in SETS.items()}
-    (tmp_path / "given").write_bytes(pickle.dumps(("\n".join(lines.imports), lines.save, lines.read, sets)))
+    sets = {kind: (images.arrays, np.array(images.labels)) for kind, images in SETS.items()}
+    statements = {variant: ("\n".join(each.imports), each.save, each.read) for variant, each in lines.items()}
+    (tmp_path / "given").write_bytes(pickle.dumps((statements, sets)))
     (tmp_path / "alone.py").write_text(ALONE % (project(),))
     alone = [sys.executable, "-I", "alone.py"]
     done = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    read = pickle.loads((tmp_path / "read").read_bytes())
+    for variant in lines:
+        assert_stored_alike(variant, tmp_path / variant)
+
+
+def assert_stored_alike(variant: str, place: Path) -> None:
+    """By the lines and by the adapter, and read alike by both."""
+    storage: ImageStorage = build_loaded(variant)
+    read = pickle.loads((place / "read").read_bytes())
     for name, images in SETS.items():
         for folder in ("ours", "lines"):
-            stored = tmp_path / name / folder / f"data{storage.suffix}"
+            stored = place / name / folder / f"data{storage.suffix}"
             arrays, labels = read[name, folder]
             by_adapter = storage.read(stored)
             assert labels == by_adapter.labels == images.labels

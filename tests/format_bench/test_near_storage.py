@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import select
@@ -9,18 +10,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from format_bench import cli
 from format_bench.commands import store as store_commands
 from format_bench.errors import RequestError
 
-# Some twenty programs are started, each of which imports Arrow.
+# Some ten programs are started, each of which imports Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
@@ -28,11 +31,36 @@ MAIN = [sys.executable, str(ROOT / "main.py")]
 SQL = "SELECT id, name FROM events WHERE id >= 100 AND id < 103"
 
 
+def alone(*words: object, token: str | None = None) -> subprocess.CompletedProcess[str]:
+    """The program in a process of its own."""
+    return subprocess.run(
+        [*MAIN, *map(str, words)], capture_output=True, text=True, env=_environment(token), timeout=300
+    )
+
+
 def run(*words: object, token: str | None = None) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which has imported Arrow already."""
+    # Answers are written as bytes.
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, _environment(token), clear=True),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        cli.main([*map(str, words)])
+    assert isinstance(ended.value.code, int)
+    return subprocess.CompletedProcess(words, ended.value.code, *(_text(stream) for stream in (out, err)))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
+
+
+def _environment(token: str | None) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FORMAT_BENCH_")}
-    if token is not None:
-        environment["FORMAT_BENCH_TOKEN"] = token
-    return subprocess.run([*MAIN, *map(str, words)], capture_output=True, text=True, env=environment, timeout=300)
+    return environment if token is None else environment | {"FORMAT_BENCH_TOKEN": token}
 
 
 @contextmanager
@@ -180,7 +208,7 @@ def test_files_that_others_may_read_hold_no_secrets(store: Store, tmp_path: Path
 
 
 def refused(words: Callable[[Path], tuple[object, ...]], folder: Path) -> str:
-    done = run("serve", *words(folder))
+    done = alone("serve", *words(folder))
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -196,7 +224,7 @@ def test_services_refuse_what_would_not_be_safe(tmp_path: Path) -> None:
 
 
 def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
-    done = run("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
+    done = alone("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
 

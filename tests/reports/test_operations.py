@@ -39,14 +39,17 @@ def run_of(seed: int = 1, change: Callable[[Sample], Sample] = lambda sample: sa
 
 
 def without_save(kind: str = "") -> Run:
-    """Of `read` and `project` alone; with a `kind` the save is there, and failed."""
+    """Of `read` and `project` alone; with a `kind` the save is there, and failed, and there is one table."""
+    run = run_of()
+    if kind:
+        run = replace(run, samples=tuple(sample for sample in run.samples if sample.dataset == "eq"))
     failure = Failure(kind=kind or "error", reason="no space")
     samples = (
         changed(sample, failure=failure, figures={}, codec=None) if sample.operation == "save" else sample
-        for sample in run_of().samples
+        for sample in run.samples
         if kind or sample.operation != "save"
     )
-    return replace(run_of(), samples=tuple(samples))
+    return replace(run, samples=tuple(samples))
 
 
 def shown(run: Run) -> str:

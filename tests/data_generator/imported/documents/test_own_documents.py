@@ -4,6 +4,7 @@ import codecs
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from data_generator.dataset import Dataset
 from data_generator.documents import json_lines, key_of
 from data_generator.errors import DataError
 from data_generator.imported import byte_stream
-from data_generator.imported.documents import document_import, document_worker
+from data_generator.imported.documents import document_import, document_input, document_worker
 from data_generator.imported.documents.line_check import MAX_DEPTH
 from data_generator.imported.documents.line_check import key_of as key_in
+from data_generator.imported.import_process import REFUSAL
 from data_generator.imported.refusal import Refused
 from tests.data_generator.imported import packed
+from tests.data_generator.imported.tables.table_files import answers
 
 Write = Callable[..., Path]
 
@@ -41,6 +44,18 @@ def own(path: Path, rows: int | None = None, key: str = "") -> Dataset:
     return resolve("documents", {"key": key}, rows=rows, source=path)
 
 
+def refusal(path: Path) -> str:
+    """The two lines with which the process that reads the file refuses it; here without the process."""
+    task = {**asdict(document_input.find(path)), "path": str(path), "rows": 1_000_000, "key": ""}
+    kind, content = list(answers(document_import.READER, task))[-1]
+    assert kind == REFUSAL, "it is taken"
+    said = json.loads(content)
+    told = f"{said['where']}: {said['reason']}\n  {said['step']}"
+    assert told.count("\n") == 1
+    assert told.replace("\n", "").isprintable()
+    return told
+
+
 def text(dataset: Dataset) -> bytes:
     return b"".join(json_lines(batch) for batch in dataset.batches())
 
@@ -57,8 +72,7 @@ def test_compressed_documents_are_those_of_the_file(ending: str, tmp_path: Path)
     dataset = own(packed.write(b'{"id": 1}\r\n\n{"id": 2, "a": [1.0]}', tmp_path / f"own.jsonl{ending}"))
     assert text(dataset) == b'{"id": 1}\n{"id": 2, "a": [1.0]}\n'
     path = packed.write(b'{"id": 1}\n{"id": }', tmp_path / f"broken.jsonl{ending}")
-    with pytest.raises(DataError, match="line 2: is no JSON"):
-        own(path)
+    assert "line 2: is no JSON" in refusal(path)
 
 
 def test_documents_in_utf16_are_read_where_a_mark_says_so(tmp_path: Path) -> None:
@@ -133,10 +147,14 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
     ],
 )
 def test_what_is_no_document_is_refused_with_its_line(lines: tuple[Any, ...], told: str, write: Write) -> None:
+    assert told in refusal(write(*lines))
+
+
+def test_refusals_are_two_lines_with_the_file_in_front(write: Write) -> None:
+    path = write({"id": 1}, "5")
     with pytest.raises(DataError) as caught:
-        own(write(*lines))
-    assert told in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 2
+        own(path)
+    assert str(caught.value) == refusal(path)
 
 
 def test_what_looks_like_a_fault_and_is_none_is_taken(write: Write) -> None:

@@ -135,25 +135,22 @@ def test_an_input_that_has_changed_is_read_again(folders: Path) -> None:
     assert first.digest != second.digest
 
 
-@pytest.mark.parametrize(
-    ("suffix", "left"),
-    [
+def test_a_damaged_cache_is_made_again(folders: Path) -> None:
+    first = resolve("images", {}, source=folders)
+    expected = table(first)
+    for suffix, left in (
         (".arrow", b"ARROW1"),
         (".facts", b""),
         (".facts", b"[1, 2"),
         (".facts", b"[9, 28]"),
         (".facts", b'{"rows": 9}'),
         (".facts", b'{"rows": "9", "largest_side": 28}'),
-    ],
-)
-def test_a_damaged_cache_is_made_again(suffix: str, left: bytes, folders: Path) -> None:
-    first = resolve("images", {}, source=folders)
-    expected = table(first)
-    (kept,) = cache.default_folder().glob(f"*{suffix}")
-    kept.write_bytes(left)
-    again = resolve("images", {}, source=folders)
-    assert (again.rows, again.largest_side) == (first.rows, first.largest_side)
-    assert table(again).equals(expected)
+    ):
+        (kept,) = cache.default_folder().glob(f"*{suffix}")
+        kept.write_bytes(left)
+        again = resolve("images", {}, source=folders)
+        assert (again.rows, again.largest_side) == (first.rows, first.largest_side), left
+        assert table(again).equals(expected), left
 
 
 def test_an_input_that_changes_while_it_is_read_is_refused(folders: Path) -> None:

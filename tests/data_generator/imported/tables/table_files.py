@@ -18,7 +18,7 @@ import pyarrow.feather
 import pyarrow.orc
 import pyarrow.parquet as pq
 
-from data_generator.imported.import_process import END, HEADER, REFUSAL, Progress, answer
+from data_generator.imported.import_process import END, HEADER, REFUSAL, Progress, Reader, Task, answer
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables import table_import, table_input
 from data_generator.imported.tables.categories import Decoder
@@ -153,11 +153,16 @@ def frames(path: Path, rows: int, options: ReadOptions = AS_FOUND) -> Iterator[t
     """The letters and contents with which a reading answers."""
     found = table_input.find(path)
     task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}
+    return answers(table_import.READER, task)
+
+
+def answers(reader: Reader, task: Task) -> Iterator[tuple[bytes, bytes]]:
+    """The letters and contents with which a reader's process would answer."""
     page = os.memfd_create("progress")
     try:
         os.ftruncate(page, 4096)
         out = io.BytesIO()
-        answer(out, table_import.READER, task, Progress(page), 1 << 30)
+        answer(out, reader, task, Progress(page), 1 << 30)
     finally:
         os.close(page)
     content = out.getvalue()
