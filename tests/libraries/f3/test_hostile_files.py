@@ -30,7 +30,7 @@ def test_some_changed_files_end_in_a_table_or_an_error(way):
 
 def test_an_endless_loop_is_found():
     """The alarm that the tests above hang on."""
-    with pytest.raises(TimeoutError), mutations.in_time():
+    with pytest.raises(TimeoutError), mutations.in_time(0.1):
         _endless()
 
 
