@@ -68,9 +68,11 @@ selfbench-documents: $(VENV)/.ready  ## what the document store reaches, beside 
 fuzz-import: $(VENV)/.ready  ## 500 generated tables, written by seven programs: each arrives as it is, with a warning, or is refused
 	$(RUN) -m tests.data_generator.imported.tables.generated_tables 500
 
-fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files: each ends in a table or in an error; about five minutes
+fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files, 40,000 damaged payloads: each ends in a table or in an error; about five minutes
 	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \
-	  $(RUN) -m tests.libraries.f3.mutations 10000 plain native || { kill $$broken; exit 1; }; wait $$broken
+	  { $(RUN) -m tests.libraries.f3.mutations 10000 plain native && \
+	    $(RUN) -m tests.libraries.f3.mutate native 20000 2 && $(RUN) -m tests.libraries.f3.mutate wasm 20000 4; } \
+	    || { kill $$broken; exit 1; }; wait $$broken
 
 fuzz-near-storage: $(VENV)/.ready  ## 10,000 broken footers, requests and filters, answers beside plain Python; about two minutes
 	$(RUN) -m tests.libraries.near_storage.long_runs footers messages filters aggregates pruning & broken=$$!; \

@@ -71,20 +71,25 @@ def kinds() -> Iterator[tuple[str, Sequence[Call]]]:
     yield "JSON parsed", [partial(json_text.rows_of, JSON)]
     yield "broken JSON parsed", [partial(json_text.rows_of, mutated(JSON, dice)) for _ in range(BROKEN)]
     yield "columns encoded", [partial(encode_column, column) for column in columns]
-    yield "columns decoded", [
-        partial(decode, column.leaf, data) for column, data in chunks for decode in (decode_column, decode_coded)
-    ]
-    yield "broken columns decoded", [
-        partial(decode, column.leaf, data)
-        for (column, _), data in zip(np.repeat(np.array(chunks, object), 3, axis=0), broken, strict=True)
-        for decode in (decode_column, decode_coded)
-    ]
+    yield (
+        "columns decoded",
+        [partial(decode, column.leaf, data) for column, data in chunks for decode in (decode_column, decode_coded)],
+    )
+    yield (
+        "broken columns decoded",
+        [
+            partial(decode, column.leaf, data)
+            for (column, _), data in zip(np.repeat(np.array(chunks, object), 3, axis=0), broken, strict=True)
+            for decode in (decode_column, decode_coded)
+        ],
+    )
     yield "records taken", [partial(take_of, [column, column], places) for column in columns]
     yield "records taken that are not there", [partial(take_of, [column], places + 9) for column in columns]
     yield "rows assembled", [partial(assemble_rows, SCHEMA, by_number, len(ROWS))]
-    yield "broken columns assembled", [
-        partial(assemble_rows, SCHEMA, with_broken(column), len(ROWS)) for column in columns
-    ]
+    yield (
+        "broken columns assembled",
+        [partial(assemble_rows, SCHEMA, with_broken(column), len(ROWS)) for column in columns],
+    )
     yield "rows compacted", [partial(vector.encode, ROWS), partial(vector.decode, compacted)]
     yield "broken rows expanded", [partial(vector.decode, [mutated(row, dice) for row in compacted]) for _ in range(9)]
 

@@ -93,14 +93,14 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
 
 
 @contextlib.contextmanager
-def in_time() -> Iterator[None]:
+def in_time(seconds: float = SECONDS) -> Iterator[None]:
     """Raises TimeoutError after two seconds of the processor's time: a busy machine makes nothing a loop."""
 
     def stop(number: int, frame: Any) -> None:
-        raise TimeoutError(f"not done after {SECONDS} seconds")
+        raise TimeoutError(f"not done after {seconds} seconds")
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:

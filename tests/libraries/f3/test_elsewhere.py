@@ -31,13 +31,21 @@ TABLE = pa.table(
 PARAMETERS = ({}, {"dictionary": "best", "codec": "lz4", "checksums": True}, {"dictionary": "local", "codec": "zstd"})
 
 
-@pytest.fixture
-def elsewhere(tmp_path):
-    """Runs lines of Python with a copy of the package without some of what was built, in a folder with three files."""
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with the table in three files, and as Arrow stores it."""
+    folder = tmp_path_factory.mktemp("files")
     for number, parameters in enumerate(PARAMETERS):
-        f3.write(TABLE, tmp_path / f"{number}.f3", **parameters)
-    with pa.ipc.new_file(tmp_path / "table.arrow", TABLE.schema) as file:
+        f3.write(TABLE, folder / f"{number}.f3", **parameters)
+    with pa.ipc.new_file(folder / "table.arrow", TABLE.schema) as file:
         file.write_table(TABLE)
+    return folder
+
+
+@pytest.fixture
+def elsewhere(files, tmp_path):
+    """Runs lines of Python with a copy of the package without some of what was built, in a folder with three files."""
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
 
     def run(lines: str, *lacking: str) -> subprocess.CompletedProcess[str]:
         shutil.copytree(PACKAGE, tmp_path / "libraries/f3", ignore=shutil.ignore_patterns("__pycache__", *lacking))

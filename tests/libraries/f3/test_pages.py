@@ -12,6 +12,7 @@ from libraries.f3.decoders import pages
 from libraries.f3.decoders.pages import LARGE_BYTES
 
 ROOM_BYTES = 4 * LARGE_BYTES
+PATTERN = (np.arange(ROOM_BYTES) % 251).astype(np.uint8)
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are moved on Linux alone")
 
 
@@ -21,7 +22,7 @@ def memory() -> np.ndarray:
     numbers = np.frombuffer(place, np.uint8)
     numbers = numbers[-numbers.ctypes.data % LARGE_BYTES :][:ROOM_BYTES]
     pages.prefer_large(numbers.ctypes.data, ROOM_BYTES)
-    numbers[:] = np.arange(ROOM_BYTES) % 251
+    numbers[:] = PATTERN
     return numbers
 
 
@@ -46,7 +47,7 @@ def test_large_results_are_moved_and_leave_an_empty_place_that_can_be_written():
     numbers = memory()
     result = taken(numbers, LARGE_BYTES + 1)
     assert not numbers[: LARGE_BYTES + 1].any()
-    assert np.array_equal(numbers[2 * LARGE_BYTES :], np.arange(2 * LARGE_BYTES, ROOM_BYTES) % 251)
+    assert np.array_equal(numbers[2 * LARGE_BYTES :], PATTERN[2 * LARGE_BYTES :])
     numbers[:] = 1
     assert np.frombuffer(result, np.uint8).max() == 250
 

@@ -1,8 +1,10 @@
 """What was written comes back: whole, by columns, by rows, in batches, with as little reading as that takes."""
 
+import functools
 import io
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,14 @@ from tests.libraries.f3.tables import opened, stored, varied
 
 SMALL = {"rows_per_unit": 64, "unit_bytes": 500}
 TABLE = varied()
+
+
+@functools.cache
+def written(dictionary: str, coding: Any = None) -> bytes:
+    """The table in several row groups, written once for all tests that read it so."""
+    out = io.BytesIO()
+    f3.write(TABLE, out, **SMALL, row_group_rows=300, dictionary=dictionary, **({"coding": coding} if coding else {}))
+    return out.getvalue()
 
 
 @pytest.mark.parametrize("dictionary", ["none", "local", "shared", "best"])
@@ -54,7 +64,7 @@ ROWS = [
 @pytest.mark.parametrize("rows", ROWS, ids=str)
 @pytest.mark.parametrize("dictionary", ["none", "local", "shared"])
 def test_some_rows_of_some_columns_come_back(rows, dictionary):
-    file = stored(TABLE, **SMALL, dictionary=dictionary, row_group_rows=300)
+    file = written(dictionary, plain_coding)
     names = ["struct", "list", "text", "deep"]
     numbers = range(1000)[rows] if isinstance(rows, slice) else rows
     expected = TABLE.select(names).take(pa.array(numbers, pa.int64()))
@@ -79,7 +89,7 @@ def test_a_local_file_is_read_into_the_same_memory_again_and_again(
     rooms = []
     whole = f3_io._in_large_pages
     monkeypatch.setattr(f3_io, "_in_large_pages", lambda size_bytes: rooms.append(size_bytes) or whole(size_bytes))
-    f3.write(TABLE, tmp_path / "t.f3", **SMALL, row_group_rows=300, dictionary=dictionary)
+    (tmp_path / "t.f3").write_bytes(written(dictionary))
     with f3.open(tmp_path / "t.f3", prefer=prefer) as file:
         read = file.read()
         assert len(rooms) == 1
@@ -471,7 +481,7 @@ def test_too_little_memory_is_told_with_its_place(monkeypatch):
 def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, prefer, dictionary):
     monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
-    f3.write(TABLE, tmp_path / "t.f3", **SMALL, row_group_rows=300, dictionary=dictionary)
+    (tmp_path / "t.f3").write_bytes(written(dictionary))
     with f3.open(tmp_path / "t.f3", prefer=prefer, threads=threads) as file:
         for _ in range(3):
             assert file.read().equals(TABLE)

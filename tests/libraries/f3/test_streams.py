@@ -45,7 +45,10 @@ def stream(path, batches, units, hold):
     def write():
         with f3.Writer(path, SCHEMA, **units) as writer:
             for _ in range(batches):
-                texts = [f"text {number}" for number in numbers.integers(0, 10**9, ROWS)]
+                digits = numbers.integers(48, 58, (ROWS, 9), np.uint8)
+                spelled = np.hstack([np.broadcast_to(np.frombuffer(b"text ", np.uint8), (ROWS, 5)), digits])
+                ends = pa.py_buffer(np.arange(0, 14 * ROWS + 1, 14, dtype=np.int32))
+                texts = pa.Array.from_buffers(pa.string(), ROWS, [None, ends, pa.py_buffer(spelled)])
                 columns = [numbers.integers(0, 2**62, ROWS), numbers.random(ROWS), texts]
                 batch = pa.record_batch([pa.array(each) for each in columns], schema=SCHEMA)
                 seen["table"] += batch.nbytes
@@ -66,15 +69,18 @@ def stream(path, batches, units, hold):
 
 path, units, hold = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3] == "hold"
 stream(path, 4, units, False)
-print(json.dumps([stream(path, batches, units, hold) for batches in (24, 144)]))
+print(json.dumps([stream(path, int(batches), units, hold) for batches in sys.argv[4:]]))
 """
 
 
-def streamed(path: Path, units: dict[str, int], hold: str = "") -> list[dict[str, int]]:
-    """Growth of the resident memory while a table of 196,608 rows, and one of six times as many, is written and read in
-    a process of its own."""
+FEW, MANY = 16, 96
+"""Batches: 131,072 rows, and six times as many."""
+
+
+def streamed(path: Path, units: dict[str, int], *batches: int, hold: str = "") -> list[dict[str, int]]:
+    """Growth of the resident memory while a table of so many batches is written and read, in a process for all."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", STREAM, str(path), json.dumps(units), hold]
+    command = [sys.executable, "-c", STREAM, str(path), json.dumps(units), hold, *map(str, batches)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     return json.loads(done.stdout)
 
@@ -84,22 +90,22 @@ SMALL_UNITS = {"rows_per_unit": 4_096, "unit_bytes": 65_536}
 
 @pytest.mark.parametrize("units", [SMALL_UNITS, {**SMALL_UNITS, "row_group_rows": 50_000}], ids=["one group", "groups"])
 def test_memory_does_not_grow_with_the_rows(tmp_path, units):
-    few, many = streamed(tmp_path / "t.f3", units)
-    assert many["rows"] == 6 * few["rows"] == 144 * 8_192
+    few, many = streamed(tmp_path / "t.f3", units, FEW, MANY)
+    assert many["rows"] == 6 * few["rows"] == MANY * 8_192
     for way in ("write", "read"):
         assert many[way] < few[way] + 4_000_000, (few, many)
         assert many[way] < many["table"] / 3, many
 
 
 def test_what_is_held_is_a_unit_of_each_column(tmp_path):
-    _, many = streamed(tmp_path / "t.f3", {"unit_bytes": 1_048_576})
+    (many,) = streamed(tmp_path / "t.f3", {"unit_bytes": 1_048_576}, MANY)
     # What comes is a batch of 8,192 rows; a unit has 65,536 of them, about 2 MB in all three columns.
     assert many["write"] < 3 * 1_048_576 + 5 * 2_200_000 + 4_000_000
     # The IOUnits of 8 MiB of the default stay on the disk: units alone are read.
-    _, many = streamed(tmp_path / "t.f3", {})
+    (many,) = streamed(tmp_path / "t.f3", {}, MANY)
     assert many["read"] < 5 * 2_200_000 + 4_000_000
 
 
 def test_the_measure_sees_a_table_that_is_held(tmp_path):
-    _, many = streamed(tmp_path / "t.f3", SMALL_UNITS, "hold")
+    (many,) = streamed(tmp_path / "t.f3", SMALL_UNITS, MANY // 3, hold="hold")
     assert many["read"] > 0.8 * many["table"]

@@ -243,25 +243,34 @@ import pyarrow as pa
 from libraries import f3
 from tests.libraries.f3 import plain_coding
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-try:
-    f3.write(pa.table({"a": list(range(100_000))}), sys.argv[1], coding=plain_coding, unit_bytes=int(sys.argv[3]))
-except OSError as error:
-    print(type(error).__name__, error)
+table = pa.table({"a": list(range(100_000))})
+for case in sys.argv[1:]:
+    path, most_bytes, unit_bytes = case.split(":")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(most_bytes), resource.RLIM_INFINITY))
+    try:
+        f3.write(table, path, coding=plain_coding, unit_bytes=int(unit_bytes))
+    except OSError as error:
+        print(type(error).__name__, error)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size here")
-@pytest.mark.parametrize("unit_bytes", [1000, 2**24], ids=["while it is written", "when the last of it is written"])
-@pytest.mark.parametrize("missing_bytes", [500_000, 20])
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, unit_bytes, missing_bytes):
-    size = len(stored(pa.table({"a": list(range(100_000))}), unit_bytes=unit_bytes).getvalue())
-    path = tmp_path / "table.f3"
-    path.write_bytes(b"the one before")
-    command = [sys.executable, "-c", FULL, str(path), str(size - missing_bytes), str(unit_bytes)]
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
+    table, cases, paths = pa.table({"a": list(range(100_000))}), [], []
+    # While the file is written, and when the last of it is.
+    for unit_bytes in (1000, 2**24):
+        size = len(stored(table, unit_bytes=unit_bytes).getvalue())
+        for missing_bytes in (500_000, 20):
+            path = tmp_path / f"{unit_bytes} {missing_bytes}" / "table.f3"
+            path.parent.mkdir()
+            path.write_bytes(b"the one before")
+            paths.append(path)
+            cases.append(f"{path}:{size - missing_bytes}:{unit_bytes}")
+    command = [sys.executable, "-c", FULL, *cases]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=os.getcwd())
-    assert done.stdout == f"OSError [Errno 27] File too large: '{path}'\n"
-    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("table.f3", b"the one before")]
+    assert done.stdout == "".join(f"OSError [Errno 27] File too large: '{path}'\n" for path in paths)
+    for path in paths:
+        assert [(each.name, each.read_bytes()) for each in path.parent.iterdir()] == [(path.name, b"the one before")]
 
 
 class Stopping:
@@ -383,8 +392,8 @@ def test_memory_does_not_grow_with_row_groups(tmp_path):
         script = (
             "import sys, resource, numpy as np, pyarrow as pa\nfrom libraries import f3\n"
             "from tests.libraries.f3 import plain_coding\n"
-            "batch = pa.record_batch({str(n): np.arange(100_000) for n in range(4)})\n"
-            "sizes = {'row_group_rows': 1_000_000, 'unit_bytes': 2**20}\n"
+            "batch = pa.record_batch({str(n): np.arange(50_000) for n in range(4)})\n"
+            "sizes = {'row_group_rows': 500_000, 'unit_bytes': 2**20}\n"
             "with f3.Writer(sys.argv[1], batch.schema, coding=plain_coding, **sizes) as writer:\n"
             f"    for _ in range({10 * groups}):\n        writer.write_batch(batch)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"

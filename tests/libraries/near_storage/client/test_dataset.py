@@ -273,7 +273,7 @@ def test_no_attribute_ends_the_process(served: Cluster):
 def test_random_filters_of_random_tables(served: Cluster):
     """What Arrow filters in memory comes out of the Dataset, row for row, whoever filters."""
     rng, client, compared = random.Random(7), served.client(), 0
-    for number in range(12):
+    for number in range(6):
         types = [type for type in rng.choices(TYPES, k=3) if not pa.types.is_null(type)]
         rows = random_table(rng, [pa.int64(), *types], 9).remove_column(0)
         data = pa.table([range(9), *rows.columns], names=["row", *rows.column_names])
@@ -291,7 +291,7 @@ def test_random_filters_of_random_tables(served: Cluster):
             assert found.to_table(columns=["row"], filter=expression)["row"].to_pylist() == expected, expression
             assert found.count_rows(expression) == len(expected), expression
             compared += 1
-    assert compared > 80
+    assert compared > 40
 
 
 def test_what_arrow_refuses_to_compare_is_answered(served: Cluster):

@@ -12,7 +12,7 @@ from libraries.near_storage.client import pumping, streaming
 from libraries.near_storage.serving.limits import Limits
 from tests.libraries.near_storage.serving.cluster import Cluster, cluster
 
-ROWS, PARTITIONS = 1_000_000, 8
+ROWS, PARTITIONS = 800_000, 8
 
 
 @pytest.fixture(scope="module")

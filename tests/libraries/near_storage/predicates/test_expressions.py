@@ -270,13 +270,13 @@ def assert_as_arrow(rng: random.Random, expressions: int) -> tuple[int, int, int
     return compared, complete, partly
 
 
-def test_a_thousand_filters_of_one_seed_keep_what_arrow_keeps() -> None:
-    """`long_runs` takes 20,000."""
+def test_filters_of_one_seed_keep_what_arrow_keeps() -> None:
+    """600; `long_runs` takes 20,000."""
     rng = random.Random(28)
-    compared, complete, partly = map(sum, zip(*(assert_as_arrow(rng, 20) for _ in range(60)), strict=True))
-    assert compared > 400
+    compared, complete, partly = map(sum, zip(*(assert_as_arrow(rng, 20) for _ in range(30)), strict=True))
+    assert compared > 200
     assert complete > 0.6 * compared
-    assert partly > 10
+    assert partly > 5
 
 
 class Watched(pa.dataset.Dataset):

@@ -17,7 +17,7 @@ def test_no_node_dies_and_none_passes_its_limit(tmp_path: Path):
         processes(tmp_path, nodes=2, batch_bytes=1 << 20, memory_bytes=MEMORY_BYTES) as served,
         connect(served.uri, served.token) as client,
     ):
-        for name, path in crowd.tables(tmp_path, scale=5).items():
+        for name, path in crowd.tables(tmp_path, scale=20).items():
             client.put(name, path)
         outcome = crowd.beside_a_good_one(served, client, clients=4, queries=len(crowd.HOSTILE))
     assert outcome.dead == []
