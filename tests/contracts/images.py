@@ -13,6 +13,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,6 +101,11 @@ except Exception as error:
 
 def photograph(shape: tuple[int, ...], seed: int) -> np.ndarray:
     """Something smooth with a little noise, as lossy formats expect of images: uint8 of this shape."""
+    return _photographed(shape, seed).copy()
+
+
+@cache
+def _photographed(shape: tuple[int, ...], seed: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     rows, columns = np.mgrid[: shape[0], : shape[1]]
     channels = shape[2] if len(shape) == 3 else 1
