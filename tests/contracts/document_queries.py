@@ -62,6 +62,7 @@ from tests.contracts.hostile_queries import (
     texts_with_nul,
     without_what_json_lacks,
 )
+from tests.contracts.one_duckdb import one_duckdb
 from tests.contracts.projection import rchar
 from tests.libraries.document_store.queries.memory import documents, plans
 
@@ -486,7 +487,8 @@ class DocumentQueries:
                 return
             assert wrong == {}, wrong
 
-        run()
+        with one_duckdb():
+            run()
 
     @answers_queries
     def test_plans_that_nest_deep_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
