@@ -8,11 +8,11 @@ Storages with limits declare them (a side, a bound of the loss); they do not ove
 
 from __future__ import annotations
 
-import itertools
 import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,6 +100,11 @@ except Exception as error:
 
 def photograph(shape: tuple[int, ...], seed: int) -> np.ndarray:
     """Something smooth with a little noise, as lossy formats expect of images: uint8 of this shape."""
+    return _photographed(shape, seed).copy()
+
+
+@cache
+def _photographed(shape: tuple[int, ...], seed: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     rows, columns = np.mgrid[: shape[0], : shape[1]]
     channels = shape[2] if len(shape) == 3 else 1
@@ -312,13 +317,19 @@ class ImageStorageContract(AdapterContract):
 
     @gives_batches
     @pytest.mark.parametrize(
-        ("images", "count"), [*itertools.product((colour, mixed), (1, 7, 5_000)), (many, 7), (one, 1), (none, 1)]
+        ("images", "counts"),
+        [(colour, (1, 7, 5_000)), (mixed, (1, 7, 5_000)), (many, (7,)), (one, (1,)), (none, (1,))],
     )
     def test_batches_are_all_images_in_their_order(
-        self, images: Callable[[], Images], count: int, adapter: ImageStorage, location: Path
+        self, images: Callable[[], Images], counts: tuple[int, ...], adapter: ImageStorage, location: Path
     ) -> None:
         self.save(adapter, images(), location)
-        handle = adapter.open(location)
+        for count in counts:
+            self.gives_all_in_batches(adapter.open(location), count, images(), adapter.least_psnr_db)
+
+    def gives_all_in_batches(
+        self, handle: ImageHandle, count: int, images: Images, least_psnr_db: float | None
+    ) -> None:
         assert handle.batches is not None
         for _ in range(2):
             found = list(handle.batches(count))
@@ -330,7 +341,7 @@ class ImageStorageContract(AdapterContract):
             for batch in found:
                 all_of_them.arrays.extend(batch.arrays)
                 all_of_them.labels.extend(batch.labels)
-            same(images(), all_of_them, adapter.least_psnr_db)
+            same(images, all_of_them, least_psnr_db)
             assert all(array.flags.owndata and array.flags.writeable for array in all_of_them.arrays)
         handle.close()
 

@@ -51,7 +51,7 @@ class TestSqlite(DocumentStoreContract):
     def test_an_index_means_the_same_whatever_the_kinds_and_wherever_it_stands(
         self, adapter: SqliteJson, location: Path
     ) -> None:
-        handle = stored(adapter, location, True)
+        handle = stored(adapter, location, True, 40)
         held = [document for batch in handle.scan() for document in batch]
         other = Compare(at("t"), "<", Constant("t5"))
         for path in ("n", "t"):
@@ -83,9 +83,9 @@ def counting(condition: Condition) -> str:
     return to_json(Plan((Filter(condition), Count())))
 
 
-def stored(adapter: SqliteJson, location: Path, mixed: bool) -> SqliteHandle:
+def stored(adapter: SqliteJson, location: Path, mixed: bool, numbers: int = 1_000) -> SqliteHandle:
     """Documents with two fields that have an index each."""
-    documents = [{"id": number, "at": {"n": number, "t": f"t{number}"}} for number in range(1_000)]
+    documents = [{"id": number, "at": {"n": number, "t": f"t{number}"}} for number in range(numbers)]
     if mixed:
         documents += [{"id": 1_000 + number, "at": {"n": kind, "t": kind}} for number, kind in enumerate(KINDS)]
         documents.append({"id": 2_000, "at": {}})

@@ -35,7 +35,7 @@ class TestBson(DocumentStoreContract):
 
 @pytest.mark.slow
 class TestBsonZstd(DocumentStoreContract):
-    variant = "bson[engine=pymongo,codec=zstd,level=19]"
+    variant = "bson[engine=pymongo,codec=zstd,level=9]"
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])

@@ -25,12 +25,24 @@ from tests.libraries.document_store.random_documents import documents
 EMPTY = Schema.new("id", Kind.INTEGER)
 
 
+BUILT = kernels.NATIVE
+both = pytest.mark.parametrize("way", ["both"], indirect=True)
+"""For random documents, which take longer to make than to test: a test asks for `ways()` by itself."""
+
+
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
     """Everything by C and without it."""
-    if request.param and not kernels.NATIVE:
+    if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
-    monkeypatch.setattr(kernels, "NATIVE", request.param)
+    monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)
+
+
+def ways():
+    """Sets one way after the other; the fixture sets it back."""
+    for native in (False, True) if BUILT else (False,):
+        kernels.NATIVE = native
+        yield
 
 
 def columns_of(found, schema=EMPTY):
@@ -41,17 +53,17 @@ def tokens(column):
     return column.levels.tolist(), np.array(column.values.tolist()).tobytes()
 
 
+@both
 @settings(max_examples=40, deadline=None)
 @given(documents(), st.data())
 def test_some_records(found, data):
     ordinals = data.draw(st.lists(st.integers(0, len(found) - 1), max_size=10)) if found else []
     whole = columns_of(found)
     wanted = columns_of([found[ordinal] for ordinal in ordinals], whole.schema)
-    for column, expected in zip(whole.columns, wanted.columns, strict=True):
-        assert len(record_starts(column)) == len(found) + 1
-        assert tokens(take(column, np.array(ordinals, np.int64))) == tokens(expected)
-        twice = take_of([column, column], np.array([*ordinals, *(one + len(found) for one in ordinals)], np.int64))
-        assert tokens(twice) == tokens(joined([expected, expected]))
+    pairs = list(zip(whole.columns, wanted.columns, strict=True))
+    for _ in ways():
+        for column, expected in pairs:
+            assert_taken(column, expected, ordinals, len(found))
 
 
 def test_neighbours_that_lie_in_two_components():
@@ -65,6 +77,15 @@ def test_neighbours_that_lie_in_two_components():
         assert tokens(take_of([first, second], np.arange(3, 9))) == tokens(expected)
 
 
+def assert_taken(column, expected, ordinals, count):
+    """Records of one column, and of two that are joined."""
+    assert len(record_starts(column)) == count + 1
+    assert tokens(take(column, np.array(ordinals, np.int64))) == tokens(expected)
+    twice = take_of([column, column], np.array([*ordinals, *(one + count for one in ordinals)], np.int64))
+    assert tokens(twice) == tokens(joined([expected, expected]))
+
+
+@both
 @settings(max_examples=40, deadline=None)
 @given(documents(), documents(), st.data())
 def test_runs_of_two_components(first, second, data):
@@ -79,10 +100,10 @@ def test_runs_of_two_components(first, second, data):
         kept += left[component][:count] if is_copied else []
         left[component] = left[component][count:]
     runs = np.array(runs, np.int64).reshape(-1, 2)
-    for pieces, expected in zip(
-        zip(*components, strict=True), columns_of(kept, schema).columns, strict=True
-    ):  # fmt: skip
-        assert tokens(gather(pieces, runs)) == tokens(expected)
+    expected = columns_of(kept, schema).columns
+    for _ in ways():
+        for pieces, column in zip(zip(*components, strict=True), expected, strict=True):
+            assert tokens(gather(pieces, runs)) == tokens(column)
 
 
 def test_a_null_beside_a_column_that_came_later_is_none_of_its_own():
@@ -93,10 +114,12 @@ def test_a_null_beside_a_column_that_came_later_is_none_of_its_own():
         assert_stood_in(first, [{"id": 9, "p": late, "q": [late]}])
 
 
+@both
 @settings(max_examples=60, deadline=None)
 @given(documents(), documents())
 def test_columns_that_came_later(first, second):
-    assert_stood_in(first, second)
+    for _ in ways():
+        assert_stood_in(first, second)
 
 
 def assert_stood_in(first, second):

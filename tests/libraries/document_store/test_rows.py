@@ -20,13 +20,24 @@ from libraries.document_store.paths import ITEMS, Path, parse
 from libraries.document_store.values import MAX_DEPTH, Kind, same
 from tests.libraries.document_store.random_documents import NAMES, documents
 
+BUILT = kernels.NATIVE
+both = pytest.mark.parametrize("way", ["both"], indirect=True)
+"""For random documents, which take longer to make than to test: a test asks for `ways()` by itself."""
+
 
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
     """Everything by C and without it."""
-    if request.param and not kernels.NATIVE:
+    if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
-    monkeypatch.setattr(kernels, "NATIVE", request.param)
+    monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)
+
+
+def ways():
+    """Sets one way after the other; the fixture sets it back."""
+    for native in (False, True) if BUILT else (False,):
+        kernels.NATIVE = native
+        yield
 
 
 @dataclass
@@ -43,12 +54,14 @@ def nested(depth):
     return value
 
 
+@both
 @settings(max_examples=50, deadline=None)
 @given(documents())
 def test_rows_are_documents(found):
-    rows = messagepack.encode_all(found)
-    assert same([messagepack.decode(row) for row in rows], found)
-    assert messagepack.keys_of(rows, "id") == list(range(len(found)))
+    for _ in ways():
+        rows = messagepack.encode_all(found)
+        assert same([messagepack.decode(row) for row in rows], found)
+        assert messagepack.keys_of(rows, "id") == list(range(len(found)))
 
 
 @pytest.mark.parametrize(
@@ -155,21 +168,25 @@ def in_json(value):
     return not isinstance(value, bytes) and (not isinstance(value, float) or math.isfinite(value))
 
 
+@both
 @settings(max_examples=80, deadline=None)
 @given(documents(), st.booleans(), st.sampled_from([None, 1]))
 def test_json_comes_through(found, escaped, indent):
     found = [document for document in found if in_json(document)]
     lines = [json.dumps(document, ensure_ascii=escaped, indent=indent).replace("\n", "\t") for document in found]
-    rows = json_text.rows_of("\n\r\n".join(lines).encode())
-    assert same([messagepack.decode(row) for row in rows], found)
-    assert rows == [msgspec.msgpack.encode(document) for document in found]
+    for _ in ways():
+        rows = json_text.rows_of("\n\r\n".join(lines).encode())
+        assert same([messagepack.decode(row) for row in rows], found)
+        assert rows == [msgspec.msgpack.encode(document) for document in found]
 
 
+@both
 @settings(max_examples=80, deadline=None)
 @given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**63), 2**63 - 1)))
 def test_numbers_are_exact(number):
-    (row,) = json_text.rows_of(b'{"a": %s}' % repr(number).encode())
-    assert same(messagepack.decode(row), {"a": number})
+    for _ in ways():
+        (row,) = json_text.rows_of(b'{"a": %s}' % repr(number).encode())
+        assert same(messagepack.decode(row), {"a": number})
 
 
 @pytest.mark.parametrize(

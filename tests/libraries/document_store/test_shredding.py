@@ -1,5 +1,6 @@
 """Documents become columns and documents again, whatever their shape; and the tokens are those of the paper."""
 
+import itertools
 from dataclasses import replace
 
 import msgspec
@@ -21,6 +22,7 @@ from tests.libraries.document_store.random_documents import documents
 EMPTY = Schema.new("id", Kind.INTEGER)
 
 
+BOTH = (False, True) if kernels.NATIVE else (False,)
 WAYS = [False, pytest.param(True, marks=pytest.mark.skipif(not kernels.NATIVE, reason="python -m libraries.build"))]
 
 
@@ -40,21 +42,15 @@ def levels(result):
     }
 
 
-@pytest.mark.parametrize("use_native", WAYS)
 @settings(max_examples=80, deadline=None)
-@given(documents())
-def test_documents_come_back(use_native, found):
-    result = shredded(found, use_native=False)
-    assert same(assemble(result.schema, by_number(result), len(found), use_native=use_native), found)
-
-
-@pytest.mark.parametrize("use_native", WAYS)
-@settings(max_examples=50, deadline=None)
 @given(documents(), st.integers(1, 6))
-def test_documents_beyond_the_limit_of_columns_come_back(use_native, found, limit):
-    result = shredded(found, Schema.new("id", Kind.INTEGER, limit), use_native=False)
-    assert len(result.schema.leaves) <= limit + 1
-    assert same(assemble(result.schema, by_number(result), len(found), use_native=use_native), found)
+def test_documents_come_back(found, limit):
+    """Also those of more columns than there may be."""
+    whole = shredded(found, use_native=False)
+    limited = shredded(found, Schema.new("id", Kind.INTEGER, limit), use_native=False)
+    assert len(limited.schema.leaves) <= limit + 1
+    for result, use_native in itertools.product((whole, limited), BOTH):
+        assert same(assemble(result.schema, by_number(result), len(found), use_native=use_native), found)
 
 
 @pytest.mark.skipif(not kernels.NATIVE, reason="the kernels are not built: python -m libraries.build")

@@ -55,26 +55,30 @@ def histories(draw, text_keys):
     return versions
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("text_keys", [False, True])
-def test_merges_are_what_a_dict_says(layout, text_keys):
+def test_merges_are_what_a_dict_says(text_keys):
     @settings(max_examples=10, deadline=None)
     @given(histories(text_keys), st.integers(1, 4), st.integers(1, 6), st.data())
     def check(versions, leaf_records, merged_records, data):
-        components = generations(layout, versions, text_keys, leaf_records=leaf_records)
-        wanted = newest(versions)
-        alive = {key: document for key, document in wanted.items() if document is not None}
-        # Some of the newest first, their anti-matter kept, then all.
-        some = data.draw(st.integers(1, len(components)))
-        younger = merged(components[:some], leaf_records=merged_records)
-        assert alike(read_back(younger), dict(sorted(newest(versions[:some]).items())))
-        whole = merged([younger, *components[some:]], drop_antimatter=True, leaf_records=merged_records)
-        assert list(read_back(whole)) == sorted(alive)
-        assert alike(read_back(whole), dict(sorted(alive.items())))
-        if layout == "amax":
-            same_columns_as_shredded(whole, alive)
+        some = data.draw(st.integers(1, len(versions)))
+        for layout in LAYOUTS:
+            components = generations(layout, versions, text_keys, leaf_records=leaf_records)
+            merges_as_a_dict(components, versions, some, merged_records)
 
     check()
+
+
+def merges_as_a_dict(components, versions, some, leaf_records):
+    """Some of the newest first, their anti-matter kept, then all."""
+    alive = {key: document for key, document in newest(versions).items() if document is not None}
+    younger = merged(components[:some], leaf_records=leaf_records)
+    assert alike(read_back(younger), dict(sorted(newest(versions[:some]).items())))
+    whole = merged([younger, *components[some:]], drop_antimatter=True, leaf_records=leaf_records)
+    found = read_back(whole)
+    assert list(found) == sorted(alive)
+    assert alike(found, dict(sorted(alive.items())))
+    if whole.info.layout == "amax":
+        same_columns_as_shredded(whole, alive)
 
 
 def same_columns_as_shredded(component, alive):

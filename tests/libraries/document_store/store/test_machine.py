@@ -7,7 +7,8 @@ from libraries.document_store.tree import scanning
 from libraries.document_store.tree.scanning import Span
 from tests.libraries.document_store.store.machine import is_found_out, run
 
-EXAMPLES = 12
+EXAMPLES = 6
+"""`make selfbench-documents` runs 200."""
 
 
 @pytest.fixture(autouse=True)
