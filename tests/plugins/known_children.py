@@ -12,7 +12,7 @@ MB = 10**6
 TAKEN_BYTES = 400 * MB
 HELD_BYTES = 200 * MB
 """What the worker itself holds where a child might be taken to have it too."""
-BURNT_S = 0.5
+BURNT_S = 0.3
 
 BURN = """
 import sys, time
