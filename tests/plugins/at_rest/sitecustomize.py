@@ -24,9 +24,11 @@ def _probes_are_disturbed_little() -> None:
     from bench_runner.worker import memory_probe
 
     memory_probe.DISTURBANCE_BYTES = 20 * 10**6
+    # Whoever asks about all sizes has not been imported yet.
+    memory_probe.SIZES_BYTES = (10**6, 10**7)
 
 
-if any(word in ("bench_runner.run.forkserver", "bench_runner.worker.jobs") for word in sys.orig_argv):
+if any(word in ("bench_runner.run.forkserver", "bench_runner.worker.jobs", "run") for word in sys.orig_argv):
     _probes_are_disturbed_little()
 if any(word.startswith("bench_runner.") or word.endswith("main.py") for word in sys.orig_argv):
     _controls_are_small()
