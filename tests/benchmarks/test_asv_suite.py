@@ -27,20 +27,37 @@ FEATHER = "feather[engine=pyarrow,codec=none]"
 PICKLE = "pickle[engine=pandas]"
 
 
+@pytest.fixture(scope="module")
+def thousand_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A thousand rows and a cache of this module's own; its plans are made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ROWS_VARIABLE, "1000")
+        patch.setenv("FORMAT_BENCH_CACHE", str(tmp_path_factory.mktemp("asv-cache")))
+        forget_plans()
+        yield
+    forget_plans()
+
+
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A thousand rows, a cache and a current folder of the test's own."""
-    monkeypatch.setenv(ROWS_VARIABLE, "1000")
-    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+def small(thousand_rows: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A thousand rows, and a current folder of the test's own."""
     # Other work on the machine is not what is tested.
     monkeypatch.setattr(settle, "SLOW_FACTOR", 10**9)
     (tmp_path / "asv").mkdir()
     monkeypatch.chdir(tmp_path / "asv")
+
+
+def forget_plans() -> None:
     for cached in (trial._plan, trial.cells):
         cached.cache_clear()
+
+
+@pytest.fixture
+def other_operations(small: None) -> Iterator[None]:
+    """For tests that name operations: their plans are their own."""
+    forget_plans()
     yield
-    for cached in (trial._plan, trial.cells):
-        cached.cache_clear()
+    forget_plans()
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -54,7 +71,7 @@ def test_parameters_are_the_suites_own(name: str, small: None) -> None:
 
 
 def test_what_reads_everything_is_marked_in_asv_for_that_operation_alone(
-    small: None, monkeypatch: pytest.MonkeyPatch
+    other_operations: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, "project[columns=2]|read")
     made = suite_class("tabular")
@@ -248,7 +265,7 @@ def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_
     ],
 )
 def test_the_operations_of_a_history_are_chosen_as_those_of_a_run(
-    asked: str, found: tuple[str, ...], small: None, monkeypatch: pytest.MonkeyPatch
+    asked: str, found: tuple[str, ...], other_operations: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, asked)
     assert trial.operations("tabular") == found
@@ -273,9 +290,7 @@ def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         ("stream-read", "our clock stands still in stream-read, not asv's"),
     ],
 )
-def test_an_operation_that_asv_cannot_clock_is_refused(
-    asked: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_operation_that_asv_cannot_clock_is_refused(asked: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, asked)
     with pytest.raises(ValueError, match=words):
         trial.operations("tabular")
@@ -288,7 +303,7 @@ def test_an_operation_is_a_part_of_a_name_in_python() -> None:
     assert f"time_{identifier('project[columns=4]')}".isidentifier()
 
 
-def test_a_projection_is_timed_and_verified(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_projection_is_timed_and_verified(other_operations: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, "project[columns=2]")
     one = Trial("tabular")
     one.prepare("project[columns=2]", "eq", FEATHER)

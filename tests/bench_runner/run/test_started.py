@@ -22,12 +22,18 @@ MB = 10**6
 BURNT_NS = int(BURNT_S * 1e9)
 
 
+@pytest.fixture(scope="module")
+def spawning(faulty: None) -> Iterator[Launcher]:
+    made = Launcher(isolate="spawn", threads=None, preload=["faulty"])
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def started_by(request: pytest.FixtureRequest, faulty: None, tmp_path: Path) -> Iterator[Bench]:
+def started_by(request: pytest.FixtureRequest, launcher: Launcher, spawning: Launcher, tmp_path: Path) -> Bench:
     """A bench of one kind of worker. Both do the same job: what one sees in all ways, the other is asked in one."""
-    launcher = Launcher(isolate=request.param, threads=None, preload=["faulty"])
-    yield Bench(launcher, Settler(tmp_path), tmp_path, timeout_s=WORKER_TIMEOUT_S, machine="test")
-    launcher.close()
+    made = launcher if request.param == "forkserver" else spawning
+    return Bench(made, Settler(tmp_path), tmp_path, timeout_s=WORKER_TIMEOUT_S, machine="test")
 
 
 def save(bench: Bench, dataset: StoredDataset, fault: str) -> Sample:

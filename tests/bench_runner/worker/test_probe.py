@@ -9,13 +9,18 @@ import pytest
 
 from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher
+from tests.conftest import ROOT
 
 TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects": 0.10}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("isolate", "asked"), [("forkserver", probe_check.LONG), ("spawn", probe_check.SHORT)])
-def test_known_allocations_are_seen(tmp_path: Path, isolate: str, asked: Sequence[tuple[str, int]]) -> None:
+def test_known_allocations_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str, asked: Sequence[tuple[str, int]]
+) -> None:
+    # Without the folder of AT_REST, where workers are disturbed less.
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     launcher = Launcher(isolate=isolate, threads=None, preload=[])
     try:
         answers = list(probe_check.known_answers(launcher, tmp_path, lambda text, left: None, asked))
