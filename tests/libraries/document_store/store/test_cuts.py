@@ -15,7 +15,7 @@ from tests.libraries.document_store.store.cuts import CALLS, live
 from tests.libraries.document_store.store.model import Disk, document, opened
 from tests.libraries.durable.simulated_disk import Power, PowerLoss
 
-LIVES = 4
+LIVES = 8
 """`make selfbench-documents` runs a thousand."""
 FAULTY_LIVES = 80
 """At most so many until a fault is found; the first ones find it."""
