@@ -409,9 +409,10 @@ class TabularFormat(Adapter):
         Called when the plan is made, with the schema of the Arrow table that the target is made from. One's own ends
         with `super()`, which knows `max_rows` and `lost_names`.
         """
-        lost = (name for name in schema.names if self.lost_names is not None and re.search(self.lost_names, name))
-        for name in lost:
-            return f"{self.title} by {self.engine or 'its library'} does not give the name {name!r} of a column back"
+        pattern = self.lost_names
+        lost = next((name for name in schema.names if pattern is not None and re.search(pattern, name)), None)
+        if lost is not None:
+            return f"{self.title} by {self.engine or 'its library'} does not give the name {lost!r} of a column back"
         if self.max_rows is not None and rows > self.max_rows:
             return f"{self.title} holds at most {self.max_rows:,} rows, this table has {rows:,}"
         return None

@@ -260,12 +260,8 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The first column of lists, structs or maps, or of bytes."""
-        import pyarrow.types as of
-
-        for field in schema:
-            if of.is_nested(field.type):
-                return f"pyarrow writes no nested columns to CSV (column {field.name}: {field.type})"
-        return refusals.of_bytes(schema, "pyarrow") or super().refusal(schema, rows)
+        refused = refusals.of_nested(schema, "pyarrow writes no nested columns to CSV")
+        return refused or refusals.of_bytes(schema, "pyarrow") or super().refusal(schema, rows)
 
     def load_library(self) -> None:
         """Import pyarrow.csv."""
@@ -325,6 +321,11 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     # A quote is doubled, and stays so.
     lost_names = r'\A\Z|[\0"]'
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of lists, structs or maps."""
+        refused = refusals.of_nested(schema, "polars writes no nested columns to CSV")
+        return refused or super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -14,6 +14,7 @@ from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach
 from adapters.relations import nulls
 from formats.shared import pandas_losses as shared
+from formats.shared import refusals
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import checked
 from formats.shared.streams import whole_or_nothing
@@ -198,6 +199,11 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns. So programs in
     # other languages find blocks of values, and cannot say which columns they are.
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE})
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """The first column of lists, structs or maps."""
+        refused = refusals.of_nested(schema, "pandas stores no nested columns in a table of HDF5")
+        return refused or super().refusal(schema, rows)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""

@@ -22,7 +22,8 @@ from tests.slower import slower
 ROOT = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")
 LEAST_FREE_BYTES = 4 << 30
-AT_REST = os.pathsep.join([str(ROOT / "tests/plugins/at_rest"), str(ROOT)])
+_PLACES = (str(ROOT / "tests/plugins/at_rest"), str(ROOT))
+AT_REST = os.pathsep.join(_PLACES)
 """For PYTHONPATH of what tests start; the second, so that it is this checkout which is imported."""
 
 
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Else each of some thousand processes compiles what it imports, and pytest all tests.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
-    others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in AT_REST]
+    others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in _PLACES]
     os.environ["PYTHONPATH"] = os.pathsep.join([AT_REST, *others])
 
 

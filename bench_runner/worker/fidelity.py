@@ -55,7 +55,7 @@ def probe(
     """Round trips of these kinds, each without and with nulls, as far as it has both; the libraries must be loaded, the
     strings applied.
 
-    Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is no refusal.
+    Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is not a refusal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for kind in kinds:

@@ -35,7 +35,7 @@ table becomes 3 to 50 times its size."""
 _BEGINNING_BYTES = 1 << 20
 _TEXT_BLOCK_BYTES = 1 << 20
 BLOCK_BYTES = 8 << 20
-"""Of what is read as lines; one cannot be longer."""
+"""Bytes of a file of lines that are read at a time; a line cannot be longer."""
 
 
 class Line(NamedTuple):

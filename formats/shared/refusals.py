@@ -21,6 +21,14 @@ def of_bytes(schema: pa.Schema, library: str) -> str | None:
     return None
 
 
+def of_nested(schema: pa.Schema, reason: str) -> str | None:
+    """`reason` with the first column of lists, structs or maps; None without one."""
+    import pyarrow.types as of
+
+    nested = next((field for field in schema if of.is_nested(field.type)), None)
+    return None if nested is None else f"{reason} (column {nested.name}: {nested.type})"
+
+
 def of_printed_vectors(schema: pa.Schema) -> str | None:
     """Why pandas' text cannot hold the first column of vectors; None without one."""
     import pyarrow.types as of

@@ -9,7 +9,7 @@ def selected(columns: Sequence[str], known: Sequence[str], table: str = "") -> s
     """The list of a SELECT, of columns of this table if one is named.
 
     Raises KeyError for what is not a column, which SQL may know under other names: it does not tell capitals from small
-    letters, and its readers offer columns of their own, such as `filename`.
+    letters, and its readers add columns, such as `filename`.
     """
     if missing := set(columns).difference(known):
         raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(known)}")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 
 from adapters.contract import UNDECLARED, Maturity
-from adapters.errors import AdapterError, RefusedSetting
+from adapters.errors import RefusedSetting
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 
@@ -49,19 +49,19 @@ class AdapterContract:
         super().__init_subclass__(**options)
         if "variant" not in vars(cls):
             return
-        try:
-            adapter = cls.registry.build(cls.variant)
-        except AdapterError:
-            return  # of a package that a fixture will install: `adapter` looks then
+        adapter = cls.built()
         for name in dir(cls):
             if not _applies(getattr(cls, name), adapter):
                 setattr(cls, name, None)
 
+    @classmethod
+    def built(cls) -> Any:
+        """The adapter, of which no library is loaded."""
+        return cls.registry.build(cls.variant)
+
     @pytest.fixture
-    def adapter(self, request: pytest.FixtureRequest) -> Any:
-        adapter = self.registry.build(self.variant)
-        if not _applies(request.function, adapter):
-            pytest.skip("is not for this variant")
+    def adapter(self) -> Any:
+        adapter = self.built()
         adapter.load_library()
         return adapter
 

@@ -118,6 +118,8 @@ def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Seque
         got = targets.from_native(adapter.read(location), target, adapter.native_read)
     except Exception:
         return None  # the culprit will say it when it is tried alone
+    if list(got.columns if isinstance(got, pd.DataFrame) else got.column_names) != table.column_names:
+        return None
     found: Trips = {}
     for kind in kinds:
         for nulls in kind.nulls:

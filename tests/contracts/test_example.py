@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "adding-a-format.md"
 
 class _Installed(TabularFormatContract):
     """What a package with entry points brings."""
+
+    @classmethod
+    def built(cls) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(str(EXAMPLE))
+            return Registry({}, "format_bench.formats").build(cls.variant)
 
     @pytest.fixture(autouse=True, scope="class")
     def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:

@@ -22,6 +22,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "adding-a-document-store.md"
 class TestExampleStore(DocumentStoreContract):
     variant = "dbm-documents[engine=dbm]"
 
+    @classmethod
+    def built(cls) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(str(EXAMPLE))
+            return Registry({}, "format_bench.document_stores", "store").build(cls.variant)
+
     @pytest.fixture(autouse=True, scope="class")
     def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:
         """As if `pip install example-store` had been run: for this process and for those that it starts."""

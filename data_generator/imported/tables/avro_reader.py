@@ -53,7 +53,7 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 """Type and logical type (Avro 1.12) of what Arrow has a type for; decimals are apart."""
 
 _PAIRS = "format_bench_pairs"
-"""A logical type of our own."""
+"""Logical type that marks the arrays by which maps are replaced."""
 
 _CODECS = "deflate, snappy, zstandard, bzip2 or xz"
 

@@ -130,8 +130,8 @@ def _parquet_files(path: Path) -> list[InputFile]:
         raise DataError(f"{printable(path)}: {looked}\n  {TAKEN}; {_IMAGES}")
     if others:
         raise DataError(
-            f"{printable(path)}: holds other tables beside its Parquet files: {printable(', '.join(others[:4]))}\n"
-            "  name the one that is meant, or put the Parquet files into a folder of their own"
+            f"{printable(path)}: holds Parquet files and tables of other kinds: {printable(', '.join(others[:4]))}\n"
+            "  name the one that is meant, or put the Parquet files into a folder by themselves"
         )
     folders = sorted({_without_values(file.name) for file in files})
     if len(folders) > 1:

@@ -103,7 +103,7 @@ class _Fine:
         self._dates = frozenset() if is_1904 else frozenset(moments.dates)
         names = b"|".join(self._columns)
         number = rb"-\d[\d.]*|60(?:\.\d+)?|\d+\.\d{6,}"
-        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"[^>]*><v>(%s)</v>' % (names, number))
+        self._cell = re.compile(rb'<c r="(%s)(\d{1,7})"(?:(?! t="s")[^>])*><v>(%s)</v>' % (names, number))
         self._rest = b""
 
     def add(self, chunk: bytes) -> None:

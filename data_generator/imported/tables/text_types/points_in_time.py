@@ -116,7 +116,7 @@ def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
         values = _without_zeros(texts).cast(kind)
     except pa.ArrowInvalid:
         return None
-    # Nanoseconds lie within 1677 to 2262: pyarrow refuses what does not.
+    # pyarrow refuses nanoseconds outside 1677 to 2262.
     if pt.is_date32(kind) or kind.unit == "ns":
         return values
     limits = pc.min_max(values.cast(pa.int64())).as_py()

@@ -320,6 +320,20 @@ def test_the_leap_day_that_excel_alone_has_is_told(day: float, is_1904: bool, tm
     assert [said in remark for remark in taken.remarks] == [True] * (not is_1904)
 
 
+def test_a_text_among_dates_is_no_leap_day(tmp_path: Path) -> None:
+    """A cell with a text holds the text's number in the workbook, here 60."""
+    path = tmp_path / "texts.xlsx"
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
+        sheet = book.add_worksheet()
+        sheet.write_column(0, 1, ["b", *(f"text {number}" for number in range(58))])
+        sheet.write_column(0, 0, ["a", datetime.date(2024, 1, 1), "NA"])
+    with zipfile.ZipFile(path) as archive:
+        assert b' t="s"><v>60</v>' in archive.read("xl/worksheets/sheet1.xml")
+    taken = take(path)
+    assert taken.table["a"].to_pylist()[:2] == [datetime.date(2024, 1, 1), None]
+    assert not [remark for remark in taken.remarks if "29 February" in remark]
+
+
 def test_fractions_of_a_millisecond_are_told(tmp_path: Path) -> None:
     fine, coarse = NOON.replace(microsecond=123_456), NOON.replace(microsecond=123_000)
     taken = take(sheet(tmp_path, ("a", "b"), (fine, coarse), (coarse, coarse), (fine, coarse)))

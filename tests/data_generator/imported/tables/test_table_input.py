@@ -93,7 +93,7 @@ def test_a_folder_is_its_parquet_files_in_order(tmp_path: Path) -> None:
 def test_tables_beside_those_of_a_folder_are_not_passed_over(tmp_path: Path) -> None:
     for name in ("a.parquet", "year=1/b.parquet", "year=1/c.csv.gz"):
         filled(tmp_path / name)
-    refused(tmp_path, r"holds other tables beside its Parquet files: year=1/c.csv.gz\n  name the one that is meant")
+    refused(tmp_path, r"holds Parquet files and tables of other kinds: year=1/c.csv.gz\n  name the one that is meant")
 
 
 def test_files_in_several_folders_may_be_several_tables(tmp_path: Path) -> None:
