@@ -19,9 +19,9 @@ from data_generator.imported import byte_stream
 from data_generator.imported.documents import document_import, document_input, document_worker
 from data_generator.imported.documents.line_check import MAX_DEPTH
 from data_generator.imported.documents.line_check import key_of as key_in
-from data_generator.imported.import_process import REFUSAL
 from data_generator.imported.refusal import Refused
 from tests.data_generator.imported import packed
+from tests.data_generator.imported.refused import two_lines
 from tests.data_generator.imported.tables.table_files import answers
 
 Write = Callable[..., Path]
@@ -47,13 +47,7 @@ def own(path: Path, rows: int | None = None, key: str = "") -> Dataset:
 def refusal(path: Path) -> str:
     """The two lines with which the process that reads the file refuses it; here without the process."""
     task = {**asdict(document_input.find(path)), "path": str(path), "rows": 1_000_000, "key": ""}
-    kind, content = list(answers(document_import.READER, task))[-1]
-    assert kind == REFUSAL, "it is taken"
-    said = json.loads(content)
-    told = f"{said['where']}: {said['reason']}\n  {said['step']}"
-    assert told.count("\n") == 1
-    assert told.replace("\n", "").isprintable()
-    return told
+    return two_lines(answers(document_import.READER, task))
 
 
 def text(dataset: Dataset) -> bytes:

@@ -23,6 +23,7 @@ from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables import table_import, table_input
 from data_generator.imported.tables.categories import Decoder
 from data_generator.imported.tables.own_table import MOST_ROWS
+from tests.data_generator.imported.refused import two_lines
 
 
 def numbered(rows: int) -> pa.Table:
@@ -140,13 +141,7 @@ def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
 
 def refusal(path: Path, rows: int = MOST_ROWS, **options: Any) -> str:
     """The two lines with which the file is refused."""
-    *_, (kind, content) = frames(path, rows, ReadOptions(**options))
-    assert kind == REFUSAL, "it is taken"
-    said = json.loads(content)
-    text = f"{said['where']}: {said['reason']}\n  {said['step']}"
-    assert text.count("\n") == 1
-    assert text.replace("\n", "").isprintable()
-    return text
+    return two_lines(frames(path, rows, ReadOptions(**options)))
 
 
 def frames(path: Path, rows: int, options: ReadOptions = AS_FOUND) -> Iterator[tuple[bytes, bytes]]:
