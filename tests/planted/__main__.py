@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -105,11 +106,18 @@ def main(pattern: str) -> int:
     with tempfile.TemporaryDirectory(prefix="planted-") as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         for number in range(AT_ONCE):
             copies.put(Copy(Path(folder) / str(number)))
-        outcomes = list(pool.map(tried, chosen))
+        pending = [pool.submit(tried, fault) for fault in chosen]
+        try:
+            outcomes = [each.result() for each in pending]
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            print("stopped before all were tried", file=sys.stderr)
+            return 128 + signal.SIGINT
     found, missed = outcomes.count("found"), outcomes.count("MISSED")
     print(f"{len(chosen)} faults: {found} found, {missed} missed, {len(chosen) - found - missed} not tried")
     return int(found < len(chosen))
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else ""))
