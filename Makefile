@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+# One more than two cores: while a test waits, for a process or for time, another one runs.
+TESTS := -m pytest --numprocesses 3 --dist worksteal
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-again test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -12,21 +14,17 @@ tabular: $(VENV)/.ready  ## every format on two tables of 50,000 rows: the table
 	$(RUN) main.py --tabular --datasets '^(eq|core)$$' --rows 50000 --track plain --budget 200s --report
 
 test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
-	$(RUN) -m pytest --numprocesses 2 --dist worksteal -m "not browser"
+	$(RUN) $(TESTS) -m "not browser"
 
 test-quick: $(VENV)/.ready  ## what one runs while working: about a minute; beside it the file of an adapter at work
-	$(RUN) -m pytest --numprocesses 2 --dist loadscope --quick -m "not slow and not browser"
+	$(RUN) $(TESTS) --quick -m "not slow and not browser"
 
 test-times: $(VENV)/.ready  ## the whole suite, and from what each test took the list of those that test-quick leaves out
-	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m "not browser" --junit-xml=.pytest_cache/times.xml
+	$(RUN) $(TESTS) -m "not browser" --junit-xml=.pytest_cache/times.xml
 	$(RUN) -m tests.slower .pytest_cache/times.xml
 
-test-again: $(VENV)/.ready  ## at most 5 tests that failed, once more and alone: what measures a machine feels its neighbours
-	$(RUN) -c 'import json, sys; sys.exit(len(json.load(open(".pytest_cache/v/cache/lastfailed"))) > 5)'
-	$(RUN) -m pytest --last-failed --last-failed-no-failures none -m "not browser"
-
 test-browser: $(VENV)/.ready  ## the pages of the site in a Chromium; skipped where there is none
-	$(RUN) -m pytest --numprocesses 2 --dist loadscope -m browser
+	$(RUN) $(TESTS) -m browser
 
 planted: $(VENV)/.ready  ## faults that are planted in a copy, one by one, and whether the tests find them; half an hour
 	@# The compiler, for faults in C.

@@ -1,12 +1,10 @@
 """The two commands of a fresh clone, and what they install: all pinned, nothing forgotten, no address anywhere."""
 
 import importlib.metadata
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -144,10 +142,9 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("target", "does"),
     [
         ("tabular", "main.py --tabular"),
-        ("test", "-m pytest --numprocesses 2"),
-        ("test-quick", '-m pytest --numprocesses 2 --dist loadscope --quick -m "not slow and not browser"'),
-        ("test-browser", "-m pytest --numprocesses 2 --dist loadscope -m browser"),
-        ("test-again", "-m pytest --last-failed"),
+        ("test", "-m pytest --numprocesses 3 --dist worksteal"),
+        ("test-quick", '-m pytest --numprocesses 3 --dist worksteal --quick -m "not slow and not browser"'),
+        ("test-browser", "-m pytest --numprocesses 3 --dist worksteal -m browser"),
         ("planted", "-m tests.planted"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
@@ -216,27 +213,7 @@ def test_ci_stops_at_the_first_failure(tmp_path):
     fuzzing = {f"fuzz-{what}" for what in ("import", "f3", "near-storage", "documents")}
     wanted = {"lint", "test", "test-browser", "selfbench-device"} | fuzzing
     assert (code, set(asked)) == (0, wanted)
-    for failing in wanted - {"test"}:
+    for failing in wanted:
         code, reached = run(fails=failing)
         assert code != 0
         assert reached[-1] == failing
-    code, reached = run(fails="test test-again")
-    assert code != 0
-    assert reached[-2:] == ["test", "test-again"]
-    code, reached = run(fails="test")
-    assert (code, reached[:3]) == (0, ["lint", "test", "test-again"])
-
-
-def test_many_failures_are_not_tried_again(clone):
-    """Five may be the machine's, more are not; and one that fails again fails."""
-    (clone / ".venv").mkdir()
-    (clone / ".venv/.ready").touch()
-    cache = clone / ".pytest_cache/v/cache"
-    cache.mkdir(parents=True)
-    test = clone / "tests/test_again.py"
-    test.parent.mkdir()
-    for failed, holds in ((5, True), (6, True), (5, False)):
-        names = [f"tests/test_again.py::test_{number}" for number in range(failed)]
-        cache.joinpath("lastfailed").write_text(json.dumps(dict.fromkeys(names, True)))
-        test.write_text("".join(f"def test_{number}(): assert {holds}\n" for number in range(failed)))
-        assert (make(clone, "test-again", f"RUN={sys.executable}").returncode == 0) == (failed == 5 and holds)
