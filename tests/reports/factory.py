@@ -137,6 +137,13 @@ def make_run(
     return Run(folder, information({**shape, **(info or {})}), tuple(samples), _fidelity())
 
 
+def of_few(run: Run) -> Run:
+    """A run with five of its variants, which is shown more quickly."""
+    few = ("raw-io", "parquet", "feather", "pickle", "csv")
+    fidelity = tuple(each for each in run.fidelity if each.variant.startswith(few))
+    return replace(run, samples=tuple(each for each in run.samples if each.variant.startswith(few)), fidelity=fidelity)
+
+
 def with_info(run: Run, **fields: Any) -> Run:
     """A run with other information; fields are given in their shape in JSON."""
     return replace(run, info=information({**run.info.shape(), **fields}))
