@@ -16,6 +16,7 @@ import pytest
 
 from libraries.near_storage.client.dataset import NearStorageDataset
 from libraries.near_storage.errors import NotFoundError, RequestError
+from libraries.near_storage.predicates import wire
 from tests.libraries.near_storage.predicates.random_tables import TYPES
 from tests.libraries.near_storage.predicates.random_tables import table as random_table
 from tests.libraries.near_storage.predicates.test_expressions import random_expression
@@ -304,8 +305,9 @@ def test_what_arrow_refuses_to_compare_is_answered(served: Cluster):
     assert found.to_table(filter=pc.field("id") == 3)["l"].to_pylist() == [["b"]]
 
 
-def test_a_list_that_is_too_long_to_send_is_filtered_here(served: Cluster, dataset: NearStorageDataset):
-    names = [f"name {number:0120}" for number in range(9_000)] + ["name 7"]
+def test_a_list_that_is_too_long_to_send_is_filtered_here(dataset: NearStorageDataset, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(wire, "MOST_BYTES", wire.MOST_BYTES // 10)
+    names = [f"name {number:0120}" for number in range(900)] + ["name 7"]
     assert dataset.to_table(filter=pc.field("name").isin(names)).num_rows > 0
     listed = ", ".join(f"'{name}'" for name in names)
     assert duckdb.sql(f"SELECT count(*) FROM dataset WHERE name IN ({listed})").fetchall()[0][0] > 0
