@@ -33,7 +33,7 @@ def rows_of(data: pa.Table) -> list[str]:
 
 
 def test_a_filter_says_of_every_row_what_python_says() -> None:
-    """400 of one seed; `long_runs` takes 20,000."""
+    """800 of one seed; `long_runs` takes 20,000."""
     rng = random.Random(SEED)
-    for _ in range(20):
+    for _ in range(40):
         assert_exact(rng, filters=20)
