@@ -272,7 +272,7 @@ def test_no_attribute_ends_the_process(served: Cluster):
 
 
 def test_random_filters_of_random_tables(served: Cluster):
-    """What Arrow filters in memory comes out of the Dataset, row for row, whoever filters."""
+    """What Arrow filters in memory comes out of the Dataset, row for row, whoever filters; `long_runs` has more."""
     rng, client, compared = random.Random(7), served.client(), 0
     for number in range(6):
         types = [type for type in rng.choices(TYPES, k=3) if not pa.types.is_null(type)]
@@ -283,7 +283,7 @@ def test_random_filters_of_random_tables(served: Cluster):
         except RequestError:
             continue
         found = client.dataset(f"random{number}")
-        for _ in range(15 if types else 0):
+        for _ in range(9 if types else 0):
             expression = random_expression(rng, data, rng.choice((0, 1, 2)))
             try:
                 expected = data.filter(expression)["row"].to_pylist()
@@ -292,7 +292,7 @@ def test_random_filters_of_random_tables(served: Cluster):
             assert found.to_table(columns=["row"], filter=expression)["row"].to_pylist() == expected, expression
             assert found.count_rows(expression) == len(expected), expression
             compared += 1
-    assert compared > 40
+    assert compared > 24
 
 
 def test_what_arrow_refuses_to_compare_is_answered(served: Cluster):
