@@ -11,7 +11,7 @@ import importlib
 import importlib.metadata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Generic, TypeVar
 
 from adapters.contract import Adapter
@@ -51,11 +51,16 @@ class Availability:
 
 def is_installed(distribution: str) -> bool:
     """By its metadata: nothing is imported."""
+    return installed_version(distribution) is not None
+
+
+@cache
+def installed_version(distribution: str) -> str | None:
+    """By its metadata, which are read once: a plan asks for each of its variants."""
     try:
-        importlib.metadata.version(distribution)
+        return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
 AdapterT = TypeVar("AdapterT", bound=Adapter)
@@ -126,10 +131,11 @@ class Registry(Generic[AdapterT]):
         versions = {name: version for name, version in programs.items() if version is not None}
         missing: list[str] = []
         for distribution in (*engine.distributions, *([codec] if codec else []), *needed):
-            try:
-                versions[distribution] = importlib.metadata.version(distribution)
-            except importlib.metadata.PackageNotFoundError:
+            version = installed_version(distribution)
+            if version is None:
                 missing.append(distribution)
+            else:
+                versions[distribution] = version
         install = self.entries[engine.format].install_command(engine)
         if missing == [codec]:
             install = "pip install -e '.[codecs]'"

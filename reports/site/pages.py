@@ -199,7 +199,9 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
     return render
 
 
+@cache
 def _environment() -> Environment:
+    """Kept, because compiling the templates takes longer than the pages of a run, and a publication has many sites."""
     import jinja2
 
     environment = jinja2.Environment(

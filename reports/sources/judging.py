@@ -94,8 +94,9 @@ def judge(
     for dataset in finding.datasets:
         pairs = [_placed(pair, dataset) for pair in finding.pairs]
         lacking = _lacking(finding, pairs, ours)
-        weighed = [found for pair in pairs if (found := _weigh(pair, ours)) is not None]
-        missing, too_few = _not_weighed(pairs, ours)
+        tried = [(pair, _weigh(pair, ours)) for pair in pairs]
+        weighed = [found for _, found in tried if found is not None]
+        missing, too_few = _not_weighed([pair for pair, found in tried if found is None], ours)
         if lacking or not weighed:
             nothing = f"nothing of {', '.join(missing)} to compare with" if missing and not too_few else ""
             reasons[dataset] = left_out.get(dataset) or lacking or nothing or "no format has enough rounds"
@@ -150,12 +151,10 @@ def _has_all(names: Collection[str], pairs: Sequence[Pair], ours: Ours) -> bool:
 
 
 def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The formats for which pairs could not be weighed: those without a figure, and those with too few rounds."""
+    """The formats for which these pairs could not be weighed: those without a figure, and those with too few rounds."""
     missing: dict[str, None] = {}
     too_few: dict[str, None] = {}
     for pair in pairs:
-        if _weigh(pair, ours) is not None:
-            continue
         both = (pair.lower, pair.higher)
         absent = [subject.format for subject in both if subject not in ours.figures]
         seldom = [

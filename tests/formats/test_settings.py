@@ -1,6 +1,5 @@
 """Settings are honoured or refused: levels by codec, and the tracks are what the libraries' library defaults write."""
 
-import importlib.metadata
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
+from adapters import registry
 from adapters.errors import AdapterError, NotInstalled, RefusedSetting
 from adapters.registry import Entry, Registry
 from bench_runner.machine.linux import files_below
@@ -221,14 +221,8 @@ def test_what_is_not_installed_is_said_with_its_remedy(monkeypatch: pytest.Monke
 def test_a_setting_needs_its_own_libraries_alone(
     spelled: str, missing: str, remedy: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = importlib.metadata.version
-
-    def version(name: str) -> str:
-        if name == missing:
-            raise importlib.metadata.PackageNotFoundError(name)
-        return real(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", version)
+    real = registry.installed_version
+    monkeypatch.setattr(registry, "installed_version", lambda name: None if name == missing else real(name))
     engine, settings = FORMATS.engine(spelled)
     found = FORMATS.availability(engine, engine(settings).values)
     assert found.installed == (remedy is None)

@@ -6,10 +6,12 @@ reports must show occurs. `python -m tests.reports.factory FOLDER` writes one as
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +134,14 @@ def make_run(
     shape = _info(datasets, rounds, rows)
     if project:
         shape["operations"] = OPERATIONS
-    return Run(folder, information({**shape, **(info or {})}), tuple(samples), tuple(_fidelity()))
+    return Run(folder, information({**shape, **(info or {})}), tuple(samples), _fidelity())
+
+
+def of_few(run: Run) -> Run:
+    """A run with five of its variants, which is shown more quickly."""
+    few = ("raw-io", "parquet", "feather", "pickle", "csv")
+    fidelity = tuple(each for each in run.fidelity if each.variant.startswith(few))
+    return replace(run, samples=tuple(each for each in run.samples if each.variant.startswith(few)), fidelity=fidelity)
 
 
 def with_info(run: Run, **fields: Any) -> Run:
@@ -292,12 +301,10 @@ KINDS = (
 )
 
 
-def _fidelity() -> Iterator[Fidelity]:
-    for variant in PLAIN:
-        for target in ("pandas", "arrow"):
-            for kind in KINDS:
-                for nulls in (False, True):
-                    yield _verdict(variant, target, kind, nulls)
+@cache
+def _fidelity() -> tuple[Fidelity, ...]:
+    cells = itertools.product(PLAIN, ("pandas", "arrow"), KINDS, (False, True))
+    return tuple(_verdict(variant, target, kind, nulls) for variant, target, kind, nulls in cells)
 
 
 def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:

@@ -8,7 +8,6 @@ from html import unescape
 from pathlib import Path
 
 import msgspec
-import pypdf
 import pytest
 from rich.console import Console
 
@@ -16,11 +15,12 @@ from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.documents.stores import documents_of, has_documents
 from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
-from reports.pdf.report import write_pdf
+from reports.pdf.pages import documents_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
+from tests.reports.pdf_text import drawn
 
 ROWS, JSON_BYTES = 10_000, 27_000_000
 SCAN, INDEX = (f"range[selectivity=0.001,paths=1,by={way}]" for way in ("scan", "index"))
@@ -103,7 +103,6 @@ def test_every_output_shows_them(run: Run, tmp_path: Path) -> None:
     assert TITLE in text
     assert rate in text
     assert f"{ROWS:,} documents" in text
-    pages = "\n".join(page.extract_text() for page in pypdf.PdfReader(write_pdf(run, tmp_path / "run.pdf")).pages)
-    assert rate in pages
+    assert rate in drawn(documents_pages(run, *tables(run)))
     write_site([run], tmp_path / "site")
     assert any(rate in unescape(page.read_text()) for page in (tmp_path / "site").rglob("*.html"))

@@ -9,7 +9,6 @@ from html import unescape
 from itertools import pairwise
 from pathlib import Path
 
-import pypdf
 import pytest
 from rich.console import Console
 
@@ -27,13 +26,13 @@ from reports.analysis.varied.lines import (
     range_of,
     value_text,
 )
-from reports.pdf.lines import readable
-from reports.pdf.report import write_pdf
+from reports.pdf.lines import lines_pages, readable
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import make_run, write_run
 from tests.reports.invented_lines import CROSSING, EQUAL, FLAT, STEEP, VALUES, over_data, over_operations
+from tests.reports.pdf_text import drawn
 
 
 def charts(run: Run) -> tuple[Chart, ...]:
@@ -205,20 +204,20 @@ def test_terminal_pdf_and_site_show_them(tmp_path: Path) -> None:
     told = [text for chart in charts(run) for text in crossover_texts(chart)]
     assert len(told) == 5
     assert all(each in " ".join(text.split()) for each in told)
-    write_pdf(run, tmp_path / "report.pdf")
-    pages = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages]
-    (page,) = (page for page in pages if "where the winner changes" in page)
-    assert all(each in page for each in told)
+    (page,) = lines_pages(Contents(run))
+    written = drawn([page])
+    assert "where the winner changes" in written
+    assert all(each in written for each in told)
     write_site([run], tmp_path / "site")
     html = (tmp_path / "site" / "suite-sweep.html").read_text()
     assert all(each in unescape(html) for each in told)
     data = json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])  # type: ignore[index]
-    drawn = [chart for section in data["sections"] for chart in section.get("charts", {}).get("lines", ())]
-    assert [chart["metric"] for chart in drawn] == [chart.title for chart in charts(run)]
-    crossing = drawn[0]["crossings"][0]
+    found = [chart for section in data["sections"] for chart in section.get("charts", {}).get("lines", ())]
+    assert [chart["metric"] for chart in found] == [chart.title for chart in charts(run)]
+    crossing = found[0]["crossings"][0]
     assert crossing["low"] <= 100 <= crossing["high"]
     assert crossing["low"] < crossing["at"] < crossing["high"]
-    addresses = {row["address"].partition("#")[0] for row in drawn[0]["rows"]}
+    addresses = {row["address"].partition("#")[0] for row in found[0]["rows"]}
     assert len(addresses) == len(VALUES)
     assert all((tmp_path / "site" / address).is_file() for address in addresses)
 

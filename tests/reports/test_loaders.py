@@ -7,18 +7,18 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import pypdf
 import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.loaders import HEADERS, Order, orders_of
 from reports.analysis.tables import tables
-from reports.pdf.report import write_pdf
+from reports.pdf.pages import loaders_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
+from tests.reports.pdf_text import drawn
 
 SHUFFLED, STORED = "batches[rows=64,order=shuffled]", "batches[rows=64,order=stored]"
 ROWS = 1_000_000
@@ -102,9 +102,11 @@ def test_the_terminal_shows_them_within_its_width() -> None:
 
 def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
     run = run_of()
-    write_pdf(run, tmp_path / "report.pdf")
-    pages = [page.extract_text() for page in pypdf.PdfReader(tmp_path / "report.pdf").pages]
-    assert any("first batch" in page and SHUFFLED in page for page in pages)
+    (shuffled, stored) = loaders_pages(run, *tables(run))
+    written = drawn([shuffled])
+    assert "first batch" in written
+    assert SHUFFLED in written
+    assert STORED in drawn([stored])
     write_site([run], tmp_path / "site")
     page = next(path for path in (tmp_path / "site").glob("*.html") if TITLE in path.read_text().lower())
     assert found()[0].loaders[0].texts[0] in unescape(page.read_text())

@@ -28,7 +28,7 @@ from reports.text import comparison
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from reports.text.thesis_csv import HEADER, OPERATIONS_HEADER, write_csv
-from tests.reports.factory import PROJECT_10, make_run, with_info, write_run
+from tests.reports.factory import PROJECT_10, make_run, of_few, with_info, write_run
 
 PARQUET, PICKLE = "parquet[engine=pyarrow,codec=none]", "pickle[engine=pandas]"
 
@@ -40,7 +40,7 @@ def run_of(seed: int = 1, change: Callable[[Sample], Sample] = lambda sample: sa
 
 def without_save(kind: str = "") -> Run:
     """Of `read` and `project` alone; with a `kind` the save is there, and failed, and there is one table."""
-    run = run_of()
+    run = replace(of_few(run_of()), fidelity=())
     if kind:
         run = replace(run, samples=tuple(sample for sample in run.samples if sample.dataset == "eq"))
     failure = Failure(kind=kind or "error", reason="no space")
@@ -180,7 +180,8 @@ def test_the_site_shows_projections_in_charts_maps_and_frontiers(tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_pdf_has_a_page_of_further_operations(tmp_path: Path) -> None:
-    pages = [page.extract_text() for page in pypdf.PdfReader(write_pdf(run_of(), tmp_path / "report.pdf")).pages]
+    path = write_pdf(replace(of_few(run_of()), fidelity=()), tmp_path / "report.pdf")
+    pages = [page.extract_text() for page in pypdf.PdfReader(path).pages]
     (first, _) = [page for page in pages if "further operations" in page]
     assert "project 10 columns time (ms" in first
     assert "†" in first

@@ -24,8 +24,8 @@ def no_module_is_kept(tmp_path, monkeypatch):
 @pytest.mark.parametrize("way", WAYS)
 def test_some_changed_files_end_in_a_table_or_an_error(way):
     """10,000 of each are tried by `make fuzz-f3`."""
-    outcomes = mutations.run(60, seed=2, way=WAYS[way])
-    assert outcomes["F3Error"] > 20
+    outcomes = mutations.run(30, seed=2, way=WAYS[way])
+    assert outcomes["F3Error"] > 10
 
 
 def test_an_endless_loop_is_found():

@@ -31,17 +31,14 @@ def fuzz(prefer: str, count: int, seed: int) -> tuple[int, int]:
     return refused, decoded
 
 
-def test_damaged_payloads_are_refused_or_decode_to_valid_arrays():
-    refused, decoded = fuzz("native", 1500, 1)
-    assert refused > 300
-    assert decoded > 100
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("prefer", "seed"), [("native", 2), ("wasm", 4)])
-def test_thousands_of_damaged_payloads_end_no_process(prefer, seed):
+def test_damaged_payloads_are_refused_or_decode_to_valid_arrays_and_end_no_process(prefer, seed):
     """`make fuzz-f3` damages 20,000 for each."""
-    assert sum(fuzz(prefer, 3_000, seed)) == 3_000
+    refused, decoded = fuzz(prefer, 2_000, seed)
+    assert refused > 400
+    assert decoded > 130
+    assert refused + decoded == 2_000
 
 
 @pytest.fixture(scope="module", params=["native", "wasm"])
@@ -228,8 +225,10 @@ def test_the_target_is_laid_out_as_the_library_has_it():
 
 
 @pytest.mark.slow
-def test_a_build_elsewhere_gives_the_same_module(tmp_path):
+def test_a_build_elsewhere_gives_the_same_module(tmp_path, monkeypatch):
     pytest.importorskip("ziglang")
+    module = [product for product in build.PRODUCTS["f3"] if product.name == native.MODULE_NAME]
+    monkeypatch.setitem(build.PRODUCTS, "f3", module)
     build.build(tmp_path, "f3")
     assert (tmp_path / "f3/kernels" / native.MODULE_NAME).read_bytes() == coding.modules()[coding.CORE]
     assert len(coding.modules()[coding.CORE]) < 100_000

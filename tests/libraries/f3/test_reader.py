@@ -31,12 +31,12 @@ def written(dictionary: str, coding: Any = None) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("dictionary", ["none", "local", "shared", "best"])
-@pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
-@pytest.mark.parametrize("row_group_rows", [None, 300])
-def test_a_table_comes_back(dictionary, codec, row_group_rows):
+@pytest.mark.parametrize(("way", "dictionary"), list(enumerate(["none", "local", "shared", "best"])))
+@pytest.mark.parametrize(("number", "codec"), list(enumerate([None, "zstd", "lz4"])))
+def test_a_table_comes_back(way, dictionary, number, codec):
+    """In one row group or in two: with each dictionary and with each codec."""
     table = TABLE.slice(0, 400)
-    groups = {"row_group_rows": row_group_rows, "scope_rows": 256}
+    groups = {"row_group_rows": 300 if (way + number) % 2 else None, "scope_rows": 256}
     file = stored(table, **SMALL, **groups, dictionary=dictionary, codec=codec, checksums=True)
     for verify in ("units", "file", "none"):
         read = opened(file, verify=verify).read()
@@ -476,9 +476,10 @@ def test_too_little_memory_is_told_with_its_place(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("prefer", ["native", "wasm"])
-@pytest.mark.parametrize("dictionary", ["none", "local", "shared"])
-def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, prefer, dictionary):
+@pytest.mark.parametrize(("number", "dictionary"), list(enumerate(["none", "local", "shared"])))
+def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, number, dictionary):
+    """Natively or by Wasm: with each number of threads and with each dictionary."""
+    prefer = "wasm" if (threads + number) % 2 else "native"
     monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
     (tmp_path / "t.f3").write_bytes(written(dictionary))

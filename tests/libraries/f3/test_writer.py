@@ -386,7 +386,7 @@ def test_units_that_a_codec_makes_no_smaller_are_stored_as_they_are(codec):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_row_groups(tmp_path):
-    """What is held are open IOUnits: ten times the rows take what one does."""
+    """What is held are open IOUnits: four times the rows take what one does."""
 
     def peak(groups):
         script = (
@@ -405,7 +405,7 @@ def test_memory_does_not_grow_with_row_groups(tmp_path):
         )  # fmt: skip
         return int(done.stdout)
 
-    assert peak(10) < 1.1 * peak(1)
+    assert peak(4) < 1.1 * peak(1)
 
 
 def test_equal_tables_make_equal_files():

@@ -15,7 +15,7 @@ from bench_runner.results.records import Conditions, Run, RunInfo, Sample, chang
 from reports.analysis.codecs import break_even_text, by_format, codec_effects, frontier
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.analysis.tables import Table, tables
-from reports.pdf.report import write_pdf
+from reports.pdf.pages import codecs_pages
 from reports.sources.findings import FORMATS, Subject
 from reports.sources.judging import Verdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
@@ -23,6 +23,7 @@ from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
 from reports.text.terminal import show
 from reports.text.thesis_csv import write_csv
 from tests.reports.factory import make_run, make_sample, with_info
+from tests.reports.pdf_text import drawn
 
 NONE = "parquet[engine=pyarrow,codec=none]"
 ZSTD = "parquet[engine=pyarrow,codec=zstd,level=1]"
@@ -160,11 +161,9 @@ def test_the_csv_has_the_metrics_of_the_thesis(four: list[list[Sample]], tmp_pat
     assert [ZSTD, "0.100000", "0.040000", "0.2500"] in rows
 
 
-def test_the_pdf_has_a_page_on_codecs(four: list[list[Sample]], tmp_path: Path) -> None:
-    import pypdf
-
-    pages = pypdf.PdfReader(write_pdf(run_of(*four), tmp_path / "report.pdf")).pages
-    text = next(page.extract_text() for page in pages if "Pareto" in page.extract_text())
+def test_the_pdf_has_a_page_on_codecs(four: list[list[Sample]]) -> None:
+    text = drawn(codecs_pages(run_of(*four), table_of(*four)))
+    assert "Pareto" in text
     assert "parquet [codec=zstd,level=1]" in text
     assert "saves nothing" in text
 

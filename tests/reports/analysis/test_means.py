@@ -17,6 +17,6 @@ def test_a_column_in_which_nothing_has_a_mean_is_left_out() -> None:
         for variant in ("csv", "orc")
         for number in (1, 2)
     )
-    (means,) = Contents(replace(make_run(), samples=samples, fidelity=(), info=RunInfo())).means
+    (means,) = Contents(replace(make_run(datasets=()), samples=samples, fidelity=(), info=RunInfo())).means
     assert {column.operation for column in means.columns} == {"save", "read"}
     assert all(mean is not None for variant in means.variants for mean in means.of(variant))

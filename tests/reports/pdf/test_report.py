@@ -62,7 +62,7 @@ def test_ties_reasons_and_limits_of_the_probe_are_printed(pages: list[str]) -> N
 
 def test_under_five_rounds_the_page_claims_no_verdict(tmp_path: Path) -> None:
     samples = tuple(make_sample(round=number) for number in (1, 2))
-    table = _pages(replace(make_run(), samples=samples, fidelity=(), info=RunInfo()), tmp_path)[0]
+    table = _pages(replace(make_run(datasets=()), samples=samples, fidelity=(), info=RunInfo()), tmp_path)[0]
     assert "no verdict" in table
     assert "or tied with it" not in table
     assert "*" not in table
@@ -70,19 +70,20 @@ def test_under_five_rounds_the_page_claims_no_verdict(tmp_path: Path) -> None:
 
 def test_more_variants_than_a_page_holds_go_to_the_next(tmp_path: Path) -> None:
     samples = tuple(make_sample(variant=f"format{number}", round=1) for number in range(30))
-    pages = _pages(replace(make_run(), samples=samples, fidelity=(), info=RunInfo()), tmp_path)
+    pages = _pages(replace(make_run(datasets=()), samples=samples, fidelity=(), info=RunInfo()), tmp_path)
     assert all(f"format{number}" in pages[0] + pages[1] for number in range(30))
     assert sum("tabular: eq" in page for page in pages) == 2
 
 
 def test_an_empty_run_is_one_page_that_says_so(tmp_path: Path) -> None:
-    assert "nothing to show" in _pages(replace(make_run(), samples=(), fidelity=(), info=RunInfo()), tmp_path)[0]
+    empty = replace(make_run(datasets=()), fidelity=(), info=RunInfo())
+    assert "nothing to show" in _pages(empty, tmp_path)[0]
 
 
 def test_without_matplotlib_the_error_says_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_pdf", None)
     with pytest.raises(ReportError, match=r"pip install -e '\.\[pdf\]'"):
-        write_pdf(replace(make_run(), samples=()), tmp_path / "report.pdf")
+        write_pdf(make_run(datasets=()), tmp_path / "report.pdf")
 
 
 def test_colours_differ_in_lightness_and_never_by_red_against_green() -> None:
@@ -99,7 +100,7 @@ def test_a_report_that_fails_leaves_the_older_one(tmp_path: Path, monkeypatch: p
     path.write_bytes(b"older")
     monkeypatch.setattr(pdf, "_save", lambda pages, figure: (_ for _ in ()).throw(OSError("no space left")))
     with pytest.raises(OSError, match="no space"):
-        pdf.write_pdf(make_run(), path)
+        pdf.write_pdf(make_run(datasets=("eq",), rounds=1), path)
     assert [each.name for each in tmp_path.iterdir()] == ["report.pdf"]
     assert path.read_bytes() == b"older"
 
@@ -107,5 +108,5 @@ def test_a_report_that_fails_leaves_the_older_one(tmp_path: Path, monkeypatch: p
 def test_a_sample_says_of_how_many_rows_it_is(tmp_path: Path) -> None:
     samples = tuple(make_sample(round=number) for number in range(1, 6))
     info = {"datasets": {"eq": {"title": "table of your own", "rows": 1_000_000, "input_rows": 12_345_678}}}
-    table = _pages(replace(make_run(), samples=samples, fidelity=(), info=information(info)), tmp_path)[0]
+    table = _pages(replace(make_run(datasets=()), samples=samples, fidelity=(), info=information(info)), tmp_path)[0]
     assert "a sample of 1,000,000 of 12,345,678 rows (table of your own)" in " ".join(table.split())

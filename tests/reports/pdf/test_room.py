@@ -66,7 +66,7 @@ def stores_run(uses: int = 2) -> Run:
         for operation in ("save", "read", *(f"take[rows={rows}]" for rows in range(1, uses)))
         for number in (1, 2)
     )
-    return replace(make_run(), samples=samples, fidelity=(), info=RunInfo())
+    return replace(make_run(datasets=()), samples=samples, fidelity=(), info=RunInfo())
 
 
 def test_labels_of_two_lines_touch_neither_their_neighbours_nor_their_figures() -> None:
@@ -117,11 +117,7 @@ def test_uses_that_fill_a_page_go_on_on_the_next() -> None:
     assert not crowded(drawn)
 
 
-def test_labels_beside_lines_have_room() -> None:
-    assert not crowded(throughput_pages(Contents(near_storage_run(rounds=1))))
-
-
-def test_a_chart_that_has_a_page_to_itself_fills_it() -> None:
+def test_labels_beside_lines_have_room_and_a_chart_that_has_a_page_to_itself_fills_it() -> None:
     contents = Contents(near_storage_run(rounds=1))
     lone = SimpleNamespace(run=contents.run, throughput_lines=contents.throughput_lines[:1])
     for part, least, most in ((lone, 0.6, 0.8), (contents, 0.2, 0.4)):

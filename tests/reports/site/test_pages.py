@@ -34,7 +34,7 @@ from reports.site import pages as site_module
 from reports.site.addresses import Slugs, slug
 from reports.site.pages import MANIFEST, Link, SiteError, _breakable, drawing_library, write_site
 from tests.reports.analysis import test_codecs as test_compression
-from tests.reports.factory import make_run, make_sample, with_info, write_run
+from tests.reports.factory import make_run, make_sample, of_few, with_info, write_run
 from tests.reports.sources import test_reproduction, test_reproduction_images
 
 MOST_BYTES = 4_000_000
@@ -82,15 +82,22 @@ def data_of(page: Path) -> Any:
     return json.loads(Page(page).scripts[0])
 
 
-def stored(folder: Path, name: str = "run-1", **told: Any) -> Run:
-    """A run of two data sets and two tracks, as it is read from a folder."""
+def small_one(folder: Path, name: str = "run-1", **told: Any) -> Run:
+    """A stored run of few variants, for tests that write sites of their own."""
     run = make_run(datasets=("eq", "core"), rounds=5, info={"id": name}, **told)
-    return read_run(write_run(run, folder / name))
+    return read_run(write_run(of_few(run), folder / name))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return stored(tmp_path_factory.mktemp("runs"))
+    """Of two data sets and two tracks, as it is read from a folder."""
+    made = make_run(datasets=("eq", "core"), rounds=5, info={"id": "run-1"})
+    return read_run(write_run(made, tmp_path_factory.mktemp("runs") / "run-1"))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return small_one(tmp_path_factory.mktemp("small"), tracks=("plain",))
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +231,7 @@ def test_under_five_rounds_there_is_no_verdict(tmp_path: Path) -> None:
 
 
 def test_one_name_of_two_processors_is_a_choice_of_two_machines(tmp_path: Path) -> None:
-    one, two = stored(tmp_path, "one", seed=1), stored(tmp_path, "two", seed=2)
+    one, two = small_one(tmp_path, "one", seed=1), small_one(tmp_path, "two", seed=2)
     other = with_info(two, machine={**two.info.shape()["machine"], "cpu": "Intel Xeon"})
     write_site([one, other], tmp_path / "site")
     found = {
@@ -238,7 +245,7 @@ def test_one_name_of_two_processors_is_a_choice_of_two_machines(tmp_path: Path) 
 
 
 def test_runs_are_a_choice_and_never_averaged(tmp_path: Path) -> None:
-    one, two = stored(tmp_path, "one", seed=1), stored(tmp_path, "two", seed=2)
+    one, two = small_one(tmp_path, "one", seed=1), small_one(tmp_path, "two", seed=2)
     moved = replace(two, samples=tuple(changed(sample, machine="lab-2") for sample in two.samples))
     write_site([one, moved], tmp_path / "site")
     data = data_of(tmp_path / "site" / "suite-tabular.html")
@@ -255,8 +262,8 @@ def test_runs_are_a_choice_and_never_averaged(tmp_path: Path) -> None:
         assert {bar["median"] for bar in bars} - {None} <= set(medians)
 
 
-def test_runs_of_the_same_name_do_not_overwrite_each_other(tmp_path: Path, run: Run) -> None:
-    write_site([run, run], tmp_path / "site")
+def test_runs_of_the_same_name_do_not_overwrite_each_other(tmp_path: Path, small: Run) -> None:
+    write_site([small, small], tmp_path / "site")
     assert (tmp_path / "site" / "samples" / "run-1-eq-plain.html").exists()
     assert (tmp_path / "site" / "samples" / "run-1-2-eq-plain.html").exists()
 
@@ -306,32 +313,32 @@ def test_the_raw_samples_are_there_to_download(run: Run, site: Path) -> None:
     assert "data/run-1/samples.jsonl" in Page(site / "method.html").links
 
 
-def test_what_lies_behind_the_site_is_linked_from_every_page(tmp_path: Path, run: Run) -> None:
-    write_site([run], tmp_path / "site", links=[Link("History", "asv/index.html")])
+def test_what_lies_behind_the_site_is_linked_from_every_page(tmp_path: Path, small: Run) -> None:
+    write_site([small], tmp_path / "site", links=[Link("History", "asv/index.html")])
     for page in pages(tmp_path / "site"):
         up = "" if page.parent == tmp_path / "site" else "../"
         assert f"{up}asv/index.html" in Page(page).links
 
 
-def test_a_newer_site_takes_the_place_of_an_older_and_of_nothing_else(tmp_path: Path, run: Run) -> None:
+def test_a_newer_site_takes_the_place_of_an_older_and_of_nothing_else(tmp_path: Path, small: Run) -> None:
     site = tmp_path / "site"
-    write_site([run], site)
+    write_site([small], site)
     (site / "CNAME").write_text("bench.example")
-    write_site([with_info(run, id="other")], site)
+    write_site([with_info(small, id="other")], site)
     assert not list((site / "samples").glob("run-1*"))
     assert list((site / "samples").glob("other*"))
     assert (site / "CNAME").read_text() == "bench.example"
 
 
-def test_a_manifest_of_others_removes_nothing_outside_of_the_folder(tmp_path: Path, run: Run) -> None:
+def test_a_manifest_of_others_removes_nothing_outside_of_the_folder(tmp_path: Path, small: Run) -> None:
     site = tmp_path / "site"
     site.mkdir()
     (tmp_path / "mine.txt").write_text("mine")
     (site / MANIFEST).write_text(json.dumps({"files": ["../mine.txt", str(tmp_path / "mine.txt"), 7]}))
     with pytest.raises(SiteError):
-        write_site([run], site)
+        write_site([small], site)
     (site / MANIFEST).write_text(json.dumps({"files": ["../mine.txt", str(tmp_path / "mine.txt")]}))
-    write_site([run], site)
+    write_site([small], site)
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
@@ -384,9 +391,9 @@ def program(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
 
 
 def test_the_command_writes_the_site_and_says_where(
-    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path
+    program: Callable[..., tuple[int, str, str]], small: Run, tmp_path: Path
 ) -> None:
-    assert program("report", run.folder, "--html", tmp_path / "new") == (0, f"{tmp_path}/new/index.html\n", "")
+    assert program("report", small.folder, "--html", tmp_path / "new") == (0, f"{tmp_path}/new/index.html\n", "")
 
 
 def test_a_page_that_is_slow_to_open_is_told(
@@ -403,17 +410,17 @@ def test_a_page_that_is_slow_to_open_is_told(
 
 
 def test_a_folder_with_other_things_is_left_alone(
-    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path
+    program: Callable[..., tuple[int, str, str]], small: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "thesis.doc").write_text("mine")
-    code, _, told = program("report", run.folder, "--html", tmp_path)
+    code, _, told = program("report", small.folder, "--html", tmp_path)
     assert code == cli.WRONG_REQUEST
     assert f"{tmp_path} is not empty and holds no site of ours; name another folder" in told
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
 
 
 def test_a_site_that_a_full_disk_left_half_is_named_and_made_anew(
-    program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: Callable[..., tuple[int, str, str]], small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, write = tmp_path / "site", Path.write_text
 
@@ -423,11 +430,11 @@ def test_a_site_that_a_full_disk_left_half_is_named_and_made_anew(
         return write(path, text, **how)
 
     monkeypatch.setattr(Path, "write_text", full)
-    code, _, told = program("report", run.folder, "--html", folder)
+    code, _, told = program("report", small.folder, "--html", folder)
     assert code == FAILED
     assert f"error: {folder}/suite-tabular.html: No space left on device\n  free some space" in told
     monkeypatch.undo()
-    code, written, told = program("report", run.folder, "--html", folder)
+    code, written, told = program("report", small.folder, "--html", folder)
     assert (code, written) == (0, f"{folder}/index.html\n"), told
 
 
@@ -436,7 +443,7 @@ def test_a_missing_library_is_told_with_its_installation(
     module: str,
     name: str,
     program: Callable[..., tuple[int, str, str]],
-    run: Run,
+    small: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -444,18 +451,20 @@ def test_a_missing_library_is_told_with_its_installation(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda asked, *more: None if asked == module else found(asked, *more)
     )
-    code, _, told = program("report", run.folder, "--html", tmp_path / "site")
+    code, _, told = program("report", small.folder, "--html", tmp_path / "site")
     assert code == cli.WRONG_REQUEST
     assert f"the site needs {name}, not installed here: pip install -e '.[site]'" in told
     assert not (tmp_path / "site").exists()
 
 
-def test_a_crash_in_the_middle_leaves_the_older_page(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_site([run], tmp_path / "site")
+def test_a_crash_in_the_middle_leaves_the_older_page(
+    small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_site([small], tmp_path / "site")
     before = (tmp_path / "site" / "index.html").read_text()
     monkeypatch.setattr(site_contents, "thesis", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        write_site([with_info(run, id="other")], tmp_path / "site")
+        write_site([with_info(small, id="other")], tmp_path / "site")
     assert (tmp_path / "site" / "index.html").read_text() == before
 
 

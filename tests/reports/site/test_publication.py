@@ -14,7 +14,7 @@ import pytest
 
 from bench_runner.results.records import Failure, Run, changed
 from reports.site.publication import write_site
-from tests.reports.factory import make_run, make_sample, with_info, write_run
+from tests.reports.factory import make_run, make_sample, of_few, with_info, write_run
 
 
 class Links(HTMLParser):
@@ -57,11 +57,12 @@ def make_history(folder: Path, values: Sequence[float | None] = (None, 0.25, Non
 
 def run_of(day: int, **info: object) -> Run:
     told = {"id": f"run-{day}", "started": f"2026-03-{day:02d}T10:00:00+00:00", "suites": {"tabular": "Which?"}, **info}
-    return make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=day, info=told)
+    return of_few(make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=day, info=told))
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("published")
     for day in (1, 2):
         folder = write_run(run_of(day), tmp_path / "runs" / f"run-{day}")
         (folder / "report.pdf").write_bytes(b"%PDF")

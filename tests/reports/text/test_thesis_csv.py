@@ -66,7 +66,7 @@ def test_tables_that_differ_in_other_conditions_have_files_of_their_own() -> Non
         for number in range(1, 3)
         for conditions, rows in ((Conditions(), 10), (Conditions(target="arrow"), 10), (Conditions(), 20))
     )
-    names = sorted(written(replace(make_run(), samples=samples)))
+    names = sorted(written(replace(make_run(rounds=1), samples=samples)))
     assert names == [
         "results-synthetic_int_5_-plain-10rows-arrow.csv",
         "results-synthetic_int_5_-plain-10rows-pandas.csv",

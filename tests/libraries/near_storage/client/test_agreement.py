@@ -1,6 +1,6 @@
 """Random filters and aggregates on random files, through Flight: the answers are those in memory, row for row.
 
-30 of each in the tests, 500 of each in `long_runs`.
+20 of each in the tests, 500 of each in `long_runs`.
 """
 
 from __future__ import annotations
@@ -49,5 +49,5 @@ def run(folder: Path, seed: int, count: int, aggregated: bool, ways_each: int) -
 
 
 @pytest.mark.parametrize("aggregated", [False, True])
-def test_thirty_of_one_seed(tmp_path: Path, aggregated: bool):
-    run(tmp_path, 1, 30, aggregated, 2)
+def test_twenty_of_one_seed(tmp_path: Path, aggregated: bool):
+    run(tmp_path, 1, 20, aggregated, 2)

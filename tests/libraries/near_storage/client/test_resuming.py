@@ -85,7 +85,7 @@ def note_bits(number: int, index: int, bit: int) -> Fault:
 
 
 def _changed_notes() -> list[tuple[str, int, int, int]]:
-    """Ways, numbers of a note, bytes and bits in it: three of each byte where V1 says the place, else 1 %."""
+    """Ways, numbers of a note, bytes and bits in it: three of each byte where V1 says the place, else 0.5 %."""
     rng = random.Random(5)
     places = [("v1", number, index, bit) for number in (1, 2) for index in range(9, 18) for bit in (0, 3, 7)]
     others = [
@@ -94,7 +94,7 @@ def _changed_notes() -> list[tuple[str, int, int, int]]:
         for number in range(5)
         for index in range(45)
         for bit in range(8)
-        if rng.random() < 0.01
+        if rng.random() < 0.005
     ]
     return places + others
 

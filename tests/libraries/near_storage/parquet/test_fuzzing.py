@@ -20,4 +20,4 @@ def check(count: int, seed: int, folder) -> None:
 
 
 def test_broken_footers_end_in_a_footer_or_an_error(tmp_path):
-    check(200, SEED, tmp_path)
+    check(100, SEED, tmp_path)

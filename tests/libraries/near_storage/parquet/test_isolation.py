@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from typing import BinaryIO
-
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +10,9 @@ import pytest
 from libraries.near_storage.errors import FooterError
 from libraries.near_storage.parquet.footer import read_footer
 from libraries.near_storage.parquet.isolation import apart, read_footer_apart
+from tests.libraries.near_storage.parquet import misbehaving
 
-HERE = __name__
+THERE = misbehaving.__name__
 
 
 @pytest.fixture
@@ -40,85 +36,35 @@ def test_what_is_refused_there_is_refused_here(tmp_path):
         read_footer_apart(tmp_path / "missing")
 
 
-def echoes(file: BinaryIO) -> bytes:
-    return file.read(4) + bytes(1 << 20)
-
-
-def raises(file: BinaryIO) -> bytes:
-    raise ZeroDivisionError("secret")
-
-
-def hangs(file: BinaryIO) -> bytes:
-    time.sleep(1000)
-    return b""
-
-
-def spins(file: BinaryIO) -> bytes:
-    while True:
-        pass
-
-
-def is_killed(file: BinaryIO) -> bytes:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return b""
-
-
-def leaves(file: BinaryIO) -> bytes:
-    os._exit(0)
-
-
-def leaves_badly(file: BinaryIO) -> bytes:
-    os._exit(7)
-
-
-def wants_memory(file: BinaryIO) -> bytes:
-    """More than it is allowed here, and less than a machine may have."""
-    return bytes(2 << 30)
-
-
-def floods(file: BinaryIO) -> bytes:
-    """Past the check of the answer's length, straight into the file that the parent made."""
-    while True:
-        os.write(1, bytes(1 << 20))
-
-
-def answers_too_much(file: BinaryIO) -> bytes:
-    return bytes(2 << 20)
-
-
-def recurses(file: BinaryIO) -> bytes:
-    return recurses(file)
-
-
 def test_any_function_of_ours(file):
     with file.open("rb") as opened:
-        assert apart(f"{HERE}:echoes", opened) == b"PAR1" + bytes(1 << 20)
+        assert apart(f"{THERE}:echoes", opened) == b"PAR1" + bytes(1 << 20)
 
 
 BAD = {
-    raises: "ZeroDivisionError",
-    hangs: "more than 1 s",
-    spins: "more than 1 s|signal 9|signal 24",
-    is_killed: "signal 9",
-    leaves: "ended with 0",
-    leaves_badly: "ended with 7",
-    wants_memory: "MemoryError",
-    floods: "OSError|signal 25|ended with 1",
-    answers_too_much: "2097152 bytes of answer, 1048576 are allowed",
-    recurses: "RecursionError",
+    misbehaving.raises: "ZeroDivisionError",
+    misbehaving.hangs: "more than 0.5 s",
+    misbehaving.spins: "more than 0.5 s|signal 9|signal 24",
+    misbehaving.is_killed: "signal 9",
+    misbehaving.leaves: "ended with 0",
+    misbehaving.leaves_badly: "ended with 7",
+    misbehaving.wants_memory: "MemoryError",
+    misbehaving.floods: "OSError|signal 25|ended with 1",
+    misbehaving.answers_too_much: "2097152 bytes of answer, 1048576 are allowed",
+    misbehaving.recurses: "RecursionError",
 }
 
 
 @pytest.mark.parametrize("function", BAD, ids=lambda function: function.__name__)
 def test_whatever_becomes_of_the_child(file, function):
-    timeout_s = 1 if function in (hangs, spins) else 100
+    timeout_s = 0.5 if function in (misbehaving.hangs, misbehaving.spins) else 100
     with file.open("rb") as opened, pytest.raises(FooterError, match=BAD[function]) as caught:
-        apart(f"{HERE}:{function.__name__}", opened, timeout_s, memory_bytes=512 << 20, answer_bytes=1 << 20)
+        apart(f"{THERE}:{function.__name__}", opened, timeout_s, memory_bytes=512 << 20, answer_bytes=1 << 20)
     assert "secret" not in str(caught.value)
 
 
 def test_no_child_is_left(file):
     before = psutil.Process().children()
     with file.open("rb") as opened, pytest.raises(FooterError):
-        apart(f"{HERE}:hangs", opened, timeout_s=0.5)
+        apart(f"{THERE}:hangs", opened, timeout_s=0.5)
     assert psutil.Process().children() == before

@@ -271,12 +271,12 @@ def assert_as_arrow(rng: random.Random, expressions: int) -> tuple[int, int, int
 
 
 def test_filters_of_one_seed_keep_what_arrow_keeps() -> None:
-    """600; `long_runs` takes 20,000."""
+    """300; `long_runs` takes 20,000."""
     rng = random.Random(28)
-    compared, complete, partly = map(sum, zip(*(assert_as_arrow(rng, 20) for _ in range(30)), strict=True))
-    assert compared > 200
+    compared, complete, partly = map(sum, zip(*(assert_as_arrow(rng, 20) for _ in range(15)), strict=True))
+    assert compared > 100
     assert complete > 0.6 * compared
-    assert partly > 5
+    assert partly > 2
 
 
 class Watched(pa.dataset.Dataset):

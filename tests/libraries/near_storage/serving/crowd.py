@@ -141,8 +141,9 @@ class Outcome:
     taken_s: float
 
 
-def beside_a_good_one(served: Processes, client: Client, clients: int, queries: int) -> Outcome:
-    """Hostile queries in a process of their own; meanwhile `client` asks small ones. The tables must be there."""
+def beside_a_good_one(served: Processes, client: Client, clients: int, queries: int, pause_s: float = 0.05) -> Outcome:
+    """Hostile queries in a process of their own; meanwhile `client` asks small ones, and pauses between them. The
+    tables must be there."""
     nodes = [name for name in served.running if name != "catalog"]
     before = {name: _peak_bytes(served, name) for name in nodes}
     command = [sys.executable, "-m", MODULE, served.uri, str(clients), str(queries)]
@@ -165,7 +166,7 @@ def beside_a_good_one(served: Processes, client: Client, clients: int, queries: 
             good_s += [after_s - before_s for before_s, after_s in pairwise(times_s)]
             expected = [{"key": each, "value": each * 7} for each in range(key, key + 10)]
             wrong += rows.to_pylist() != expected or count["n"][0].as_py() != key
-            time.sleep(0.05)
+            time.sleep(pause_s)
         told = msgspec.json.decode(crowd.stdout.read(), type=dict[str, int])
     return Outcome(
         told,

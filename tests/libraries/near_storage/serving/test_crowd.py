@@ -19,7 +19,7 @@ def test_no_node_dies_and_none_passes_its_limit(tmp_path: Path):
     ):
         for name, path in crowd.tables(tmp_path, scale=20).items():
             client.put(name, path)
-        outcome = crowd.beside_a_good_one(served, client, clients=4, queries=len(crowd.HOSTILE))
+        outcome = crowd.beside_a_good_one(served, client, clients=4, queries=len(crowd.HOSTILE), pause_s=0.3)
     assert outcome.dead == []
     assert max(outcome.grown_bytes.values()) <= MEMORY_BYTES
     assert (outcome.wrong, len(outcome.good_s) > 4) == (0, True)
