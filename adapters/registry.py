@@ -11,7 +11,7 @@ import importlib
 import importlib.metadata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Generic, TypeVar
 
 from adapters.contract import Adapter
@@ -47,6 +47,12 @@ class Availability:
     def installed(self) -> bool:
         """Whether every distribution and every program that the engine needs is there."""
         return not self.missing
+
+
+@cache
+def _version(distribution: str) -> str:
+    """A plan asks for each variant; what is not installed may come to be."""
+    return importlib.metadata.version(distribution)
 
 
 def is_installed(distribution: str) -> bool:
@@ -127,7 +133,7 @@ class Registry(Generic[AdapterT]):
         missing: list[str] = []
         for distribution in (*engine.distributions, *([codec] if codec else []), *needed):
             try:
-                versions[distribution] = importlib.metadata.version(distribution)
+                versions[distribution] = _version(distribution)
             except importlib.metadata.PackageNotFoundError:
                 missing.append(distribution)
         install = self.entries[engine.format].install_command(engine)

@@ -10,6 +10,7 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
+from adapters import registry
 from adapters.errors import AdapterError, NotInstalled, RefusedSetting
 from adapters.registry import Entry, Registry
 from bench_runner.machine.linux import files_below
@@ -221,14 +222,14 @@ def test_what_is_not_installed_is_said_with_its_remedy(monkeypatch: pytest.Monke
 def test_a_setting_needs_its_own_libraries_alone(
     spelled: str, missing: str, remedy: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = importlib.metadata.version
+    real = registry._version
 
     def version(name: str) -> str:
         if name == missing:
             raise importlib.metadata.PackageNotFoundError(name)
         return real(name)
 
-    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.setattr(registry, "_version", version)
     engine, settings = FORMATS.engine(spelled)
     found = FORMATS.availability(engine, engine(settings).values)
     assert found.installed == (remedy is None)
