@@ -42,7 +42,8 @@ HOSTILE_NAMES = (
 """Of columns: empty, padded, alike but for case, with characters that mean something elsewhere, or taken."""
 
 _SPOILING: dict[str, set[str]] = {}
-"""Format -> the kinds that one of its variants refused or spoiled here: the next one is spared the search for them."""
+"""Format, or family of formats as hdf5 -> the kinds that one of its variants refused or spoiled here: the next one is
+spared the search for them."""
 
 SHARED = """
 import pyarrow as pa
@@ -194,7 +195,7 @@ class WholeTableContract(SettingContract):
             targets.apply_strings(target)
             folder = tmp_path_factory.mktemp("kinds")
             # What is refused with one target or variant is likely to be refused with the other.
-            alone = _SPOILING.setdefault(adapter.format, set())
+            alone = _SPOILING.setdefault(adapter.format.partition("-")[0], set())
             found[target.kind] = declarations.records(request.cls.variant, adapter, target, folder, alone)
             spoiling = (fidelity.REFUSED, fidelity.ERROR)
             alone.update(record.kind for record in found[target.kind] if record.outcome in spoiling)
