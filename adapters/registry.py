@@ -49,18 +49,19 @@ class Availability:
         return not self.missing
 
 
+@cache
+def _version(distribution: str) -> str:
+    """A plan asks for each variant; what is not installed may come to be."""
+    return importlib.metadata.version(distribution)
+
+
 def is_installed(distribution: str) -> bool:
     """By its metadata: nothing is imported."""
-    return installed_version(distribution) is not None
-
-
-@cache
-def installed_version(distribution: str) -> str | None:
-    """By its metadata, which are read once: a plan asks for each of its variants."""
     try:
-        return importlib.metadata.version(distribution)
+        _version(distribution)
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return False
+    return True
 
 
 AdapterT = TypeVar("AdapterT", bound=Adapter)
@@ -131,11 +132,10 @@ class Registry(Generic[AdapterT]):
         versions = {name: version for name, version in programs.items() if version is not None}
         missing: list[str] = []
         for distribution in (*engine.distributions, *([codec] if codec else []), *needed):
-            version = installed_version(distribution)
-            if version is None:
+            try:
+                versions[distribution] = _version(distribution)
+            except importlib.metadata.PackageNotFoundError:
                 missing.append(distribution)
-            else:
-                versions[distribution] = version
         install = self.entries[engine.format].install_command(engine)
         if missing == [codec]:
             install = "pip install -e '.[codecs]'"

@@ -15,6 +15,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -290,6 +291,7 @@ def _aslr(system: Path) -> str | None:
     return None if level is None else {"0": "off", "1": "partial", "2": "full"}.get(level, level)
 
 
+@cache
 def _detect_virt(which: str) -> str | None:
     try:
         # It exits with 1 when it answers 'none'.

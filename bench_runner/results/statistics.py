@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 from bench_runner.results.records import Cell, Failure, RunInfo, Sample, changed
 from bench_runner.variants import VIEWS, is_apart, is_raw_io
@@ -39,6 +39,7 @@ MISMATCH = "mismatch"
 PROBE_ERRORS = 3
 """A memory figure counts from so many times the probe's own error (rule 13)."""
 _FEWEST_FOR_POSITION = 20
+_KEPT_SUMMARIES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,25 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
     was measured twice, after a resume, the later one stands. The pilot round gives a reason for failure, never a
     figure; what was only in the service of others is no cell.
     """
-    samples = tuple(samples)
+    return dict(_summaries(_These(tuple(samples))))
+
+
+class _These:
+    """Samples, known by their identity: those of a large run take longer to compare than to summarise."""
+
+    def __init__(self, samples: tuple[Sample, ...]) -> None:
+        self.samples = samples
+
+    def __hash__(self) -> int:
+        return id(self.samples)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _These) and self.samples is other.samples
+
+
+@lru_cache(maxsize=_KEPT_SUMMARIES)
+def _summaries(these: _These) -> dict[Cell, CellSummary]:
+    samples = these.samples
     verified = {_chain(sample) for sample in samples if sample.saw_all and sample.failure is None}
     wrong = {_chain(sample) for sample in samples if _kind(sample) == MISMATCH}
     grouped: dict[Cell, list[Sample]] = defaultdict(list)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -224,12 +225,23 @@ def _chunked(array: Any) -> pa.ChunkedArray:
 
 
 def demanded_dtype(column: pa.ChunkedArray, target: Target) -> Any:
-    """The dtype that the target demands of a column, found on one of its values and, where that matters, a null."""
+    """The dtype that the target demands of a column: by its type, whether it has a null where that matters, and the
+    values of its dictionary."""
+    with_null = column.null_count > 0 and column.type in targets.MASKED_DTYPES
+    if not pa.types.is_dictionary(column.type):
+        return _dtype_of_none(column.type, with_null, target)
     first_valid = pc.index(column.is_valid(), True).as_py()
-    few = column[first_valid : first_valid + 1].chunks if first_valid >= 0 else [pa.array([], column.type)]
-    if column.null_count and column.type in targets.MASKED_DTYPES:
-        few = [*few, pa.nulls(1, column.type)]
-    return targets.make(pa.table({"value": pa.chunked_array(few, column.type)}), target).dtypes.iloc[0]
+    one = column[first_valid : first_valid + 1] if first_valid >= 0 else pa.chunked_array([], column.type)
+    return _dtype_of(one, target)
+
+
+@cache
+def _dtype_of_none(arrow_type: pa.DataType, with_null: bool, target: Target) -> Any:
+    return _dtype_of(pa.chunked_array([pa.nulls(int(with_null), arrow_type)]), target)
+
+
+def _dtype_of(column: pa.ChunkedArray, target: Target) -> Any:
+    return targets.make(pa.table({"value": column}), target).dtypes.iloc[0]
 
 
 def _same_dtype(demanded: Any, found: Any) -> bool:

@@ -21,11 +21,15 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _folded(letter: str) -> str:
+    return letter.lower() if letter.isascii() else letter
+
+
 def same_but_for_case(names: Sequence[str]) -> str | None:
     """Why a table of SQL cannot have columns of these names; None when it can. It takes letters of ASCII alike."""
     seen: dict[str, str] = {}
     for name in names:
-        folded = "".join(letter.lower() if letter.isascii() else letter for letter in name)
+        folded = name.lower() if name.isascii() else "".join(_folded(letter) for letter in name)
         if folded in seen:
             return f"SQL takes the names of columns {seen[folded]!r} and {name!r} for one"
         seen[folded] = name

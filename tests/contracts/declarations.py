@@ -76,12 +76,12 @@ def records(
 ) -> list[Fidelity]:
     """What the variant does to each kind of column, as a run stores it.
 
-    All kinds go into one table, unless they are to be tried `alone`, and each column of it is judged. Where that table
-    is refused, or one of its columns comes back as nobody declared, it is divided in two, and so on, until the culprit
-    is tried alone.
+    All kinds go into one table, unless they are to be tried `alone` or are refused beforehand, and each column of it is
+    judged: what comes back as nobody declared is tried alone. Where that table is refused, it is divided in two, and so
+    on, until the culprit is tried alone.
     """
     alone = {*adapter.known_faults, *alone}
-    together = [kind for kind in KINDS.values() if kind.name not in alone]
+    together = [kind for kind in KINDS.values() if kind.name not in alone and not _refused(adapter, kind)]
     trips = _trips(adapter, target, folder / "wide", together)
     found: list[Verdict] = []
     for kind in KINDS.values():
@@ -92,6 +92,10 @@ def records(
     return [
         Fidelity(variant=variant, target=target.kind, strings=target.strings, **asdict(verdict)) for verdict in found
     ]
+
+
+def _refused(adapter: TabularFormat, kind: Kind) -> bool:
+    return any(adapter.refusal(kind.table(nulls).schema, ROWS) for nulls in kind.nulls)
 
 
 def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> Trips:
@@ -107,7 +111,8 @@ def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence
 
 
 def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> Trips | None:
-    columns = {f"{kind.name} {nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
+    """What became of the kinds that came back as they should; None where the table of all is refused."""
+    columns = {f"{kind.name}-{nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
     table = pa.table({"key": pa.array(range(ROWS), pa.int64()), **columns})
     if adapter.refusal(table.schema, table.num_rows):
         return None
@@ -122,13 +127,13 @@ def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Seque
         return None
     found: Trips = {}
     for kind in kinds:
+        trips = {}
         for nulls in kind.nulls:
-            names = ["key", f"{kind.name} {nulls}"]
+            names = ["key", f"{kind.name}-{nulls}"]
             part = got[names] if isinstance(got, pd.DataFrame) else got.select(names)
-            trip = fidelity.judged(adapter, target, table.select(names), part)
-            if trip.outcome == fidelity.ERROR:
-                return None
-            found.setdefault(kind.name, {})[nulls] = trip
+            trips[nulls] = fidelity.judged(adapter, target, table.select(names), part)
+        if all(trip.outcome != fidelity.ERROR for trip in trips.values()):
+            found[kind.name] = trips
     return found
 
 

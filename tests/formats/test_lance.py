@@ -8,7 +8,9 @@ import pytest
 
 from adapters.errors import RefusedData
 from formats.registry import FORMATS
-from tests.contracts.tabular import SettingContract, TabularFormatContract
+from tests.contracts.selection import SelectionContract
+from tests.contracts.streams import StreamContract
+from tests.contracts.tabular import SettingContract, TabularFormatContract, WholeTableContract
 
 
 class TestLance(TabularFormatContract):
@@ -16,7 +18,7 @@ class TestLance(TabularFormatContract):
 
 
 @pytest.mark.slow
-class TestLanceIndexed(TabularFormatContract):
+class TestLanceIndexed(WholeTableContract, SelectionContract, StreamContract):
     variant = "lance[engine=pylance,index=btree]"
 
 

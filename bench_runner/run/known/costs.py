@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -55,7 +56,7 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.timed_ns + self.verified_ns + self.fixed_ns
 
 
-class Costs(msgspec.Struct, forbid_unknown_fields=True):
+class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     """By operation, variant, conditions and data set: what a sample of each number of rows took, the latest last."""
 
     cells: dict[str, list[Cost]] = {}
@@ -70,6 +71,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True):
         for (name, rows), costs in found.items():
             others = [cost for cost in self.cells.get(name, []) if cost.rows != rows]
             self.cells[name] = [*others, _middle(costs)][-MOST_SIZES:]
+        vars(self).pop("_by_all_but_the_dataset", None)
 
     def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
         """What a sample will take, by the nearest number of rows that is known, or on other data sets; None where
@@ -88,10 +90,16 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True):
         known = self.cells.get(_name(operation, variant, how, dataset))
         if known is not None:
             return [known]
-        start = _name(operation, variant, how, "")
-        # What follows is the data set alone, whose name has no blank, and not first a network.
-        others = {name.removeprefix(start): costs for name, costs in self.cells.items() if name.startswith(start)}
-        return [costs for rest, costs in others.items() if " " not in rest]
+        return self._by_all_but_the_dataset.get(_name(operation, variant, how, ""), [])
+
+    @cached_property
+    def _by_all_but_the_dataset(self) -> dict[str, list[list[Cost]]]:
+        found: dict[str, list[list[Cost]]] = {}
+        for name, costs in self.cells.items():
+            # The name of a data set has no blank.
+            before, blank, _ = name.rpartition(" ")
+            found.setdefault(before + blank, []).append(costs)
+        return found
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_the_schema_is_the_thesis_s() -> None:
 @pytest.mark.slow
 def test_bytes_per_row_are_the_thesis_s_within_a_fifth(tmp_path: Path) -> None:
     """Table 6.5, and what a later suite needs: zstd level 1 makes 0.15 to 0.30 of Parquet without codec."""
-    rows = 30_000
+    rows = 12_000
     frame = pa.Table.from_batches(resolve("webface", {}, rows=rows).batches()).to_pandas()
     frame.to_csv(tmp_path / "csv", index=False)
     frame.to_json(tmp_path / "json", orient="records", lines=True)

@@ -54,6 +54,7 @@ def text(dataset: Dataset) -> bytes:
     return b"".join(json_lines(batch) for batch in dataset.batches())
 
 
+@pytest.mark.usefixtures("own_process")
 def test_lines_are_kept_as_they_stand_and_empty_ones_are_none(write: Write) -> None:
     path = write('{"id": 1, "a": 1.0}', "", ' {"a":-0.0,"id":2}\r', b'{"id":3,"b":"\xe6\x97\xa5"}')
     dataset = own(path)

@@ -17,7 +17,7 @@ from data_generator.errors import DataError
 from data_generator.imported.images import image_input, image_worker
 from tests.data_generator.imported.images.pictures import class_folders, encoded, greys
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_process")]
 
 pytest.importorskip("PIL.Image")
 

@@ -77,6 +77,7 @@ def refused(name: str, path: Path | None, message: str, **options: object) -> st
 # --- folders of image files by class -------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("own_process")
 def test_folders_are_read_as_they_are(folders: Path, tmp_path: Path) -> None:
     expected = class_folders(tmp_path / "again")
     dataset = resolve("images", {}, source=folders)
@@ -271,6 +272,7 @@ def test_rows_that_cannot_serve_are_named(contents: list, labels: list, message:
     refused("images", write_parquet(tmp_path / "x.parquet", contents, labels), message)
 
 
+@pytest.mark.usefixtures("own_process")
 def test_a_table_without_images_is_refused_with_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": [1], "label": [2], "picture": ["x.png"]}), path)
@@ -338,6 +340,7 @@ def test_a_saved_folder_that_names_files_elsewhere_is_refused(library, tmp_path:
     refused("images", saved, "state.json: cannot be read: ")
 
 
+@pytest.mark.usefixtures("own_process")
 def test_the_librarys_own_cache_is_read(library, tmp_path: Path) -> None:
     """Made by the library from Parquet, then put where it puts what it loads from the hub."""
     source = write_parquet(tmp_path / "source.parquet", [encoded(image) for image in CIFAR], [3, 1, 4, 1, 5])

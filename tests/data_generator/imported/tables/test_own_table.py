@@ -44,6 +44,7 @@ def refused(path: Path | None, message: str, **options: object) -> str:
     return said
 
 
+@pytest.mark.usefixtures("own_process")
 def test_a_table_is_taken_as_it_is(path: Path) -> None:
     dataset = resolve("table", {}, source=path)
     assert table(dataset).equals(numbered(ROWS))
@@ -140,6 +141,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(path: Path) -> None:
     refused(path, "was changed while it was read", on_rows=change)
 
 
+@pytest.mark.usefixtures("own_process")
 def test_the_users_file_is_only_read(path: Path) -> None:
     path.chmod(0o444)
     before = path.read_bytes(), path.stat().st_mtime_ns, sorted(path.parent.iterdir())
@@ -262,6 +264,7 @@ def test_remarks_cannot_write_to_the_terminal(path: Path, monkeypatch: pytest.Mo
     assert resolve("table", {}, source=path).remarks == ("a\\x1b[2Jb\nc\\x07",)
 
 
+@pytest.mark.usefixtures("own_process")
 def test_a_sample_that_needs_too_much_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of some kilobytes, whose 64 rows are the same 32 MB."""
     monkeypatch.setattr(table_worker, "MEMORY_BYTES", 600 << 20)
