@@ -66,6 +66,14 @@ def empty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
         servers.make(location)
         with (location / "postgresql.conf").open("a") as settings:
             settings.write("fsync = off\n")
+        adapter = DOCUMENT_STORES.build("postgresql-jsonb")
+        adapter.load_library()
+        server = servers.start(location, adapter._psycopg)
+        with server.connect(adapter._psycopg) as connection:
+            connection.execute("UPDATE pg_database SET datistemplate = false")
+            for database in ("template0", "template1"):
+                connection.execute(f"DROP DATABASE {database}")
+        server.stop()
     return location
 
 
@@ -76,7 +84,8 @@ class TestPostgresql(DocumentStoreContract):
 
     @pytest.fixture(autouse=True)
     def _initialised_once(self, empty_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """initdb and waiting for the disk take longer than the tests: those below have both as users do."""
+        """initdb, waiting for the disk and two databases that nobody asks take longer than the tests: those below have
+        all as users do."""
         copy = ["cp", "--archive", "--", str(empty_cluster)]
         monkeypatch.setattr(servers, "make", lambda location: subprocess.run([*copy, str(location)], check=True))
 
