@@ -323,7 +323,7 @@ OF_CONTAINERS = {name for name in ON_MIXED if "anything" in name} | {
 """What SQL may refuse: arrays, objects and doubles in groups and sums."""
 
 
-NAMES_AT_A_TIME = 21
+NAMES_AT_A_TIME = 11
 
 LITTLE_BYTES = 4_096
 """The counter itself is read, and nothing that counts."""
