@@ -76,8 +76,9 @@ fuzz-near-storage: $(VENV)/.ready  ## 10,000 broken footers, requests and filter
 	$(RUN) -m tests.libraries.near_storage.long_runs footers messages filters aggregates pruning & broken=$$!; \
 	  $(RUN) -m tests.libraries.near_storage.long_runs requests flight expressions || { kill $$broken; exit 1; }; wait $$broken
 
-fuzz-documents: $(VENV)/.ready  ## 40,000 broken rows, lines, schemas and chunks of documents, under gcc's address sanitiser; about a minute
+fuzz-documents: $(VENV)/.ready  ## 40,000 broken rows, lines, schemas and chunks of documents, under gcc's address sanitiser; 3,000 random plans
 	$(RUN) -m tests.libraries.document_store.fuzzing 10000
+	$(RUN) -m tests.libraries.document_store.queries.fuzz 3000
 
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/build.py libraries/*/*/*.[ch] bench_runner/build.py bench_runner/*/*/*.c)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -255,8 +255,16 @@ def _surroundings(folder: int) -> dict[str, Any]:
 
 
 def _sizes(location: Path) -> dict[str, int]:
-    files = (path for path in location.rglob("*") if path.is_file() and path.name not in (LOG, SIZES))
-    return {str(path.relative_to(location)): path.stat().st_size for path in files}
+    """Of a thousand files; pathlib takes ten times as long over them."""
+    found, folders = {}, [("", location)]
+    while folders:
+        within, folder = folders.pop()
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                folders.append((f"{within}{entry.name}/", Path(entry.path)))
+            elif entry.is_file() and entry.name not in (LOG, SIZES):
+                found[within + entry.name] = entry.stat().st_size
+    return found
 
 
 def _check_sizes(location: Path) -> None:

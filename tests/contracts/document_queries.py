@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ from libraries.document_store.queries import (
 )
 from libraries.document_store.queries.plan import Field
 from tests.contracts.adapters import only_for
+from tests.contracts.attached_duckdb import attached_duckdb
 from tests.contracts.document_kinds import HOSTILE_NAMES
 from tests.contracts.hostile_queries import (
     DEEP,
@@ -62,7 +63,6 @@ from tests.contracts.hostile_queries import (
     texts_with_nul,
     without_what_json_lacks,
 )
-from tests.contracts.one_duckdb import one_duckdb
 from tests.contracts.projection import rchar
 from tests.libraries.document_store.queries.memory import documents, plans
 
@@ -121,6 +121,8 @@ _COUNT = Aggregate("count", "count")
 _CREATED = And((_equal("kind", "commit"), _equal("commit.operation", "create")))
 _TAGS = Unnest(("tags",), "tag")
 _MANY = 1_600_000_000_000_000 + 1_200
+_FEW = Filter(Compare(field("id"), "<", Constant(50)))
+"""The reference compares each document with each of many values."""
 _HOUR = Call("modulo", (Call("floor_divide", (field("time_us"), Constant(3_600_000_000))), Constant(24)))
 
 ON_EVENTS: dict[str, Plan] = {
@@ -222,11 +224,16 @@ ON_EVENTS: dict[str, Plan] = {
     "functions of nothing": Plan(
         (_TAGS, GroupBy((), (_COUNT, Aggregate("f", "min", Call("floor_divide", (field("nothing"), Constant(3)))))))
     ),
-    "many integers": Plan((Filter(In(field("time_us"), tuple(range(1_600_000_000_000_000, _MANY)))), Count())),
-    "many texts": Plan((Filter(In(field("did"), tuple(f"did:{n}" for n in range(7, 1_107)))), Count())),
-    "not many texts": Plan((Filter(Not(In(field("did"), tuple(f"did:{n}" for n in range(7, 607))))), Count())),
+    "many integers": Plan((_FEW, Filter(In(field("time_us"), tuple(range(1_600_000_000_000_000, _MANY)))), Count())),
+    "many texts": Plan((_FEW, Filter(In(field("did"), tuple(f"did:{n}" for n in range(7, 1_107)))), Count())),
+    "not many texts": Plan((_FEW, Filter(Not(In(field("did"), tuple(f"did:{n}" for n in range(7, 607))))), Count())),
     "numbers": Plan((Filter(Compare(field("id"), "<", Constant(7.5))), Project((Named("id", field("id")),)))),
 }
+AFTER_WRITES = (
+    *("count", "distinct users", "first", "figures", "tags", "tagged", "pairs", "projected", "not", "many texts"),
+    "below zero",
+)
+"""One plan of each kind of step."""
 
 
 def _counted(condition: Any) -> Plan:
@@ -238,8 +245,12 @@ _ITEMS = Unnest(("items",), "item")
 ON_MIXED: dict[str, Plan] = {
     **{
         f"{operator} {value!r}": _counted(Compare(_A, operator, Constant(value)))
-        for operator in ("=", "!=", "<", ">=")
-        for value in (1, 2.5, True, "1", "abc", 2**53 + 1, 2.0**53, -(2**63), 1e300, None, "é", "\x0b\x1f", '"')
+        for operators, values in (
+            (("=", "!=", "<", ">="), (1, True, "abc", 2**53 + 1, None)),
+            (("=", "<"), (2.5, "1", 2.0**53, -(2**63), 1e300, "é", "\x0b\x1f", '"')),
+        )
+        for operator in operators
+        for value in values
     },
     **{
         f"not {value!r}": _counted(Not(Compare(_A, "=", Constant(value))))
@@ -312,15 +323,15 @@ OF_CONTAINERS = {name for name in ON_MIXED if "anything" in name} | {
 """What SQL may refuse: arrays, objects and doubles in groups and sums."""
 
 
-NAMES_AT_A_TIME = 21
+NAMES_AT_A_TIME = 11
 
 LITTLE_BYTES = 4_096
 """The counter itself is read, and nothing that counts."""
 
 
-@lru_cache(maxsize=512)
+@cache
 def _answer(plan: str, documents: bytes) -> list[dict[str, Any]]:
-    """The reference's answer over documents in MessagePack: stores are asked the same of the same ones."""
+    """The reference's answer over documents in MessagePack: all stores are asked the same of the same ones."""
     return answer(plan, msgspec.msgpack.decode(documents))
 
 
@@ -348,6 +359,7 @@ answers_queries = only_for(lambda adapter: adapter.offers.operators)
 class DocumentQueries:
     """For stores that offer operators."""
 
+    @attached_duckdb()
     def _answered(
         self,
         adapter: DocumentStoreAdapter,
@@ -425,8 +437,7 @@ class DocumentQueries:
     @only_for(lambda adapter: _keeps(adapter, "changing types", "missing and null", "NUL in a text"))
     def test_texts_that_hold_a_nul_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         with_nul = ("a\0b", "a\0c", "\0", ["a\0b", "a", "a\0c"], {"x": "a\0b"}, {"x": "a"})
-        plans = ON_MIXED | {f"of texts: {name}": plan for name, plan in ON_NUL.items()}
-        wrong, _ = self._answered(adapter, mixed((*VALUES, *with_nul, "a", "b")), plans, location)
+        wrong, _ = self._answered(adapter, mixed((*VALUES, *with_nul, "a", "b")), ON_MIXED, location)
         assert wrong == {}, wrong
         wrong, _ = self._answered(adapter, texts_with_nul(), ON_NUL, location.with_stem("texts"))
         assert wrong == {}, wrong
@@ -449,6 +460,7 @@ class DocumentQueries:
 
     @answers_queries
     @pytest.mark.parametrize("of_arrays", [False, True], ids=["scalars", "arrays"])
+    @attached_duckdb()
     def test_names_that_are_words_of_engines_mean_fields(
         self, of_arrays: bool, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
@@ -470,6 +482,7 @@ class DocumentQueries:
     @answers_queries
     @only_for(lambda adapter: _keeps(adapter, "missing and null", "integers and doubles", "doubles"))
     @pytest.mark.slow
+    @attached_duckdb()
     def test_random_plans_are_answered_or_refused(self, adapter: DocumentStoreAdapter, place: Path) -> None:
         numbers = itertools.count()
 
@@ -487,8 +500,7 @@ class DocumentQueries:
                 return
             assert wrong == {}, wrong
 
-        with one_duckdb():
-            run()
+        run()
 
     @answers_queries
     def test_plans_that_nest_deep_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
@@ -545,6 +557,6 @@ class DocumentQueries:
             "equal": Plan((Filter(_equal("commit.collection", "fol'low")), Count())),
         }
         documents = msgspec.msgpack.encode(list(held.values()))
-        for plan in {**ON_EVENTS, **by_index}.values():
+        for plan in {**{name: ON_EVENTS[name] for name in AFTER_WRITES}, **by_index}.values():
             assert identical(handle.query(to_json(plan)), _answer(to_json(plan), documents))
         handle.close()

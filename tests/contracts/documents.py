@@ -35,10 +35,10 @@ from adapters.errors import AdapterError, RefusedData
 from adapters.registry import Registry
 from document_stores.registry import DOCUMENT_STORES
 from tests.contracts.adapters import AdapterContract, left_mapped, left_open, only_for, open_below
+from tests.contracts.attached_duckdb import attached_duckdb
 from tests.contracts.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from tests.contracts.document_queries import DocumentQueries
 from tests.contracts.fresh import run_fresh
-from tests.contracts.one_duckdb import one_duckdb
 from tests.contracts.projection import rchar
 
 MALFORMED = {
@@ -153,16 +153,16 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     # --- what comes back -------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("way", ["dicts", "lines"])
+    @attached_duckdb()
     def test_documents_come_back_but_for_what_is_declared(
         self, way: str, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
-        with one_duckdb():
-            for number, kind in enumerate(KINDS):
-                # Dicts can hold every kind. Lines are made into those, or those into lines, so some of them will do.
-                if way == "lines" and (needs_dicts(kind) or number % SOME):
-                    continue
-                with subtests.test(kind):
-                    self.comes_back(kind, way, adapter, location.with_name(f"{number}{adapter.suffix}"))
+        for number, kind in enumerate(KINDS):
+            # Dicts can hold every kind. Lines are made into those, or those into lines, so some of them will do.
+            if way == "lines" and (needs_dicts(kind) or number % SOME):
+                continue
+            with subtests.test(kind):
+                self.comes_back(kind, way, adapter, location.with_name(f"{number}{adapter.suffix}"))
 
     def comes_back(self, kind: str, way: str, adapter: DocumentStoreAdapter, location: Path) -> None:
         """Documents of one kind; `way` is how they are given."""
@@ -255,6 +255,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                     wanted = [parts(document, paths) for document in KINDS["plain"]]
                     assert sorted(map(_text, found(handle, paths))) == sorted(map(_text, wanted))
 
+    @attached_duckdb()
     def test_a_scan_of_paths_loses_nothing_else(
         self, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
@@ -386,6 +387,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
 
     # --- hostile input ---------------------------------------------------------------------------------------------
 
+    @attached_duckdb()
     def test_lines_that_are_no_documents_are_refused(
         self, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:

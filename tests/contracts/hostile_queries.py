@@ -94,8 +94,7 @@ OF_OBJECTS: dict[str, Plan] = {
         )
         for function, of in (("count", ""), ("count_distinct", "d"), ("min", "d"), ("max", "d"), ("count", "d"))
         for name in ("k", "g", "k.b", "d")
-        for descending in (True, False)
-        for rows in (1, 2)
+        for descending, rows in ((True, 1), (False, 2))
     },
 }
 

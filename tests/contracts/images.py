@@ -151,10 +151,10 @@ def mixed() -> Images:
 
 
 def many() -> Images:
-    """So many that names ordered as text would show, each known by its brightness."""
+    """So many that numbers ordered as text, or by their lowest byte, would show, each known by its brightness."""
     return Images(
-        [np.full((2, 3), place * 97 % 251, np.uint8) for place in range(1_234)],
-        [place * 31 % 1_009 - 500 for place in range(1_234)],
+        [np.full((2, 3), place * 97 % 251, np.uint8) for place in range(334)],
+        [place * 31 % 1_009 - 500 for place in range(334)],
     )
 
 

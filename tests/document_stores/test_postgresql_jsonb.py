@@ -66,19 +66,29 @@ def empty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
         servers.make(location)
         with (location / "postgresql.conf").open("a") as settings:
             settings.write("fsync = off\n")
+        adapter = DOCUMENT_STORES.build("postgresql-jsonb")
+        adapter.load_library()
+        server = servers.start(location, adapter._psycopg)
+        with server.connect(adapter._psycopg) as connection:
+            connection.execute("UPDATE pg_database SET datistemplate = false")
+            for database in ("template0", "template1"):
+                connection.execute(f"DROP DATABASE {database}")
+        server.stop()
     return location
 
 
+@pytest.fixture
+def initialised_once(empty_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """initdb, waiting for the disk and two databases that nobody asks take longer than most tests: those of the server
+    have all as users do."""
+    copy = ["cp", "--archive", "--", str(empty_cluster)]
+    monkeypatch.setattr(servers, "make", lambda location: subprocess.run([*copy, str(location)], check=True))
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("installed", "initialised_once")
 class TestPostgresql(DocumentStoreContract):
     variant = "postgresql-jsonb[engine=psycopg]"
-
-    @pytest.fixture(autouse=True)
-    def _initialised_once(self, empty_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """initdb and waiting for the disk take longer than the tests: those below have both as users do."""
-        copy = ["cp", "--archive", "--", str(empty_cluster)]
-        monkeypatch.setattr(servers, "make", lambda location: subprocess.run([*copy, str(location)], check=True))
 
 
 def _eventually(met: Callable[[], bool]) -> bool:
@@ -150,6 +160,7 @@ def test_a_folder_that_its_account_may_not_enter_and_a_long_path_are_no_hindranc
     handle.close()
 
 
+@pytest.mark.usefixtures("initialised_once")
 def test_the_size_is_of_documents_and_their_index(adapter: PostgresqlJsonb, tmp_path: Path) -> None:
     location = tmp_path / "stored.postgresql"
     adapter.begin(location)
@@ -161,6 +172,7 @@ def test_the_size_is_of_documents_and_their_index(adapter: PostgresqlJsonb, tmp_
     assert 300_000 < adapter.size_bytes(location) < 600_000
 
 
+@pytest.mark.usefixtures("initialised_once")
 def test_an_index_is_taken_and_means_the_same(adapter: PostgresqlJsonb, tmp_path: Path) -> None:
     location = tmp_path / "stored.postgresql"
     kinds = (None, "text", True, [1], {"a": 1}, 2.5, 10**18)
@@ -190,6 +202,7 @@ def _met(found: object, operator: str, value: object) -> bool:
     return {"<": found < value, ">=": found >= value, "=": found == value}[operator]
 
 
+@pytest.mark.usefixtures("initialised_once")
 def test_a_write_behind_an_open_scan_survives(adapter: PostgresqlJsonb, tmp_path: Path) -> None:
     location = tmp_path / "stored.postgresql"
     adapter.ingest([[{"id": n} for n in range(5_000)]], location)

@@ -65,7 +65,7 @@ def test_of_equals_the_first_have_the_columns():
     assert not becomes_full(new_schema(limit=10), infer(rows, new_schema(limit=10)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(documents(), st.integers(1, 6))
 def test_documents_come_back_by_the_chosen_columns(found, limit):
     rows = [msgspec.msgpack.encode(document) for document in found]

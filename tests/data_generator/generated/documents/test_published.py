@@ -60,7 +60,7 @@ def columns(documents: list[dict[str, Any]]) -> Counter[tuple[Steps, type]]:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_columns_size_and_kind_are_the_published_ones(name: str) -> None:
     mean_bytes, count, kind = PUBLISHED[name]
-    text, documents = made(name, 2_500)
+    text, documents = made(name, 1_000)
     found = columns(documents)
     assert len(text) / len(documents) == pytest.approx(mean_bytes, rel=TOLERANCE)
     assert len(found) == pytest.approx(count, rel=TOLERANCE)
@@ -94,7 +94,7 @@ def test_readings_walk_or_are_doubles_at_random() -> None:
 
 
 def test_authors_and_their_countries_are_objects_here_and_arrays_there() -> None:
-    _, documents = made("wos", 2_500)
+    _, documents = made("wos", 1_000)
     names = [each["static_data"]["fullrecord_metadata"]["addresses"]["address_name"] for each in documents]
     assert Counter(map(type, names)).keys() == {dict, list}
     for name in names:
@@ -103,13 +103,13 @@ def test_authors_and_their_countries_are_objects_here_and_arrays_there() -> None
 
 
 def test_times_of_tweets_to_be_updated_only_grow() -> None:
-    _, documents = made("tweets-2016", 2_500)
+    _, documents = made("tweets-2016", 1_000)
     times = [document["timestamp_ms"] for document in documents]
     assert times == sorted(set(times))
 
 
 def test_most_columns_of_tweets_have_few_values() -> None:
-    _, documents = made("tweets", 2_500)
+    _, documents = made("tweets", 1_000)
     found = columns(documents)
     assert sum(count < 0.2 * len(documents) for count in found.values()) > len(found) / 2
 
@@ -119,7 +119,7 @@ def test_most_columns_of_tweets_have_few_values() -> None:
 
 @pytest.fixture(scope="module")
 def events() -> list[dict[str, Any]]:
-    text, documents = made("bluesky-events", 40_000)
+    text, documents = made("bluesky-events", 20_000)
     assert len(text) / len(documents) == pytest.approx(481, rel=TOLERANCE)
     return documents
 

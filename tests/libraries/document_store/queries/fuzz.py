@@ -1,4 +1,5 @@
-"""Random plans over random documents, all ways of execution against the reference: a few in the tests, many by hand.
+"""Random plans over random documents, all ways of execution against the reference: a few in the tests, many by
+`make fuzz-documents`.
 
 python -m tests.libraries.document_store.queries.fuzz 20000
 """

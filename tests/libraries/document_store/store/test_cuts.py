@@ -15,16 +15,16 @@ from tests.libraries.document_store.store.cuts import CALLS, live
 from tests.libraries.document_store.store.model import Disk, document, opened
 from tests.libraries.durable.simulated_disk import Power, PowerLoss
 
-LIVES = 8
-"""`make selfbench-documents` runs a thousand."""
+LIVES = {"open": 8, "vector": 8, "amax": 3}
+"""`make selfbench-documents` runs a thousand. One of columns takes six times as long as the others."""
 FAULTY_LIVES = 80
 """At most so many until a fault is found; the first ones find it."""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_lives_with_a_cut_in_the_middle(layout):
-    during = {name for seed in range(LIVES) for name in live(seed, layout).cuts}
-    assert len(during & CALLS.keys()) > 3
+    during = {name for seed in range(LIVES[layout]) for name in live(seed, layout).cuts}
+    assert len(during & CALLS.keys()) >= LIVES[layout] // 2
 
 
 def test_a_cut_at_any_call_of_a_flush_and_a_merge():

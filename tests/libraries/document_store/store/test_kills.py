@@ -4,7 +4,8 @@ import pytest
 
 from tests.libraries.document_store.store.kills import main
 
-KILLS = 30
+KILLS = 15
+"""`make selfbench-documents` kills three hundred."""
 
 
 @pytest.mark.slow
