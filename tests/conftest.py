@@ -7,13 +7,11 @@ disk and its page cache do are marked `disk` and write to one.
 from __future__ import annotations
 
 import gc
-import importlib.metadata
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,8 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
     # Else each of some thousand processes compiles what it imports, and pytest all tests.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
-    # What is installed stays so, and is asked for by each adapter that is built: twice in a test of a contract.
-    pytest.MonkeyPatch().setattr(importlib.metadata, "version", cache(importlib.metadata.version))
     others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in _PLACES]
     os.environ["PYTHONPATH"] = os.pathsep.join([AT_REST, *others])
 
