@@ -62,11 +62,18 @@ def faulty() -> Iterator[None]:
         registry.__dict__.pop("entries", None)
 
 
-@pytest.fixture(scope="module")
-def launcher(faulty: None) -> Iterator[Launcher]:
+@pytest.fixture(scope="session")
+def one_forkserver() -> Iterator[Launcher]:
+    """Its start takes as long as ten workers."""
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def launcher(faulty: None, one_forkserver: Launcher) -> Launcher:
+    """Of all modules, for tests that do it no harm."""
+    return one_forkserver
 
 
 @pytest.fixture

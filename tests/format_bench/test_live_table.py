@@ -148,9 +148,7 @@ def test_it_draws_by_no_thread_and_leaves_nothing(clock: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 20), (200, 70), (20, 4), (1, 1)])
-def test_a_terminal_that_is_resized_is_drawn_anew_on_an_empty_screen(
-    clock: list[int], width: int, height: int
-) -> None:
+def test_a_terminal_that_is_resized_is_drawn_anew_on_an_empty_screen(clock: list[int], width: int, height: int) -> None:
     terminal = Terminal()
     shown = LiveTable(terminal.console)
     shown.planned(planned(RUN), RUN.info)
