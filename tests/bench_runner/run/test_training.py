@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.launcher import Launcher
+from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.suites import SUITES
 from bench_runner.worker import epochs
 from data_generator.cache import StoredDataset, prepare
@@ -186,14 +187,23 @@ def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
 # --- two processes ----------------------------------------------------------------------------------------------------
 
 
+class Spawning:
+    """A launcher that forks who saves, and spawns the others."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+
+    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
+        return self._launcher.run(task, limits, spawn=task["operation"] != "save")
+
+
 @pytest.fixture
-def with_torch(faulty: None, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def with_torch(bench: Bench, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Workers for whom something stands in for torch."""
+    launcher.load()
     places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
-    launcher = Launcher(isolate="spawn", threads=None, preload=[])
-    yield replace(bench, launcher=launcher)
-    launcher.close()
+    return replace(bench, launcher=Spawning(launcher))
 
 
 @pytest.mark.parametrize("fault", ["takes", "take_drops_one"])
