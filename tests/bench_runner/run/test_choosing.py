@@ -21,7 +21,7 @@ from format_bench import cli, recommend, run
 from tests.reports.factory import make_run, make_sample, write_run
 
 ROOT = Path(__file__).resolve().parents[3]
-FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--budget", "5s", "--seed", "3")
+FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--budget", "1s", "--seed", "3")
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,9 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(
     """A machine that runs tests is seldom at rest, so that no figure is asked for here."""
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
     monkeypatch.chdir(tmp_path)
+    # Its rounds last as long as the budget, and a few do.
+    monkeypatch.setattr(choosing, "LEAST_BUDGET_S", 2.0)
+    monkeypatch.setattr(choosing, "PREPARATION_S", 2.0)
     code, told = asked(capsys, *FEW, "--rows", "21000", "--json", "--out", "out")
     shape = json.loads(told)
     assert (shape["dataset"], shape["rows"]) == ("eq", 21000)
