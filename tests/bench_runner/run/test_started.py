@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.launcher import Launcher, Limits, Outcome
+from bench_runner.run.launcher import Launcher
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
-from tests.bench_runner.conftest import WORKER_TIMEOUT_S, chain_of
+from tests.bench_runner.conftest import WORKER_TIMEOUT_S, Spawning, chain_of
 from tests.plugins.known_children import BURNT_S, HELD_BYTES, TAKEN_BYTES
 
 pytestmark = pytest.mark.slow
@@ -27,20 +25,10 @@ TRIES = 3
 """A machine that others load may leave the runner no moment to look while memory is held."""
 
 
-class Spawning:
-    """A launcher that spawns who saves, and forks the others."""
-
-    def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
-
-    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
-        return self._launcher.run(task, limits, spawn=task["operation"] == "save")
-
-
 @pytest.fixture
 def started_by(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Bench:
     """A bench of one kind of worker. Both do the same job: what one sees in all ways, the other is asked in one."""
-    made = launcher if request.param == "forkserver" else Spawning(launcher)
+    made = launcher if request.param == "forkserver" else Spawning(launcher, "save")
     return Bench(made, Settler(tmp_path), tmp_path, timeout_s=WORKER_TIMEOUT_S, machine="test")
 
 
