@@ -70,6 +70,21 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture
+def runs_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run in this process takes the machine to be at rest, as those that tests start do."""
+    from bench_runner.run import probe_check
+    from bench_runner.worker import settle
+    from tests.plugins.at_rest import sitecustomize
+
+    for name in ("CONTROL_BYTES", "SLOW_FACTOR"):
+        monkeypatch.setattr(settle, name, getattr(settle, name))
+    monkeypatch.setattr(settle.Settler, "_write_back", settle.Settler._write_back)
+    sitecustomize._controls_are_small()
+    few = tuple((how, size_bytes) for how, size_bytes in probe_check.LONG if size_bytes <= 10**7)
+    monkeypatch.setattr(probe_check, "LONG", few)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slower.txt names")
 

@@ -159,16 +159,26 @@ def commits(remote: Path, branch: str) -> int:
     return int(git(remote, "rev-list", "--count", branch))
 
 
-def test_a_first_publication_and_a_second_one_that_keeps_its_history(checkout: Path, remote: Path) -> None:
-    main = branches(remote)["main"]
+def test_a_first_publication_and_a_second_one_by_the_newest_version_that_keeps_its_history(
+    tmp_path: Path, checkout: Path, remote: Path
+) -> None:
     first = cron(checkout)
     assert first.returncode == 0, first.stdout + first.stderr
     assert branches(remote).keys() == {"main", "results", "gh-pages"}
     assert {"index.html", "asv/index.html", ".nojekyll"} <= set(published(remote, "gh-pages"))
     (run,) = [name for name in published(remote, "results") if name.endswith("samples.jsonl")]
     before = branches(remote)
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "--quiet", str(remote), "other")
+    (other / "new.txt").write_text("newer")
+    (other / "cron.sh").write_text((other / "cron.sh").read_text() + "say 'the newer script'\n")
+    commit(other, "newer")
+    git(other, "push", "--quiet", "origin", "main")
+    main = branches(remote)["main"]
     second = cron(checkout, STUB_REAL="1")
     assert second.returncode == 0, second.stdout + second.stderr
+    assert (checkout / "new.txt").exists()
+    assert "the newer script" in second.stdout
     assert {"index.html", "asv/index.html", ".nojekyll"} <= set(published(remote, "gh-pages"))
     for branch in ("results", "gh-pages"):
         assert commits(remote, branch) == 2
@@ -180,40 +190,34 @@ def test_a_first_publication_and_a_second_one_that_keeps_its_history(checkout: P
     assert not (checkout / ".publish" / "tmp").exists()
 
 
-def test_a_dry_run_pushes_nothing(checkout: Path, remote: Path) -> None:
-    done = cron(checkout, "--dry-run")
+def test_a_dry_run_pushes_nothing_and_a_push_that_was_refused_is_made_good_by_the_next_run(
+    checkout: Path, remote: Path
+) -> None:
+    done = cron(checkout, "--dry-run", FORMAT_BENCH_MOST_LOAD="0")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("only a dry run goes on") == 1, "the machine is busy, which a trial says"
     assert branches(remote).keys() == {"main"}
     assert (checkout / ".publish" / "dry-run" / "gh-pages" / "index.html").is_file()
     assert "dry run: gh-pages is not pushed" in done.stdout
-    # What was tried is not published by the next run either.
+
+    hook = remote / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    refused = cron(checkout)
+    assert refused.returncode == 1
+    assert "cannot be pushed" in refused.stdout
+    hook.unlink()
     assert cron(checkout).returncode == 0
-    assert len([name for name in published(remote, "results") if name.endswith("samples.jsonl")]) == 1
+    # What was tried is not published by a later run either.
+    assert len([name for name in published(remote, "results") if name.endswith("samples.jsonl")]) == 2
 
 
-def test_the_newest_version_is_fetched_and_run(tmp_path: Path, checkout: Path, remote: Path) -> None:
-    other = tmp_path / "other"
-    git(tmp_path, "clone", "--quiet", str(remote), "other")
-    (other / "new.txt").write_text("newer")
-    (other / "cron.sh").write_text((other / "cron.sh").read_text() + "say 'the newer script'\n")
-    commit(other, "newer")
-    git(other, "push", "--quiet", "origin", "main")
-    done = cron(checkout)
-    assert (checkout / "new.txt").exists()
-    assert "the newer script" in done.stdout
-
-
-def test_a_failing_cell_is_published_and_told(checkout: Path, remote: Path) -> None:
-    done = cron(checkout, STUB_STATUS="1")
+def test_a_failing_cell_and_a_failing_history_are_told_and_the_runs_are_published(checkout: Path, remote: Path) -> None:
+    done = cron(checkout, STUB_STATUS="1", STUB_ASV="2")
     assert done.returncode == 1
     assert "some cells of tabular failed" in done.stdout
-    assert {"results", "gh-pages"} <= branches(remote).keys()
-
-
-def test_a_failing_history_is_told_and_the_runs_are_published(checkout: Path, remote: Path) -> None:
-    done = cron(checkout, STUB_ASV="2")
-    assert done.returncode == 1
     assert "asv ended with exit code 2" in done.stdout
+    assert "results" in branches(remote)
     assert "index.html" in published(remote, "gh-pages")
 
 
@@ -244,7 +248,9 @@ def test_what_a_killed_run_left_is_kept_by_the_next(checkout: Path, remote: Path
     assert not [name for name in kept if "work" in name]
 
 
-def test_what_others_push_meanwhile_stays_below_ours(tmp_path: Path, checkout: Path, remote: Path) -> None:
+def test_what_others_push_meanwhile_stays_below_ours_and_what_differs_stops_it(
+    tmp_path: Path, checkout: Path, remote: Path
+) -> None:
     assert cron(checkout).returncode == 0
     for branch, name in (("results", "runs/theirs/samples.jsonl"), ("gh-pages", "CNAME"), ("gh-pages", "index.html")):
         other = tmp_path / f"other-{branch}-{Path(name).name}"
@@ -259,26 +265,10 @@ def test_what_others_push_meanwhile_stays_below_ours(tmp_path: Path, checkout: P
     assert git(remote, "show", "gh-pages:CNAME") == "theirs"
     assert "Format Bench" in git(remote, "show", "gh-pages:index.html")
 
-
-def test_a_push_that_was_refused_is_made_good_by_the_next_run(checkout: Path, remote: Path) -> None:
-    hook = remote / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
-    refused = cron(checkout)
-    assert refused.returncode == 1
-    assert "cannot be pushed" in refused.stdout
-    hook.unlink()
-    assert cron(checkout).returncode == 0
-    assert len([name for name in published(remote, "results") if name.endswith("samples.jsonl")]) == 2
-
-
-def test_results_that_differ_in_one_file_stop_it_and_nothing_is_lost(
-    tmp_path: Path, checkout: Path, remote: Path
-) -> None:
-    assert cron(checkout).returncode == 0
+    # Results that differ in one file: nothing is lost.
     other = tmp_path / "other"
     git(tmp_path, "clone", "--quiet", "--branch", "results", str(remote), "other")
-    (name,) = (path.relative_to(other) for path in other.rglob("samples.jsonl"))
+    name = next(path.relative_to(other) for path in other.rglob("samples.jsonl") if "theirs" not in path.parts)
     (other / name).write_text("theirs\n")
     commit(other, "theirs")
     git(other, "push", "--quiet", "origin", "results")
@@ -307,13 +297,6 @@ def test_it_does_not_begin_without_a_reason_told(
     assert done.returncode == 1
     assert reason in done.stdout
     assert reason in (checkout / ".publish" / "cron.log").read_text()
-    assert branches(remote).keys() == {"main"}
-
-
-def test_a_trial_goes_on_while_the_machine_is_busy_and_says_so(checkout: Path, remote: Path) -> None:
-    done = cron(checkout, "--dry-run", FORMAT_BENCH_MOST_LOAD="0")
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("only a dry run goes on") == 1
     assert branches(remote).keys() == {"main"}
 
 

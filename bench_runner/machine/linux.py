@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from bench_runner.errors import BenchError
 
 PAGE_BYTES = mmap.PAGESIZE
@@ -328,6 +326,8 @@ def files_below(location: Path) -> Iterator[Path]:
 
 def resident_file_bytes(path: Path) -> int:
     """How many bytes of the file lie in the page cache (mincore(2) on a mapping that is dropped at once)."""
+    import numpy as np  # takes longer to load than all else that the child of a service needs
+
     size = path.stat().st_size
     if size == 0:
         return 0

@@ -24,7 +24,7 @@ def known_answers(
     launcher: Launcher,
     folder: Path,
     tell: Callable[[str, float | None], None],
-    asked: Sequence[tuple[str, int]] = LONG,
+    asked: Sequence[tuple[str, int]],
 ) -> Iterator[KnownAnswer]:
     """Ask the probes about known allocations (by which means, bytes), each in a fresh worker. Raises RunError when a
     worker fails."""

@@ -38,7 +38,7 @@ from bench_runner.results.statistics import PROBE_ERRORS
 from bench_runner.run.chains import Bench, bring_into_cache, execute, make_places, stored_at, warm_doubt, worker_task
 from bench_runner.run.launcher import Launcher
 from bench_runner.run.prediction import UNPILOTED_NEED
-from bench_runner.run.probe_check import error_bytes, known_answers
+from bench_runner.run.probe_check import LONG, error_bytes, known_answers
 from bench_runner.suites import SUITES
 from bench_runner.worker import sample
 from bench_runner.worker.clean_slate import clean_slate
@@ -342,7 +342,7 @@ def _probe_error_bytes() -> int:
     known = Path("probe.json")
     if not known.exists():
         with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
-            answers = known_answers(launcher, Path.cwd(), lambda *_: None)
+            answers = known_answers(launcher, Path.cwd(), lambda *_: None, LONG)
             known.write_text(json.dumps(error_bytes(answers)))
     return int(json.loads(known.read_text()))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from bench_runner.registries import REGISTRIES
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run import chains
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.launcher import Launcher
+from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.worker.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
@@ -62,11 +63,28 @@ def faulty() -> Iterator[None]:
         registry.__dict__.pop("entries", None)
 
 
-@pytest.fixture(scope="module")
-def launcher(faulty: None) -> Iterator[Launcher]:
+@pytest.fixture(scope="session")
+def one_forkserver() -> Iterator[Launcher]:
+    """Its start takes as long as ten workers."""
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def launcher(faulty: None, one_forkserver: Launcher) -> Launcher:
+    """Of all modules, for tests that do it no harm."""
+    return one_forkserver
+
+
+class Spawning:
+    """A launcher that gives workers of one operation a new interpreter, and forks the others."""
+
+    def __init__(self, launcher: Launcher, operation: str) -> None:
+        self._launcher, self._operation = launcher, operation
+
+    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
+        return self._launcher.run(task, limits, spawn=task["operation"] == self._operation)
 
 
 @pytest.fixture

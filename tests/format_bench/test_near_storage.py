@@ -31,15 +31,8 @@ MAIN = [sys.executable, str(ROOT / "main.py")]
 SQL = "SELECT id, name FROM events WHERE id >= 100 AND id < 103"
 
 
-def alone(*words: object, token: str | None = None) -> subprocess.CompletedProcess[str]:
-    """The program in a process of its own."""
-    return subprocess.run(
-        [*MAIN, *map(str, words)], capture_output=True, text=True, env=_environment(token), timeout=300
-    )
-
-
 def run(*words: object, token: str | None = None) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which has imported Arrow already."""
+    """The program in this process, which has imported Arrow already."""
     # Answers are written as bytes.
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with (
@@ -126,12 +119,10 @@ def lines_of_the_docs(store: Store) -> str:
     assert "grpc://127.0.0.1:8815" in lines
     lines = lines.replace("grpc://127.0.0.1:8815", store.catalog).replace('"store/', f'"{store.folder}/')
     lines += "\n    print(table)\n"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", lines], capture_output=True, text=True, env=environment, cwd=store.folder, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    out = io.StringIO()
+    with redirect_stdout(out):
+        exec(lines, {})
+    return out.getvalue()
 
 
 def test_the_life_of_a_table(store: Store, events: Path) -> None:
@@ -208,7 +199,7 @@ def test_files_that_others_may_read_hold_no_secrets(store: Store, tmp_path: Path
 
 
 def refused(words: Callable[[Path], tuple[object, ...]], folder: Path) -> str:
-    done = alone("serve", *words(folder))
+    done = run("serve", *words(folder))
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -224,7 +215,7 @@ def test_services_refuse_what_would_not_be_safe(tmp_path: Path) -> None:
 
 
 def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
-    done = alone("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
+    done = run("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
 

@@ -187,6 +187,7 @@ class Faulty(TabularFormat):
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.feather
+        import pyarrow.vendored.version  # which write_feather imports, in each worker anew
 
         if self.fault == "aborts_on_load":
             os.abort()

@@ -12,7 +12,7 @@ MB = 10**6
 TAKEN_BYTES = 400 * MB
 HELD_BYTES = 200 * MB
 """What the worker itself holds where a child might be taken to have it too."""
-BURNT_S = 0.3
+BURNT_S = 0.2
 
 STAYS_S = 0.4
 """So long memory is held: for some looks at what a forked process shares (INHERITED_MS), also on a busy machine."""

@@ -136,7 +136,7 @@ def _test_probe(facts: Facts) -> None:
     session.stage(PROBE)
     assert session.info.probe is not None
     bench = next(iter(session.benches.values()))
-    answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step))
+    answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step, probe_check.LONG))
     _keep(facts, PROBE, _probe_name(session), answers)
     _tell_probe(session, [*answers, *session.info.probe.known_answers])
 

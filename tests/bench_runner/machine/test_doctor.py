@@ -260,8 +260,18 @@ def test_a_whole_examination_leaves_nothing_behind(tmp_path):
     assert now_ns() - started < 30e9
     assert list(tmp_path.iterdir()) == []
     assert {finding.level for finding in findings} <= {"good", "hint", "bad"}
-    assert {"other processes", "load", "memory", "swap", "disk space", "CPU speed", "fresh memory", "first read",
-            "clock", "libraries"} <= {finding.what for finding in findings}
+    assert {
+        "other processes",
+        "load",
+        "memory",
+        "swap",
+        "disk space",
+        "CPU speed",
+        "fresh memory",
+        "first read",
+        "clock",
+        "libraries",
+    } <= {finding.what for finding in findings}
 
 
 def test_verdicts():

@@ -60,8 +60,19 @@ def test_the_given_name_replaces_the_hosts():
 def test_no_source_leaves_the_key_out(tmp_path):
     facts = environment.machine_facts("box", system=tmp_path)
     assert None not in facts.values()
-    for key in ("governor", "turbo", "virtualisation", "container", "clock_source", "aslr", "numa_nodes",
-                "transparent_huge_pages", "memory_limit_bytes", "cpu_limit_cores", "affinity"):
+    for key in (
+        "governor",
+        "turbo",
+        "virtualisation",
+        "container",
+        "clock_source",
+        "aslr",
+        "numa_nodes",
+        "transparent_huge_pages",
+        "memory_limit_bytes",
+        "cpu_limit_cores",
+        "affinity",
+    ):
         assert key not in facts
     assert facts["memory_bytes"] > 0
 
@@ -76,8 +87,12 @@ def test_governors_of_all_cores(system):
 
 @pytest.mark.parametrize(
     ("path", "text", "on"),
-    [("intel_pstate/no_turbo", "0", True), ("intel_pstate/no_turbo", "1", False),
-     ("cpufreq/boost", "1", True), ("cpufreq/boost", "0", False)],
+    [
+        ("intel_pstate/no_turbo", "0", True),
+        ("intel_pstate/no_turbo", "1", False),
+        ("cpufreq/boost", "1", True),
+        ("cpufreq/boost", "0", False),
+    ],
 )
 def test_turbo_is_spelled_in_opposite_ways(system, path, text, on):
     put(system, f"sys/devices/system/cpu/{path}", f"{text}\n")

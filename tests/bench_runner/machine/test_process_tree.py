@@ -80,9 +80,7 @@ def test_nobody_is_looked_for_again_while_no_process_starts(monkeypatch: pytest.
 def test_cpu_time_is_counted_once_whether_waited_for_or_not() -> None:
     code = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True); input()"
     before = process_tree.started_cpu_ns()
-    with subprocess.Popen(
-        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as started:
+    with subprocess.Popen([sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
         started.stdout.readline()
         living = process_tree.started_cpu_ns() - before

@@ -155,5 +155,3 @@ def test_one_handle_for_all_streams_or_one_for_each() -> None:
 def test_what_an_engine_offers_is_listed() -> None:
     assert Offers().names == ()
     assert Offers(project=True, take=Reach.GROUPS, append=True).names == ("project", "take (by groups)", "append")
-
-

@@ -18,9 +18,7 @@ def plan(suite: str, **request: object) -> Plan:
 
 
 def refusals(made: Plan, operation: str) -> dict[str, str]:
-    return {
-        each.chain.variant: each.failure.reason for each in made.excluded if each.chain.operations == (operation,)
-    }
+    return {each.chain.variant: each.failure.reason for each in made.excluded if each.chain.operations == (operation,)}
 
 
 def test_wide_tables_are_of_all_widths_and_no_copy_is_over_2_gb() -> None:

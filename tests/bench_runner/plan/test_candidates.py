@@ -149,9 +149,7 @@ def test_a_format_that_a_suite_leaves_out_says_why_and_how_to_have_it(asked: str
 
 
 def test_what_one_suite_leaves_out_may_be_in_another_of_the_same_run() -> None:
-    made = make_plan(
-        [SUITES["tabular"], SUITES["engines"]], Request(rows=1000, datasets=("^eq$",), formats=("lance",))
-    )
+    made = make_plan([SUITES["tabular"], SUITES["engines"]], Request(rows=1000, datasets=("^eq$",), formats=("lance",)))
     assert {chain.suite for chain in made.chains if not chain.is_raw_io} == {"tabular"}
 
 
@@ -206,7 +204,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None
     FORMATS.__dict__.pop("entries", None)
 
 
-TWO_CALLS = '''
+TWO_CALLS = """
 from example_format import ArrowStream
 
 class First(ArrowStream):
@@ -216,7 +214,7 @@ class Second(First):
     engine = "other"
 
 ENGINES = (First, Second)
-'''
+"""
 
 
 @pytest.fixture

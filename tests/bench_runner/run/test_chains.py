@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ from bench_runner.run.prediction import Prediction
 from bench_runner.worker.settle import Control, Readiness, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
-from tests.bench_runner.conftest import Executor, chain_of
+from tests.bench_runner.conftest import Executor, Spawning, chain_of
 from tests.plugins.faulty_formats import READ_SLEEP_S, SAVE_SLEEP_S, STORED_SLEEP_S
 
 MS = 10**6
@@ -189,16 +189,19 @@ def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> No
         assert note["arrow_io"] == pa.io_thread_count()
 
 
-@pytest.mark.parametrize("isolate", ["forkserver", pytest.param("spawn", marks=pytest.mark.slow)])
-def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, isolate: str) -> None:
-    """Rule 9: each library's own setting, and one core by affinity."""
-    single = Launcher(isolate=isolate, threads=1, preload=["faulty"])
-    spying = Spying(replace(bench, launcher=single))
+@pytest.fixture(scope="module")
+def single(faulty: None) -> Iterator[Launcher]:
+    """Workers of one thread."""
+    made = Launcher(isolate="forkserver", threads=1, preload=["faulty"])
+    yield made
+    made.close()
+
+
+def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
+    """Rule 9: each library's own setting, and one core by affinity; a spawned worker saves, a forked one reads."""
+    spying = Spying(replace(bench, launcher=Spawning(single, "save")))
     cores = os.sched_getaffinity(0)
-    try:
-        run_faulty("notes", on=spying.bench(), threads="1")
-    finally:
-        single.close()
+    run_faulty("notes", on=spying.bench(), threads="1")
     assert os.sched_getaffinity(0) == cores, "the run itself keeps its cores"
     notes = spying.notes()
     assert len(notes) == 4
@@ -357,17 +360,22 @@ def test_a_worker_that_allocates_without_end_is_ended(
 
 
 def test_no_process_outlives_its_chain(run_faulty: Executor, bench: Bench) -> None:
+    bench.launcher.load()
+    before = _forkservers()
     save, _ = run_faulty("starts_a_child")
     # What has been killed may take a moment to end; others may start and end theirs on this machine.
     deadline = time.monotonic() + 60
     while (left := [process for process in psutil.process_iter() if _is_in(process, bench.folder)]) != []:
         assert time.monotonic() < deadline, left
         time.sleep(0.02)
-    # Workers keep the command line of the forkserver that forked them; so does what they fork.
-    servers = [process for process in psutil.process_iter() if "bench_runner.run.forkserver" in _command(process)]
-    ours = [process for process in servers if process.ppid() == os.getpid()]
-    assert len(ours) == 1
+    assert _forkservers() == before
     assert save.figures
+
+
+def _forkservers() -> set[int]:
+    """Ours. Workers keep the command line of the forkserver that forked them; so does what they fork."""
+    servers = [process for process in psutil.process_iter() if "bench_runner.run.forkserver" in _command(process)]
+    return {process.pid for process in servers if process.ppid() == os.getpid()}
 
 
 def _is_in(process: psutil.Process, folder: Path) -> bool:
@@ -409,13 +417,9 @@ def test_a_full_disk_is_one_failed_sample(run_faulty: Executor, bench: Bench, sm
     assert good.failure is None
 
 
-def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, faulty: None) -> None:
+def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
     """Rule 9: one core by affinity, so that even a library that ignores its setting cannot use two."""
-    single = Launcher(isolate="forkserver", threads=1, preload=["faulty"])
-    try:
-        save, _ = run_faulty("busy_threads", on=replace(bench, launcher=single), threads="1")
-    finally:
-        single.close()
+    save, _ = run_faulty("busy_threads", on=replace(bench, launcher=single), threads="1")
     assert save.failure is None
     assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
 
@@ -473,8 +477,8 @@ def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder:
 
 
 @pytest.mark.slow
-def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench) -> None:
-    save, read = run_faulty("spy", on=replace(bench, launcher=Launcher(isolate="spawn", threads=None, preload=[])))
+def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench, launcher: Launcher) -> None:
+    save, read = run_faulty("spy", on=replace(bench, launcher=Spawning(launcher, "save")))
     assert read.fidelity == "exact"
     assert SAVE_SLEEP_NS <= save.figures["wall_ns"] < SAVE_SLEEP_NS + NOISE_NS
 

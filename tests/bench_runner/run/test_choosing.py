@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,7 +21,7 @@ from format_bench import cli, recommend, run
 from tests.reports.factory import make_run, make_sample, write_run
 
 ROOT = Path(__file__).resolve().parents[3]
-FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--budget", "5s", "--seed", "3")
+FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--budget", "1s", "--seed", "3")
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +40,23 @@ def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]
 
 
 @pytest.mark.slow
-def test_it_measures_in_two_parts_and_tells_of_every_candidate(tmp_path: Path, cache_folder: Path) -> None:
+def test_it_measures_in_two_parts_and_tells_of_every_candidate(
+    runs_at_rest: None,
+    tmp_path: Path,
+    cache_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """A machine that runs tests is seldom at rest, so that no figure is asked for here."""
-    command = [sys.executable, str(ROOT / "main.py"), "recommend", *FEW, "--rows", "21000", "--json", "--out", "out"]
-    environment = {**os.environ, "FORMAT_BENCH_CACHE": str(cache_folder)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode in (0, 1), done.stderr
-    shape = json.loads(done.stdout)
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
+    monkeypatch.chdir(tmp_path)
+    # Its rounds last as long as the budget, and a few do.
+    monkeypatch.setattr(choosing, "LEAST_BUDGET_S", 2.0)
+    monkeypatch.setattr(choosing, "PREPARATION_S", 2.0)
+    code, told = asked(capsys, *FEW, "--rows", "21000", "--json", "--out", "out")
+    shape = json.loads(told)
     assert (shape["dataset"], shape["rows"]) == ("eq", 21000)
-    assert done.returncode == (shape["recommended"] is None)
+    assert code == (shape["recommended"] is None)
     sifting, second = read_run(tmp_path / "out" / choosing.SIFTING), read_run(tmp_path / "out")
     assert {(sample.rows, sample.round > 0) for sample in sifting.samples} == {(20_000, True)}
     assert not [sample for sample in second.samples if sample.round == 0], "what sifted has a pilot round"
@@ -290,7 +297,7 @@ def test_several_data_sets_in_a_run_need_a_name(tmp_path: Path, capsys: pytest.C
 
 @pytest.mark.slow
 def test_programs_measure_and_ask_what_they_measured(
-    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    runs_at_rest: None, tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
     measured = run(

@@ -305,9 +305,7 @@ def test_what_was_only_in_service_is_missing(tmp_path: Path, asked: list[tuple[s
     assert sorted(counted) == [PROJECT, "read", "save"], "each once"
 
 
-def test_a_save_that_was_cut_off_from_its_read_is_measured_again(
-    tmp_path: Path, asked: list[tuple[str, ...]]
-) -> None:
+def test_a_save_that_was_cut_off_from_its_read_is_measured_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
     written(tmp_path, sample("save", 1))
     found = gone_on(tmp_path, CHAIN)
     assert asked == [("save", "read")]

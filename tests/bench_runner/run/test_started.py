@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
-from tests.bench_runner.conftest import WORKER_TIMEOUT_S, chain_of
+from tests.bench_runner.conftest import WORKER_TIMEOUT_S, Spawning, chain_of
 from tests.plugins.known_children import BURNT_S, HELD_BYTES, TAKEN_BYTES
 
 pytestmark = pytest.mark.slow
@@ -22,17 +21,14 @@ MB = 10**6
 BURNT_NS = int(BURNT_S * 1e9)
 
 
-@pytest.fixture(scope="module")
-def spawning(faulty: None) -> Iterator[Launcher]:
-    made = Launcher(isolate="spawn", threads=None, preload=["faulty"])
-    yield made
-    made.close()
+TRIES = 3
+"""A machine that others load may leave the runner no moment to look while memory is held."""
 
 
 @pytest.fixture
-def started_by(request: pytest.FixtureRequest, launcher: Launcher, spawning: Launcher, tmp_path: Path) -> Bench:
+def started_by(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Bench:
     """A bench of one kind of worker. Both do the same job: what one sees in all ways, the other is asked in one."""
-    made = launcher if request.param == "forkserver" else spawning
+    made = launcher if request.param == "forkserver" else Spawning(launcher, "save")
     return Bench(made, Settler(tmp_path), tmp_path, timeout_s=WORKER_TIMEOUT_S, machine="test")
 
 
@@ -60,9 +56,13 @@ def save(bench: Bench, dataset: StoredDataset, fault: str) -> Sample:
 def test_memory_of_what_is_started_counts(
     started_by: Bench, dataset: StoredDataset, fault: str, peak_bytes: int
 ) -> None:
-    figures = save(started_by, dataset, fault).figures
-    for figure in ("peak_private_bytes", "peak_rss_bytes"):
-        assert abs(figures[figure] - peak_bytes) <= 0.05 * peak_bytes, figure
+    for _ in range(TRIES):
+        figures = save(started_by, dataset, fault).figures
+        off = [figures[name] / peak_bytes - 1 for name in ("peak_private_bytes", "peak_rss_bytes")]
+        # What is not seen is too little; what is counted twice is so each time.
+        if min(off) >= -0.05:
+            break
+    assert max(map(abs, off)) <= 0.05
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bench_runner.operations.operation import REPETITIONS
+from bench_runner.worker.block import calls_that_fit
 from tests.bench_runner.conftest import Executor
 from tests.bench_runner.run.test_selecting import only
 
@@ -23,11 +24,13 @@ def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
     assert sample.failure is None
     assert sample.fidelity == "exact"
     figures = sample.figures
-    assert figures["repetitions"] == STREAMS * REPETITIONS
+    # All of them, unless the first one was so slow on a busy machine that fewer fit.
+    fit = calls_that_fit(figures["first_ns"], figures["result_bytes"], kept=True, threads=STREAMS)
+    assert figures["repetitions"] == fit <= STREAMS * REPETITIONS
     assert figures["wall_ns"] == figures["calls_ns"] // figures["repetitions"]
     # Each call sleeps for 2 ms, in which others do too.
     assert 2_000_000 < figures["latency_ns"] <= figures["p90_ns"]
-    assert figures["calls_ns"] >= REPETITIONS * 2_000_000
+    assert figures["calls_ns"] >= fit // STREAMS * 2_000_000
     assert figures["empty_ns"] > 0
     # Parts are of a call's own clock, and do not add up to what a call takes of the block.
     assert not {"engine_ns", "convert_ns", "touch_ns"} & set(figures)

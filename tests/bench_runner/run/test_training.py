@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,13 +24,14 @@ from bench_runner.worker import epochs
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from image_storages.registry import STORAGES
-from tests.bench_runner.conftest import PLUGINS, Executor
+from tests.bench_runner.conftest import PLUGINS, Executor, Spawning
 
 pytestmark = pytest.mark.usefixtures("at_rest")
 
 SHUFFLED = "batches[rows=512,order=shuffled]"
 STORED = "batches[rows=512,order=stored]"
 BLOCKS = "batches[rows=512,order=blocks]"
+TWO_PROCESSES = "batches[rows=512,order=blocks,workers=2]"
 SPELLED = "batches[rows=64,order=shuffled,workers=2]"
 ROWS, BATCHES = 20_000, 40
 
@@ -187,19 +188,17 @@ def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
 
 
 @pytest.fixture
-def with_torch(faulty: None, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def with_torch(bench: Bench, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """Workers for whom something stands in for torch."""
+    launcher.load()
     places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
-    launcher = Launcher(isolate="spawn", threads=None, preload=[])
-    yield replace(bench, launcher=launcher)
-    launcher.close()
+    return replace(bench, launcher=Spawning(launcher, TWO_PROCESSES))
 
 
 @pytest.mark.parametrize("fault", ["takes", "take_drops_one"])
 def test_two_processes_hand_out_the_same(run_faulty: Executor, with_torch: Bench, fault: str) -> None:
-    operation = "batches[rows=512,order=blocks,workers=2]"
-    samples = run_faulty(fault, on=with_torch, operations=("save", operation), wanted=(operation,))
+    samples = run_faulty(fault, on=with_torch, operations=("save", TWO_PROCESSES), wanted=(TWO_PROCESSES,))
     failure = samples[1].failure
     if fault == "takes":
         assert failure is None

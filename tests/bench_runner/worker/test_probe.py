@@ -9,13 +9,17 @@ import pytest
 
 from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher
+from bench_runner.worker.memory_probe import SIZES_BYTES
 from tests.conftest import ROOT
 
+ENDS = (min(SIZES_BYTES), max(SIZES_BYTES))
+ASKED = tuple((how, size) for how, size in probe_check.LONG if how == "numpy" or size in ENDS)
+"""All sizes by one means, and by the others the least and the greatest."""
 TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects": 0.10}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("isolate", "asked"), [("forkserver", probe_check.LONG), ("spawn", probe_check.SHORT)])
+@pytest.mark.parametrize(("isolate", "asked"), [("forkserver", ASKED), ("spawn", probe_check.SHORT)])
 def test_known_allocations_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str, asked: Sequence[tuple[str, int]]
 ) -> None:

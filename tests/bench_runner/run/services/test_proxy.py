@@ -95,7 +95,9 @@ def test_where_nobody_listens_the_connection_ends(counters: Path) -> None:
 
 def test_a_line_lets_through_what_it_says(tmp_path: Path) -> None:
     """At a rate that any machine keeps up with; on a busy one a try may fail."""
-    tries = [calibrate("20mbit", tmp_path / f"line-{number}", length_s=0.5) for number in range(3)]
-    assert min(abs(found.off) for found in tries) < MOST_OFF
-    for found in tries:
+    for number in range(3):
+        found = calibrate("20mbit", tmp_path / f"line-{number}", length_s=0.5)
         assert found.counted_bytes == found.sent_bytes == int(20e6 / 8 * 0.5)
+        if abs(found.off) < MOST_OFF:
+            return
+    pytest.fail(f"of three tries the last one is off by {found.off:.1%}")

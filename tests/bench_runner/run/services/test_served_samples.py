@@ -88,7 +88,7 @@ def test_without_a_network_there_is_no_service(served: Served) -> None:
 
 
 def test_a_wrong_answer_of_a_service_is_found(served: Served) -> None:
-    failure = served("wrong", network="loopback", service="warm").failure
+    failure = served("wrong", network="loopback", service="fresh").failure
     assert failure is not None
     assert failure.kind == "mismatch"
 
