@@ -6,6 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from bench_runner.registries import REGISTRIES
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run import chains
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.launcher import Launcher
+from bench_runner.run.launcher import Launcher, Outcome
+from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
@@ -100,9 +102,15 @@ def chain_of(
 @pytest.fixture
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sample is taken as one from a machine at rest, whatever others do on it."""
-    monkeypatch.setattr(
-        chains, "Rest", lambda **found: Rest(found["control"], settled=True, settle_ns=found["settle_ns"])
-    )
+    answer = Outcome.answer
+
+    def settled(outcome: Outcome, kind: type[Any]) -> Any:
+        found = answer(outcome, kind)
+        if isinstance(found, Measured):
+            found.rest = Rest(found.rest.control, settled=True, settle_ns=found.rest.settle_ns)
+        return found
+
+    monkeypatch.setattr(Outcome, "answer", settled)
     monkeypatch.setattr(chains, "DEVICE_SLACK_BYTES", 10**8)
 
 

@@ -31,7 +31,7 @@ from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import REPETITIONS, Stage
 from bench_runner.operations.targets import Target
 from bench_runner.suites import SUITES
-from bench_runner.worker.block import open_copy
+from bench_runner.worker.sampling.block import open_copy
 from data_generator import documents
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
