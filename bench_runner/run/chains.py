@@ -303,8 +303,7 @@ def _operation(
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
     if operation.writes:
         _refuse_strays(folder, location)
-        # Where a server keeps documents, most files of an empty one are its own.
-        figures |= _sizes(adapter.data_of(location) if chain.target.is_documents else location)
+        figures |= _sizes(adapter.sized_at(location))
     else:
         # Of a part of the data less than the whole copy may be fetched, however cold it was.
         part = not operation.sees_all

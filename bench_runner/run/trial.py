@@ -52,9 +52,6 @@ _BEHIND = " "
 """Stands between a variant and what stands for a call that it does not have: no name of a variant holds it."""
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
-TABLE_ROWS, IMAGES = 100_000, 2_000
-"""asv measures so many rows or images where nobody says how many. History repeats a suite for years: a tenth
-of the rows of a run shows the same changes in a tenth of the time."""
 TIMEOUT_S = 3600
 """The time limit of each phase of a sample under asv."""
 SETTLE_TRIES = 5
@@ -66,14 +63,14 @@ def rows(suite: str) -> int:
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
         raise ValueError(f"{ROWS_VARIABLE}={asked}: it has to be a number of rows, e.g. {ROWS_VARIABLE}=10000")
-    return int(asked) if asked else IMAGES if SUITES[suite].images else TABLE_ROWS
+    return int(asked) if asked else SUITES[suite].kind.asv_rows
 
 
 def operations(suite: str) -> tuple[str, ...]:
     """What is timed: the suite's operations, or of tables what FORMAT_BENCH_OPERATIONS says, as `--operations` does.
     asv loads all suites at once, so that a projection of tables must not be refused for images."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
-    if not asked or SUITES[suite].images:
+    if not asked or not SUITES[suite].kind.has_columns:
         return SUITES[suite].operations
     chosen = chosen_operations(SUITES[suite], Request(operations=(asked,)))
     for spelled in chosen:

@@ -64,8 +64,8 @@ def prepare(task: MeasureTask) -> Prepared:
     rest = settle(task)
     thorough = task.thorough or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
-    may_write = task.target.is_images or task.target.is_documents
-    copy = () if operation.writes or may_write else copy_at(adapter.data_of(task.location))
+    may_change = operation.writes or task.target.data_kind.reads_may_write
+    copy = () if may_change else copy_at(adapter.data_of(task.location))
     return Prepared(stage, operation, held, task.location, rest, first_call, thorough, copy)
 
 
@@ -115,8 +115,7 @@ def copy_at(location: Path) -> tuple[Any, ...]:
 
 def stored_bytes(stage: Stage, location: Path) -> int:
     """The size of a stored copy; where a server keeps documents, without its own files."""
-    data = stage.adapter.data_of(location) if stage.target.is_documents else location
-    return sum(path.stat().st_size for path in linux.files_below(data))
+    return sum(path.stat().st_size for path in linux.files_below(stage.adapter.sized_at(location)))
 
 
 def distinct_bytes(task: MeasureTask, prepared: Prepared) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from adapters.contract import Adapter, ImageStorage, Stored, TabularFormat
+from bench_runner import data_kinds
 from bench_runner.machine import linux
 from bench_runner.operations import Operation, Stage, targets
 from bench_runner.worker import document_verify, image_verify, verify
@@ -57,10 +58,11 @@ def verified(prepared: Prepared, parts: Sequence[Part], *, last_reader: bool) ->
             _refuse_mapped(given)
     if prepared.copy and prepared.copy != copy_at(stage.adapter.data_of(prepared.location)):
         raise Mismatch("the stored copy was replaced or changed while it was read")
-    losses = [_compare(stage, operation, asked, given) for asked, given in parts]
+    compare = COMPARISONS[stage.target.data_kind.name]
+    losses = [compare(stage, operation, asked, given) for asked, given in parts]
     if last_reader:
         remove(prepared.location)
-        if losses != [_compare(stage, operation, asked, given) for asked, given in parts]:
+        if losses != [compare(stage, operation, asked, given) for asked, given in parts]:
             raise Mismatch("the result changed when its files were removed")
     return Verified(tuple(dict.fromkeys(loss for each in losses for loss in each)))
 
@@ -76,15 +78,6 @@ def _refuse_mapped(result: Any) -> None:
                 f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
                 "only a variant with mapped=true may do that"
             )
-
-
-def _compare(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
-    """The losses in an answer. Raises Mismatch where it differs otherwise."""
-    if stage.target.is_documents:
-        return tuple(document_verify.compare(stage, operation, asked, given))
-    if stage.target.is_images:
-        return _compare_images(stage, given, operation.expected_rows(stage, asked))
-    return _compare_tables(stage, operation, asked, given)
 
 
 def _compare_tables(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
@@ -106,7 +99,8 @@ def _compare_tables(stage: Stage, operation: Operation, asked: Any, given: Any) 
     return tuple(losses)
 
 
-def _compare_images(stage: Stage, given: Any, numbers: np.ndarray | None) -> tuple[str, ...]:
+def _compare_images(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
+    numbers = operation.expected_rows(stage, asked)
     adapter = cast(ImageStorage, stage.adapter)
     owned = adapter.values.get("arrays", "owned") == "owned"
     least = adapter.least_psnr_db
@@ -120,6 +114,18 @@ def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
     size = max(1, int(len(names) * COMPARE_GROUP_BYTES / max(table_bytes, 1)))
     for start in range(0, len(names), size):
         yield names[start : start + size]
+
+
+Comparison = Callable[[Stage, Operation, Any, Any], tuple[str, ...]]
+"""The losses in an answer: (stage, operation, what was asked for, what was given). Raises Mismatch where it differs
+otherwise."""
+
+COMPARISONS: dict[str, Comparison] = {
+    data_kinds.TABLES.name: _compare_tables,
+    data_kinds.IMAGES.name: _compare_images,
+    data_kinds.DOCUMENTS.name: document_verify.compare,
+}
+"""What compares answers with what is right, by the name of the kind of data."""
 
 
 def remove(location: Path) -> None:

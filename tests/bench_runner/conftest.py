@@ -56,11 +56,11 @@ def faulty() -> Iterator[None]:
         patch.syspath_prepend(PLUGINS)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
         importlib.invalidate_caches()
-        for registry in REGISTRIES:
+        for registry in REGISTRIES.values():
             registry.__dict__.pop("entries", None)
         yield
     # All of them: whichever was asked first meanwhile has found what lies in this folder.
-    for registry in REGISTRIES:
+    for registry in REGISTRIES.values():
         registry.__dict__.pop("entries", None)
 
 

@@ -239,7 +239,7 @@ def _losing(session: Session) -> list[Chain]:
         return []
     by_base: dict[str, Chain] = {}
     for chain in session.plan.chains:
-        if not chain.is_raw_io and not (chain.target.is_images or chain.target.is_documents):
+        if not chain.is_raw_io and chain.target.data_kind.has_columns:
             by_base.setdefault(codecs.base_of(chain.variant), chain)
     return [
         replace(chain, target=replace(chain.target, kind=kind))

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from adapters.contract import Native, Records, Stored, TabularFormat
 from bench_runner.clock import Laps
+from bench_runner.data_kinds import TABLES
 from bench_runner.machine import linux
-from bench_runner.operations import PRIMER_ROWS, READ_ALL, Operation, Stage, operation_of, targets
+from bench_runner.operations import READ_ALL, Operation, Stage, operation_of, targets
 from bench_runner.operations.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.worker import clean_slate, prepared, verification, verify
@@ -70,6 +71,12 @@ class SpyAdapter:
 
     def data_of(self, location: Path) -> Path:
         return location
+
+    sized_at = data_of
+
+    def begin(self, location: Path) -> None: ...
+
+    def end(self, location: Path) -> None: ...
 
     def save(self, table: pa.Table, location: Path) -> None:
         self._order.note(f"save {table.num_rows} rows")
@@ -151,7 +158,7 @@ def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -
         ("reset_high_water", PHASE_PREPARE),
         ("start", PHASE_PREPARE),
         ("to_native", PHASE_PREPARE),
-        (f"save {PRIMER_ROWS} rows", PHASE_PREPARE),
+        (f"save {TABLES.primer_rows} rows", PHASE_PREPARE),
         ("stop", PHASE_PREPARE),
         ("make", PHASE_PREPARE),
         ("settle", PHASE_PREPARE),
@@ -176,7 +183,7 @@ def test_the_life_of_a_read(order: Order, task: MeasureTask, phase: mmap.mmap) -
     inside = [what for what, when in order.seen if when == PHASE_CLOCK]
     assert inside == ["start", f"read {ROWS} rows", "from_native", "touch", "stop"]
     before = [what for what, when in order.seen if when == PHASE_PREPARE]
-    primed = ["reset_high_water", "start", f"read {PRIMER_ROWS} rows", "from_native", "touch", "stop"]
+    primed = ["reset_high_water", "start", f"read {TABLES.primer_rows} rows", "from_native", "touch", "stop"]
     assert before == [*primed, "settle", "trim_heap", "reset_high_water"]
     assert [what for what, when in order.seen if when == PHASE_AFTER] == ["compare", "remove", "compare"]
     assert not task.location.exists()
@@ -280,7 +287,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
 ) -> None:
     """Rule 11: also when both comparisons pass, but not alike."""
     answers = [(), ("rounded",)]
-    monkeypatch.setattr(verification, "_compare", lambda *arguments: answers.pop(0))
+    monkeypatch.setitem(verification.COMPARISONS, "tables", lambda *arguments: answers.pop(0))
     order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
     stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
     location = tmp_path / "table"
